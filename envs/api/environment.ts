@@ -1,0 +1,68 @@
+// What an environment is: the interface a user implements, with Gymnasium's names and meanings.
+// An environment file has one default export, made by `defineEnvironment`. Everything here runs in the environment process.
+// Invariant: an episode is a pure function of (config, seed, member, actions), so that it can be replayed.
+import type { z } from 'zod';
+
+/** An observation: text, or text with images (PNG bytes) at each `<image>` mark of the text. */
+export type Observation = string | { text: string; images: Uint8Array[] };
+
+/** Numbers and flags about a step; numeric and boolean ones are averaged into metrics under their key. */
+export type Info = Record<string, unknown>;
+
+/** An action: the id of a named action where the environment declares `actions`, else the answer's text. */
+export type Action = number | string;
+
+export interface ResetOptions {
+  /** Seed of the prompt group: equal seeds give equal initial observations. */
+  seed: number;
+  /** Index of the episode in its group; only streams that may differ inside a group (payouts) use it. */
+  member?: number;
+  mode?: 'train' | 'val';
+}
+
+export interface StepResult {
+  observation: Observation;
+  reward: number;
+  /** The task itself ended (Gymnasium's `terminated`). */
+  terminated: boolean;
+  /** A limit outside the task ended the episode (Gymnasium's `truncated`). */
+  truncated: boolean;
+  /** `success`, `action_is_valid`, `action_is_effective` where they make sense; optional `raw_reward`, `score`. */
+  info: Info;
+}
+
+export interface Environment {
+  reset(options: ResetOptions): MaybePromise<{ observation: Observation; info?: Info }>;
+  step(action: Action): MaybePromise<StepResult>;
+  /** The state in another form, for people and pictures. */
+  render?(mode: string): MaybePromise<Observation>;
+  /** Actions that solve the episode from the present state, or undefined where none exists. */
+  solve?(): MaybePromise<Action[] | undefined>;
+  close?(): MaybePromise<void>;
+}
+
+export type MaybePromise<T> = T | Promise<T>;
+
+/** Names of discrete actions by id, as shown to the model (RAGEN's `action_lookup`). */
+export type ActionLookup = Readonly<Record<number, string>>;
+
+export interface EnvironmentDefinition<Schema extends z.ZodType = z.ZodType> {
+  /** RAGEN's `env_type`. */
+  name: string;
+  /** Schema of `env_config`, with a default for each key. */
+  config: Schema;
+  /** Names of the discrete actions; absent for environments that take text. */
+  actions?: ActionLookup | ((config: z.infer<Schema>) => ActionLookup);
+  /** What the system message says of the task; a tag's `env_instruction` takes its place. */
+  instruction: string | ((config: z.infer<Schema>) => string);
+  /** Meaning of each symbol of the observation under this configuration (RAGEN's `grid_vocab`); omitted or empty when there is none. */
+  legend?: (config: z.infer<Schema>) => Record<string, string>;
+  create(config: z.infer<Schema>): Environment;
+}
+
+/** Declares an environment; the identity function, there to infer and check types. */
+export function defineEnvironment<Schema extends z.ZodType>(
+  definition: EnvironmentDefinition<Schema>,
+): EnvironmentDefinition<Schema> {
+  return definition;
+}

@@ -1,0 +1,34 @@
+// Lint rules. What the compiler checks is left to it; formatting is prettier's; import borders are dependency-cruiser's.
+import tseslint from 'typescript-eslint';
+import prettier from 'eslint-config-prettier';
+
+export default tseslint.config(
+  { ignores: ['node_modules/', 'dist/', '.ragen/', '.e2e/', 'test/golden/', 'test-results/'] },
+  ...tseslint.configs.recommended,
+  prettier,
+  {
+    rules: {
+      '@typescript-eslint/no-explicit-any': 'error',
+      '@typescript-eslint/consistent-type-imports': 'error',
+      '@typescript-eslint/no-unused-vars': ['error', { argsIgnorePattern: '^_', varsIgnorePattern: '^_' }],
+      'no-console': 'error',
+      eqeqeq: ['error', 'always'],
+      'prefer-const': 'error',
+      'no-restricted-syntax': [
+        'error',
+        { selector: 'ExportAllDeclaration', message: 'No barrels: import from the file that owns the thing.' },
+      ],
+    },
+  },
+  {
+    files: ['extension/**/*.ts', 'webview/**/*.ts'],
+    rules: {
+      'no-restricted-syntax': [
+        'error',
+        { selector: 'ExportAllDeclaration', message: 'No barrels: import from the file that owns the thing.' },
+        { selector: 'ExportDefaultDeclaration', message: 'No default exports, but an environment.' },
+      ],
+    },
+  },
+  { files: ['test/**', '*.mjs', '*.js', 'extension/trainer/terminal/**'], rules: { 'no-console': 'off' } },
+);

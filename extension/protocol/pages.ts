@@ -1,0 +1,70 @@
+// Messages between the extension host and its pages, and the state each page is given. Who owns what: the run folder owns data,
+// the host reads it and sends whole snapshots first and whole lines after; a page owns its navigation and view settings only.
+// A page that was hidden asks again with `ready` and gets a fresh snapshot.
+import type { NotificationType, RequestType } from 'vscode-messenger-common';
+import type { Episode, MetricsLine, RunEvent, RunStatus } from './run-folder';
+
+export interface RunSummary {
+  id: string;
+  name: string;
+  folder: string;
+  config_name: string;
+  created: string;
+  status: RunStatus;
+  /** The trainer's lease is alive; a run that says `running` without it was interrupted. */
+  live: boolean;
+}
+
+/** Dashboard: everything about one run's numbers. Typed arrays by key; a missing value is NaN. */
+export interface DashboardSnapshot {
+  run: RunSummary;
+  steps: number[];
+  series: Record<string, number[]>;
+  events: RunEvent[];
+  /** One sentence for each metric key (docs/METRICS.md). */
+  meanings: Record<string, string>;
+}
+
+export const dashboardReady: RequestType<null, DashboardSnapshot> = { method: 'dashboard/ready' };
+/** New lines since the last message, in order. */
+export const dashboardLines: NotificationType<{ run: RunSummary; lines: MetricsLine[]; events: RunEvent[] }> = {
+  method: 'dashboard/lines',
+};
+export const dashboardCommand: NotificationType<{ command: 'pause' | 'resume' | 'stop' | 'episodes' | 'log' }> = {
+  method: 'dashboard/command',
+};
+
+/** A row of the Episodes page's list. */
+export interface EpisodeRow {
+  id: string;
+  step: number;
+  mode: 'train' | 'val';
+  group_id: number;
+  member: number;
+  tag: string;
+  success: boolean;
+  score: number;
+  turns: number;
+  tokens: number;
+  kept: boolean | null;
+}
+
+export interface EpisodesSnapshot {
+  run: RunSummary;
+  /** Steps that have episodes, in order. */
+  steps: { step: number; mode: 'train' | 'val' }[];
+  /** The step whose rows are given, the newest unless asked otherwise. */
+  selected: { step: number; mode: 'train' | 'val' } | null;
+  rows: EpisodeRow[];
+}
+
+export const episodesReady: RequestType<{ step: number; mode: 'train' | 'val' } | null, EpisodesSnapshot> = {
+  method: 'episodes/ready',
+};
+export const episodeOpen: RequestType<{ step: number; mode: 'train' | 'val'; id: string }, Episode | null> = {
+  method: 'episodes/open',
+};
+/** New steps have episodes. */
+export const episodesGrew: NotificationType<{ run: RunSummary; steps: { step: number; mode: 'train' | 'val' }[] }> = {
+  method: 'episodes/grew',
+};

@@ -1,0 +1,71 @@
+// What the trainer's loop asks of the engine. The engine itself runs in a worker thread (onnxruntime's run() blocks), so every
+// call is asynchronous and every argument survives a structured clone. Shapes: rows are episodes; token ids are plain int32.
+// Invariant: the engine never tokenises and never sees text; ids in, ids out.
+
+export interface SamplingOptions {
+  temperature: number;
+  /** Nucleus: smallest set of tokens whose probability reaches top_p; 1 = off. */
+  top_p: number;
+  /** −1 or 0 = off. */
+  top_k: number;
+  /** Greedy when false. */
+  do_sample: boolean;
+  /** At most so many new tokens. */
+  max_new_tokens: number;
+  stop_token_ids: number[];
+  /** A row ends (finish 'length') when its whole sequence reaches this many tokens. */
+  max_model_len: number;
+}
+
+export interface GenerationRow {
+  /** Key of the row; its keys and values stay cached between turns until `release`. */
+  row: string;
+  /** Ids to append before generating: the prompt at first, later what follows the row's last sampled token. */
+  append: number[];
+  /** Seed of the row's own random stream for this call: the same tokens whatever the batch around it. */
+  seed: number;
+}
+
+export interface GeneratedRow {
+  row: string;
+  /** Sampled ids, the stop token included. */
+  ids: number[];
+  /** Natural-log probability of each sampled id under the distribution it was drawn from before top-p/top-k cuts, at the given temperature. */
+  logprobs: number[];
+  finish: 'stop' | 'length';
+}
+
+/** One training sample. All arrays have the length of `ids`; position t speaks of token t (predicted from t−1). */
+export interface TrainingSample {
+  ids: Int32Array;
+  /** 1 where the token is trained on. Position 0 is never trained. */
+  mask: Uint8Array;
+  /** Behaviour log-probs, reference log-probs (zeros when unused), advantages; read where mask = 1. */
+  old_logprobs: Float32Array;
+  ref_logprobs: Float32Array;
+  advantages: Float32Array;
+}
+
+export interface PolicyLossOptions {
+  clip_ratio_low: number;
+  clip_ratio_high: number;
+  /** Dual clip constant c > 1. */
+  clip_ratio_c: number;
+  entropy_coeff: number;
+  use_kl_loss: boolean;
+  kl_loss_coef: number;
+  kl_loss_type: 'kl' | 'k1' | 'abs' | 'mse' | 'k2' | 'low_var_kl' | 'k3';
+  loss_agg_mode: 'token-mean' | 'seq-mean-token-sum' | 'seq-mean-token-mean' | 'seq-mean-token-sum-norm';
+  temperature: number;
+}
+
+export interface OptimizerOptions {
+  lr: number;
+  betas: [number, number];
+  eps: number;
+  weight_decay: number;
+  grad_clip: number;
+}
+
+/** Metrics by RAGEN's keys, without prefix: pg_loss, pg_clipfrac, pg_clipfrac_lower, ppo_kl, entropy, kl_loss, grad_norm, lr. */
+export type UpdateMetrics = Record<string, number>;
