@@ -15,11 +15,20 @@ export interface RunSummary {
   live: boolean;
 }
 
-/** Dashboard: everything about one run's numbers. Typed arrays by key; a missing value is NaN. */
+/**
+ * What every page keeps by `setState`, beside its own view settings, so that the host can restore its panel after a reload
+ * of the window. The host writes `folder` into `<body data-run="…">`; a page copies it from there or from a snapshot's run.
+ */
+export interface PageState {
+  /** Absolute path of the run's folder. */
+  folder: string;
+}
+
+/** Dashboard: everything about one run's numbers. Float64Array, since plain arrays lose NaN (a missing value) on the way. */
 export interface DashboardSnapshot {
   run: RunSummary;
   steps: number[];
-  series: Record<string, number[]>;
+  series: Record<string, Float64Array>;
   events: RunEvent[];
   /** One sentence for each metric key (docs/METRICS.md). */
   meanings: Record<string, string>;
