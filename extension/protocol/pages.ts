@@ -28,14 +28,15 @@ export interface PageState {
 export interface DashboardSnapshot {
   run: RunSummary;
   steps: number[];
+  /** By metric key, each as long as `steps`; the lines' `wall_s` is among them and makes the time axis. */
   series: Record<string, Float64Array>;
   events: RunEvent[];
-  /** One sentence for each metric key (docs/METRICS.md). */
+  /** One sentence by metric key or pattern, as `parseMetricMeanings` reads them from docs/METRICS.md. */
   meanings: Record<string, string>;
 }
 
 export const dashboardReady: RequestType<null, DashboardSnapshot> = { method: 'dashboard/ready' };
-/** New lines since the last message, in order. */
+/** New lines since the last message, in order; sent with none when only the status changed. A step sent again replaces what came after it. */
 export const dashboardLines: NotificationType<{ run: RunSummary; lines: MetricsLine[]; events: RunEvent[] }> = {
   method: 'dashboard/lines',
 };
@@ -53,6 +54,10 @@ export interface EpisodeRow {
   tag: string;
   success: boolean;
   score: number;
+  /** Sum of turn rewards, without penalties. */
+  reward?: number;
+  /** Mean over trained tokens; null when not trained on. */
+  advantage?: number | null;
   turns: number;
   tokens: number;
   kept: boolean | null;

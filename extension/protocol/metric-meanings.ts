@@ -1,0 +1,38 @@
+// Meanings of metric keys, read from the tables of docs/METRICS.md: the one text that people read and pages show.
+// A key may hold placeholders: `<tag>` stands for one part of a key between slashes (or a piece of it, as in `pass@<k>`).
+// Invariant: an exact key wins over a pattern, an earlier pattern over a later one.
+
+/**
+ * Reads `| key | meaning |` rows out of Markdown tables. The first cell names one or more keys in backticks; the second is the
+ * sentence. Rows whose first cell has no backticks (headings, rules) are passed over.
+ * @returns sentences by key or pattern, in the order of the document
+ */
+export function parseMetricMeanings(markdown: string): Record<string, string> {
+  const meanings: Record<string, string> = {};
+  for (const line of markdown.split(/\r?\n/)) {
+    const row = /^\s*\|(.+?)\|(.+)\|\s*$/.exec(line);
+    if (!row) continue;
+    const meaning = row[2].trim();
+    for (const [, key] of row[1].matchAll(/`([^`]+)`/g)) meanings[key.trim()] ??= meaning;
+  }
+  return meanings;
+}
+
+const patterns = new Map<string, RegExp | null>();
+
+/** The regular expression of a key with placeholders, null for a plain key. */
+function patternOf(key: string): RegExp | null {
+  let pattern = patterns.get(key);
+  if (pattern === undefined) {
+    const source = key.split(/<[a-z_]+>/).map(part => part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'));
+    pattern = source.length > 1 ? new RegExp(`^${source.join('[^/]+')}$`) : null;
+    patterns.set(key, pattern);
+  }
+  return pattern;
+}
+
+/** The sentence for `key` among `meanings` (keys or patterns), undefined where nothing is said of it. */
+export function meaningOf(meanings: Readonly<Record<string, string>>, key: string): string | undefined {
+  if (Object.hasOwn(meanings, key)) return meanings[key];
+  return Object.entries(meanings).find(([pattern]) => patternOf(pattern)?.test(key))?.[1];
+}
