@@ -1,0 +1,159 @@
+// A typed builder of ONNX graphs. A value knows its element type and its dimensions, each a number or a symbol ("B", "T") that is
+// bound at run time; operations check both when they are emitted, so that a wrong graph fails where it is written.
+// Differentiable operations (ops.ts) record how to pull gradients back on the graph's tape; autodiff.ts walks it.
+
+export type ElementType = 'float32' | 'int64' | 'bool';
+export type Dim = number | string;
+
+export interface Value {
+  readonly name: string;
+  readonly type: ElementType;
+  readonly dims: readonly Dim[];
+}
+
+export type Attribute = number | string | readonly number[] | { readonly float: number };
+
+export interface Node {
+  readonly op: string;
+  readonly domain: string;
+  /** A missing optional input is the empty name. */
+  readonly inputs: readonly string[];
+  readonly outputs: readonly string[];
+  readonly attributes: Readonly<Record<string, Attribute>>;
+}
+
+export interface Constant {
+  readonly value: Value;
+  readonly data: Float32Array | BigInt64Array;
+}
+
+/** Pulls the gradients of a record's outputs (null: not needed) back to its inputs (null: none flows). */
+export type Pullback = (gradients: readonly (Value | null)[]) => (Value | null)[];
+
+export interface TapeRecord {
+  readonly inputs: readonly Value[];
+  readonly outputs: readonly Value[];
+  readonly pullback: Pullback;
+}
+
+/** Operators outside ONNX's own domain that onnxruntime brings along. */
+export const contrib = 'com.microsoft';
+
+export class Graph {
+  readonly nodes: Node[] = [];
+  readonly inputs: Value[] = [];
+  readonly outputs: Value[] = [];
+  readonly constants: Constant[] = [];
+  readonly tape: TapeRecord[] = [];
+  private readonly literals = new Map<string, Value>();
+  private readonly symbolSource = new Map<string, { value: Value; axis: number }>();
+  private count = 0;
+
+  constructor(readonly name: string) {}
+
+  /** Declares an input; its symbols can be read back at run time by later reshapes. */
+  input(name: string, type: ElementType, dims: readonly Dim[]): Value {
+    const value: Value = { name, type, dims };
+    this.inputs.push(value);
+    dims.forEach((dim, axis) => {
+      if (typeof dim === 'string' && !this.symbolSource.has(dim)) this.symbolSource.set(dim, { value, axis });
+    });
+    return value;
+  }
+
+  /** Gives `value` the name of a graph output. */
+  output(name: string, value: Value): void {
+    this.outputs.push(this.emitNamed(name, 'Identity', [value], value.type, value.dims));
+  }
+
+  constant(type: 'float32' | 'int64', dims: readonly number[], data: Float32Array | BigInt64Array): Value {
+    const value: Value = { name: this.fresh('const'), type, dims };
+    this.constants.push({ value, data });
+    return value;
+  }
+
+  /** A float scalar, one per distinct number. */
+  scalar(x: number): Value {
+    return this.literal(`f${x}`, () => this.constant('float32', [], new Float32Array([x])));
+  }
+
+  /** An int64 vector, one per distinct content. */
+  integers(xs: readonly number[]): Value {
+    return this.literal(`i${xs.join()}`, () =>
+      this.constant('int64', [xs.length], BigInt64Array.from(xs, x => BigInt(x))),
+    );
+  }
+
+  /** Emits a node with one output of the given type and dimensions. */
+  emit(
+    op: string,
+    inputs: readonly (Value | null)[],
+    type: ElementType,
+    dims: readonly Dim[],
+    attributes: Record<string, Attribute> = {},
+    domain = '',
+  ): Value {
+    return this.emitNamed(this.fresh(op), op, inputs, type, dims, attributes, domain);
+  }
+
+  /** Emits a node with several outputs. */
+  emitMany(
+    op: string,
+    inputs: readonly (Value | null)[],
+    outputs: readonly { type: ElementType; dims: readonly Dim[] }[],
+    attributes: Record<string, Attribute> = {},
+    domain = '',
+  ): Value[] {
+    const values = outputs.map(({ type, dims }, i): Value => ({ name: this.fresh(`${op}_${i}`), type, dims }));
+    this.nodes.push({ op, domain, inputs: inputs.map(v => v?.name ?? ''), outputs: values.map(v => v.name), attributes });
+    return values;
+  }
+
+  /** Records a differentiable operation. */
+  record(inputs: readonly Value[], outputs: readonly Value[], pullback: Pullback): void {
+    this.tape.push({ inputs, outputs, pullback });
+  }
+
+  /**
+   * The shape vector for `dims`, given that `from` has `fromDims`: literal where at most one dimension must be inferred,
+   * else assembled at run time from the inputs that carry the symbols.
+   */
+  shapeVector(dims: readonly Dim[], fromDims: readonly Dim[]): Value {
+    const literal = dims.map((dim, i) => (typeof dim === 'number' ? dim : dim === fromDims[i] ? 0 : -1));
+    if (literal.filter(d => d === -1).length <= 1) return this.integers(literal);
+    const parts = dims.map(dim => (typeof dim === 'number' ? this.integers([dim]) : this.symbolSize(dim)));
+    return this.literal(`shape:${dims.join()}`, () => this.emit('Concat', parts, 'int64', [dims.length], { axis: 0 }));
+  }
+
+  /** The run-time size of a symbol as an int64 vector of length 1. */
+  symbolSize(symbol: string): Value {
+    return this.literal(`size:${symbol}`, () => {
+      const source = this.symbolSource.get(symbol);
+      if (!source) throw new Error(`graph ${this.name}: no input carries the dimension ${symbol}`);
+      return this.emit('Shape', [source.value], 'int64', [1], { start: source.axis, end: source.axis + 1 });
+    });
+  }
+
+  private literal(key: string, make: () => Value): Value {
+    let value = this.literals.get(key);
+    if (!value) this.literals.set(key, (value = make()));
+    return value;
+  }
+
+  private emitNamed(
+    name: string,
+    op: string,
+    inputs: readonly (Value | null)[],
+    type: ElementType,
+    dims: readonly Dim[],
+    attributes: Record<string, Attribute> = {},
+    domain = '',
+  ): Value {
+    this.nodes.push({ op, domain, inputs: inputs.map(v => v?.name ?? ''), outputs: [name], attributes });
+    return { name, type, dims };
+  }
+
+  private fresh(stem: string): string {
+    return `${stem}_${this.count++}`;
+  }
+}

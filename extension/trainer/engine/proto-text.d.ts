@@ -1,0 +1,5 @@
+declare module '*.proto' {
+  /** The schema's text. */
+  const text: string;
+  export default text;
+}

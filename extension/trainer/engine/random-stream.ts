@@ -1,0 +1,55 @@
+// Seeded uniform streams: xoshiro128** by Blackman and Vigna, seeded through splitmix32. Small, fast, the same on every machine.
+// One stream per row and turn makes a row's tokens independent of the batch around it.
+
+export class RandomStream {
+  private a: number;
+  private b: number;
+  private c: number;
+  private d: number;
+
+  constructor(seed: number) {
+    let s = (seed ^ Math.floor(seed / 2 ** 32)) | 0;
+    const splitmix = (): number => {
+      s = (s + 0x9e3779b9) | 0;
+      let z = s ^ (s >>> 16);
+      z = Math.imul(z, 0x21f0aaad);
+      z = Math.imul(z ^ (z >>> 15), 0x735a2d97);
+      return z ^ (z >>> 15);
+    };
+    [this.a, this.b, this.c, this.d] = [splitmix(), splitmix(), splitmix(), splitmix()];
+  }
+
+  /** Uniform in [0, 1) with 32 bits. */
+  uniform(): number {
+    const product = Math.imul(this.b, 5);
+    const result = Math.imul((product << 7) | (product >>> 25), 9);
+    const t = this.b << 9;
+    this.c ^= this.a;
+    this.d ^= this.b;
+    this.b ^= this.c;
+    this.a ^= this.d;
+    this.c ^= t;
+    this.d = (this.d << 11) | (this.d >>> 21);
+    return (result >>> 0) / 2 ** 32;
+  }
+
+  /** Uniform whole number in [0, n). */
+  integer(n: number): number {
+    return Math.floor(this.uniform() * n);
+  }
+
+  /** Standard normal, by Box and Muller. */
+  normal(): number {
+    const radius = Math.sqrt(-2 * Math.log(1 - this.uniform()));
+    return radius * Math.cos(2 * Math.PI * this.uniform());
+  }
+
+  /** The stream's whole state, for checkpoints. */
+  get state(): [number, number, number, number] {
+    return [this.a, this.b, this.c, this.d];
+  }
+
+  set state([a, b, c, d]: [number, number, number, number]) {
+    [this.a, this.b, this.c, this.d] = [a, b, c, d];
+  }
+}

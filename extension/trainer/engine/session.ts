@@ -1,0 +1,82 @@
+// One onnxruntime session over one graph: feeds typed arrays by name, returns typed arrays by name. The only file that knows
+// onnxruntime's API. Telemetry is switched off before the module loads; spinning threads are off because they collapse on a
+// machine that is shared (measured: 21k to 3k tokens/s), and two sessions would fight for the cores.
+import type { InferenceSession, Tensor as OrtTensor } from 'onnxruntime-common';
+import type { ElementType, Graph } from './graph';
+import { writeOnnx } from './onnx-writer';
+
+export type TensorData = Float32Array | BigInt64Array | Uint8Array;
+
+export interface Tensor {
+  readonly type: ElementType;
+  readonly dims: readonly number[];
+  readonly data: TensorData;
+}
+
+export const float32 = (data: Float32Array, dims: readonly number[]): Tensor => ({ type: 'float32', dims, data });
+export const int64 = (data: BigInt64Array, dims: readonly number[]): Tensor => ({ type: 'int64', dims, data });
+
+export interface SessionOptions {
+  /** Threads inside an operator; 0 lets onnxruntime take all cores. */
+  threads: number;
+}
+
+type Runtime = typeof import('onnxruntime-node');
+let runtime: Promise<Runtime> | undefined;
+
+function loadRuntime(): Promise<Runtime> {
+  process.env.ORT_DISABLE_TELEMETRY = '1';
+  runtime ??= import('onnxruntime-node').then(module => {
+    module.env.logLevel = 'error';
+    return module;
+  });
+  return runtime;
+}
+
+export class Session {
+  private constructor(
+    private readonly ort: Runtime,
+    private readonly session: InferenceSession,
+    readonly graph: Graph,
+  ) {}
+
+  static async create(graph: Graph, options: SessionOptions): Promise<Session> {
+    const ort = await loadRuntime();
+    const session = await ort.InferenceSession.create(writeOnnx(graph), {
+      executionProviders: ['cpu'],
+      intraOpNumThreads: options.threads,
+      interOpNumThreads: 1,
+      executionMode: 'sequential',
+      graphOptimizationLevel: 'all',
+      enableMemPattern: false,
+      logSeverityLevel: 3,
+      extra: { session: { intra_op: { allow_spinning: '0' } } },
+    });
+    return new Session(ort, session, graph);
+  }
+
+  /** Runs the graph; each input of the graph must be fed. Outputs are fresh arrays. */
+  async run(feeds: Readonly<Record<string, Tensor>>): Promise<Record<string, Tensor>> {
+    const inputs: Record<string, OrtTensor> = {};
+    for (const { name } of this.graph.inputs) {
+      const feed = feeds[name];
+      if (!feed) throw new Error(`session ${this.graph.name}: input ${name} was not fed`);
+      inputs[name] = this.tensor(feed);
+    }
+    const outputs = await this.session.run(inputs);
+    const result: Record<string, Tensor> = {};
+    for (const { name, type } of this.graph.outputs) {
+      const { data, dims } = outputs[name];
+      result[name] = { type, dims, data: data as TensorData };
+    }
+    return result;
+  }
+
+  async release(): Promise<void> {
+    await this.session.release();
+  }
+
+  private tensor({ type, data, dims }: Tensor): OrtTensor {
+    return new this.ort.Tensor(type, data as Float32Array, dims as number[]);
+  }
+}

@@ -1,0 +1,34 @@
+// Arithmetic on dimensions that may be symbols: broadcasting as in NumPy, and errors that name both shapes.
+import type { Dim, Value } from './graph';
+
+export const showDims = (dims: readonly Dim[]): string => `[${dims.join(', ')}]`;
+
+export const sameDims = (a: readonly Dim[], b: readonly Dim[]): boolean =>
+  a.length === b.length && a.every((dim, i) => dim === b[i]);
+
+/** Dimensions of a ∘ b under NumPy's broadcasting; symbols match themselves and 1. */
+export function broadcast(a: readonly Dim[], b: readonly Dim[]): Dim[] {
+  const rank = Math.max(a.length, b.length);
+  return Array.from({ length: rank }, (_, i) => {
+    const x = a[i - rank + a.length] ?? 1;
+    const y = b[i - rank + b.length] ?? 1;
+    if (x === y || y === 1) return x;
+    if (x === 1) return y;
+    throw new Error(`graph: shapes ${showDims(a)} and ${showDims(b)} do not broadcast`);
+  });
+}
+
+/** Axes of `from` (after broadcasting) that must be summed to get back to `to`. */
+export function summedAxes(from: readonly Dim[], to: readonly Dim[]): number[] {
+  const offset = from.length - to.length;
+  return from.flatMap((dim, i) => (i < offset || (to[i - offset] === 1 && dim !== 1) ? [i] : []));
+}
+
+export function expectType(op: string, value: Value, type: Value['type']): void {
+  if (value.type !== type) throw new Error(`graph: ${op} needs ${type}, got ${value.type} for ${value.name}`);
+}
+
+/** Throws unless two dimensions are the same number or the same symbol. */
+export function expectDim(op: string, a: Dim, b: Dim): void {
+  if (a !== b) throw new Error(`graph: ${op} needs equal dimensions, got ${a} and ${b}`);
+}
