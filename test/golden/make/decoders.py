@@ -1,0 +1,58 @@
+"""Golden values of small random decoders, made with PyTorch and transformers.
+
+Run: python test/golden/make/decoders.py  (needs torch, transformers, safetensors). Writes test/golden/{qwen2,llama}/:
+config.json and model.safetensors as transformers saves them, and golden.safetensors with inputs, logits, log-probs of the next
+tokens, the gradient of every parameter of a weighted policy loss, and the parameters after one AdamW step.
+"""
+import pathlib
+import torch
+from safetensors.torch import save_file
+from transformers import LlamaConfig, LlamaForCausalLM, Qwen2Config, Qwen2ForCausalLM
+
+here = pathlib.Path(__file__).resolve().parents[1]
+shape = dict(vocab_size=61, hidden_size=24, intermediate_size=40, num_hidden_layers=2, num_attention_heads=4,
+             max_position_embeddings=64, rms_norm_eps=1e-6, use_cache=False, attn_implementation="eager")
+families = {
+    "qwen2": (Qwen2ForCausalLM, Qwen2Config(**shape, num_key_value_heads=2, tie_word_embeddings=True)),
+    "llama": (LlamaForCausalLM, LlamaConfig(**shape, num_key_value_heads=1, tie_word_embeddings=False)),
+}
+for name, (cls, config) in families.items():
+    torch.manual_seed(7)
+    config.initializer_range = 0.2
+    model = cls(config).float().eval()
+    for parameter_name, p in model.named_parameters():
+        if "norm" in parameter_name or parameter_name.endswith("bias"):
+            p.data += 0.3 * torch.randn_like(p)
+    folder = here / name
+    model.save_pretrained(folder, safe_serialization=True)
+    b, t = 3, 11
+    ids = torch.randint(0, config.vocab_size, (b, t))
+    logits = model(ids).logits
+    logprobs = torch.log_softmax(logits[:, :-1] / 0.7, -1)
+    lp = logprobs.gather(-1, ids[:, 1:, None])[..., 0]
+    entropy = -(logprobs.exp() * logprobs).sum(-1)
+    old = lp.detach() + 0.3 * torch.randn_like(lp)
+    ref = lp.detach() + 0.3 * torch.randn_like(lp)
+    advantage = torch.randn_like(lp)
+    weight = torch.rand_like(lp) / (b * (t - 1))
+    ratio = (lp - old).clamp(-20, 20).exp()
+    l1, l2 = -advantage * ratio, -advantage * ratio.clamp(1 - 0.2, 1 + 0.28)
+    m = torch.maximum(l1, l2)
+    pg = torch.where(advantage < 0, torch.minimum(m, -advantage * 3.0), m)
+    d = ref - lp
+    kl = (d.clamp(-20, 20).exp() - d - 1).clamp(-10, 10)
+    loss = (weight * pg).sum() - 0.01 * (weight * entropy).sum() + 0.05 * (weight * kl).sum()
+    loss.backward()
+    out = dict(ids=ids, logits=logits, logprobs=lp, entropy=entropy, old=old, ref=ref, advantage=advantage, weight=weight,
+               loss=torch.stack([(weight * pg).sum(), (weight * entropy).sum(), (weight * kl).sum()]))
+    out = {k: v.detach().clone().float().contiguous() for k, v in out.items()}
+    for parameter_name, p in model.named_parameters():
+        out["grad." + parameter_name] = p.grad.clone()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.01, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.01)
+    norm = torch.nn.utils.clip_grad_norm_(model.parameters(), 0.05)
+    optimizer.step()
+    out["norm"] = norm.reshape(1)
+    for parameter_name, p in model.named_parameters():
+        out["stepped." + parameter_name] = p.detach().clone()
+    save_file(out, folder / "golden.safetensors")
+    print(name, loss.item(), norm.item())
