@@ -1,0 +1,12 @@
+// A seed as the 32-bit words that the generators are seeded by, least significant first.
+
+/**
+ * The words of a seed, at least one.
+ * @throws RangeError when the seed is no integer in [0, 2⁵³).
+ */
+export function seedWords(seed: number): number[] {
+  if (!Number.isSafeInteger(seed) || seed < 0)
+    throw new RangeError(`a random stream's seed is ${seed}: give an integer from 0 to 2^53 - 1`);
+  const high = Math.floor(seed / 0x100000000);
+  return high === 0 ? [seed] : [seed >>> 0, high];
+}
