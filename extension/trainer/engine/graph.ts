@@ -121,7 +121,12 @@ export class Graph {
   shapeVector(dims: readonly Dim[], fromDims: readonly Dim[]): Value {
     const literal = dims.map((dim, i) => (typeof dim === 'number' ? dim : dim === fromDims[i] ? 0 : -1));
     if (literal.filter(d => d === -1).length <= 1) return this.integers(literal);
-    const parts = dims.map(dim => (typeof dim === 'number' ? this.integers([dim]) : this.symbolSize(dim)));
+    const inferred = dims.filter(dim => typeof dim === 'string' && !this.symbolSource.has(dim));
+    if (inferred.length > 1) throw new Error(`graph ${this.name}: cannot infer both ${inferred.join(' and ')}`);
+    const parts = dims.map(dim => {
+      if (typeof dim === 'number') return this.integers([dim]);
+      return dim === inferred[0] ? this.integers([-1]) : this.symbolSize(dim);
+    });
     return this.literal(`shape:${dims.join()}`, () => this.emit('Concat', parts, 'int64', [dims.length], { axis: 0 }));
   }
 
