@@ -1,0 +1,114 @@
+// FrozenLake (RAGEN; Gymnasium's toy_text): walk over ice to the goal and keep out of holes; the ice may carry the player sideways.
+// Reward 1 on reaching the goal, else 0. The slips come from numpy's PCG64 seeded at each reset, so all members of a group meet the
+// same slips at the same step, as in RAGEN.
+import { z } from 'zod';
+import { defineEnvironment } from '../api/environment';
+import { coordinateText, gridCoordText } from '../api/board-text';
+import { Pcg64 } from '../api/random/pcg64';
+import { drawnMove, dynamics } from './dynamics';
+import { drawLake, goal, hole, moved, type Lake } from './lake';
+import { plan } from './solver';
+
+const meanings = ['player', 'empty', 'hole', 'goal', 'player in hole', 'player on goal'];
+
+const config = z.strictObject({
+  size: z.int().min(2).max(64).default(4),
+  p: z.number().min(0).max(1).default(0.9).describe('probability that a tile is frozen'),
+  success_rate: z.number().min(0).max(1).default(0.8).describe('probability that a move goes where it is meant to'),
+  is_slippery: z.boolean().default(true),
+  map_seed: z.int().min(0).nullable().default(null).describe('one map for all episodes; null: the map of the seed'),
+  render_mode: z.literal('text').default('text'),
+  observation_format: z.enum(['grid', 'coord', 'grid_coord']).default('grid'),
+  action_lookup: z
+    .record(z.enum(['1', '2', '3', '4']), z.string())
+    .default({ 1: 'Left', 2: 'Down', 3: 'Right', 4: 'Up' }),
+  grid_lookup: z
+    .record(z.enum(['0', '1', '2', '3', '4', '5']), z.string())
+    .default({ 0: 'P', 1: '_', 2: 'O', 3: 'G', 4: 'X', 5: '√' }),
+  grid_vocab: z
+    .record(z.string(), z.string())
+    .nullable()
+    .default(null)
+    .describe('meanings by symbol; null: the own ones'),
+});
+
+const coordinates = (size: number) =>
+  ` The state gives the zero-indexed (row, column) of the start, the goal, the player and the holes, from (0, 0) at the top left to (${size - 1}, ${size - 1}) at the bottom right.`;
+
+export default defineEnvironment({
+  name: 'frozen_lake',
+  config,
+  actions: config => config.action_lookup,
+  legend: ({ grid_lookup, grid_vocab, observation_format }) =>
+    observation_format === 'coord'
+      ? {}
+      : (grid_vocab ?? Object.fromEntries(meanings.map((meaning, i) => [grid_lookup[`${i}` as '0'], meaning]))),
+  instruction: ({ size, observation_format }) =>
+    'You are on a frozen lake. Walk to the goal and keep out of the holes. The ice is slippery: a move may carry you sideways.' +
+    (observation_format === 'grid' ? '' : coordinates(size)) +
+    ' Answer with your moves, for example <answer> Right || Down </answer>.',
+
+  create(config) {
+    const { size } = config;
+    const ice = dynamics(config.is_slippery, config.success_rate);
+    const symbols = meanings.map((_, i) => config.grid_lookup[`${i}` as '0']);
+    let lake: Lake;
+    let cell = 0;
+    let slips: Pcg64;
+
+    const cellsOf = (tile: number) => [...lake.tiles.keys()].filter(at => lake.tiles[at] === tile);
+    const grid = () => {
+      let text = '';
+      for (let at = 0; at < lake.tiles.length; at++) {
+        const tile = lake.tiles[at];
+        if (at > 0 && at % size === 0) text += '\n';
+        text += symbols[at !== cell ? tile + 1 : tile === hole ? 4 : tile === goal ? 5 : 0];
+      }
+      return text;
+    };
+    const coord = () => {
+      const tile = lake.tiles[cell];
+      const player = tile === goal ? 'Player on goal' : tile === hole ? 'Player in hole' : 'Player';
+      return coordinateText(size, size, [
+        ['Start', [lake.start]],
+        ['Goal', cellsOf(goal)],
+        [player, [cell]],
+        ['Holes', cellsOf(hole)],
+      ]);
+    };
+    const render = (mode: string) =>
+      mode === 'coord' ? coord() : mode === 'grid_coord' ? gridCoordText(coord(), grid()) : grid();
+
+    return {
+      reset({ seed }) {
+        lake = drawLake(size, config.p, config.map_seed ?? seed);
+        slips = new Pcg64(seed);
+        slips.random(); // Gymnasium draws the initial state, though there is but one
+        cell = lake.start;
+        return { observation: render(config.observation_format) };
+      },
+
+      step(action) {
+        const valid = action === 1 || action === 2 || action === 3 || action === 4;
+        const before = cell;
+        const ended = lake.tiles[cell] === goal || lake.tiles[cell] === hole;
+        if (valid) {
+          const uniform = slips.random();
+          if (!ended) cell = moved(cell, drawnMove(ice[action - 1], uniform), size);
+        }
+        const tile = lake.tiles[cell];
+        const success = tile === goal;
+        return {
+          observation: render(config.observation_format),
+          reward: success && !ended ? 1 : 0,
+          terminated: success || tile === hole,
+          truncated: false,
+          info: { action_is_effective: cell !== before, action_is_valid: valid, success },
+        };
+      },
+
+      render,
+      solve: () => plan(lake, ice, cell)?.map(move => move + 1),
+    };
+  },
+});

@@ -1,0 +1,51 @@
+// A frozen lake's map and how RAGEN draws one: tiles, start and goal from numpy's PCG64, drawn again until the goal can be reached.
+// Cells are flat indices, row · size + column. Equal seeds give RAGEN's maps (checked in test/golden/envs/frozen-lake.json).
+import { Pcg64 } from '../api/random/pcg64';
+
+export const frozen = 0;
+export const hole = 1;
+export const goal = 2;
+
+export interface Lake {
+  size: number;
+  /** `frozen`, `hole` or `goal` of each cell. */
+  tiles: Uint8Array;
+  start: number;
+}
+
+/** A lake of size × size tiles, each frozen with probability `p`, whose goal can be reached from its start. */
+export function drawLake(size: number, p: number, seed: number): Lake {
+  const random = new Pcg64(seed);
+  const shares = [p, 1 - p];
+  const tiles = new Uint8Array(size * size);
+  for (;;) {
+    for (let cell = 0; cell < tiles.length; cell++) tiles[cell] = random.choice(2, shares);
+    const start = random.integers(0, size) * size + random.integers(0, size);
+    const end = random.integers(0, size) * size + random.integers(0, size);
+    if (start === end) continue;
+    tiles[start] = frozen;
+    tiles[end] = goal;
+    if (reaches({ size, tiles, start })) return { size, tiles, start };
+  }
+}
+
+/** The cell that a move leads to; the edge holds the player back. Moves as Gymnasium's: 0 left, 1 down, 2 right, 3 up. */
+export function moved(cell: number, move: number, size: number): number {
+  const column = cell % size;
+  if (move === 0) return column === 0 ? cell : cell - 1;
+  if (move === 1) return cell + size < size * size ? cell + size : cell;
+  if (move === 2) return column === size - 1 ? cell : cell + 1;
+  return cell < size ? cell : cell - size;
+}
+
+function reaches({ size, tiles, start }: Lake): boolean {
+  const seen = new Uint8Array(tiles.length);
+  const frontier = [start];
+  for (let cell = frontier.pop(); cell !== undefined; cell = frontier.pop()) {
+    if (tiles[cell] === goal) return true;
+    if (seen[cell] || tiles[cell] === hole) continue;
+    seen[cell] = 1;
+    for (let move = 0; move < 4; move++) frontier.push(moved(cell, move, size));
+  }
+  return false;
+}

@@ -1,0 +1,50 @@
+// The best action on the ice by value iteration over the transition list: the highest discounted chance to reach the goal. The discount
+// makes the shorter of two equally safe ways the better one.
+import type { Dynamics } from './dynamics';
+import { goal, hole, moved, type Lake } from './lake';
+
+const discount = 0.99;
+const precision = 1e-10;
+
+/** The best move of each cell (0 left, 1 down, 2 right, 3 up), −1 where the episode is over or the goal is out of reach. */
+export function bestMoves({ size, tiles }: Lake, ice: Dynamics): Int8Array {
+  const values = new Float64Array(tiles.length);
+  const best = new Int8Array(tiles.length).fill(-1);
+  for (let change = 1; change > precision;) {
+    change = 0;
+    for (let cell = 0; cell < tiles.length; cell++) {
+      if (tiles[cell] === goal || tiles[cell] === hole) continue;
+      let highest = 0;
+      for (let move = 0; move < 4; move++) {
+        let value = 0;
+        for (const outcome of ice[move]) {
+          const next = moved(cell, outcome.move, size);
+          value += outcome.probability * (tiles[next] === goal ? 1 : discount * values[next]);
+        }
+        if (value > highest) {
+          highest = value;
+          best[cell] = move;
+        }
+      }
+      change = Math.max(change, Math.abs(highest - values[cell]));
+      values[cell] = highest;
+    }
+  }
+  return best;
+}
+
+/**
+ * The best moves from a cell if none slips, up to the goal. Where the best move leans on a slip (it leads back to a cell of the way),
+ * the plan ends with it: plan again from where the player then stands. Undefined where no move can reach the goal.
+ */
+export function plan(lake: Lake, ice: Dynamics, from: number): number[] | undefined {
+  const best = bestMoves(lake, ice);
+  if (best[from] < 0) return undefined;
+  const moves: number[] = [];
+  const passed = new Uint8Array(lake.tiles.length);
+  for (let cell = from; best[cell] >= 0 && !passed[cell]; cell = moved(cell, best[cell], lake.size)) {
+    passed[cell] = 1;
+    moves.push(best[cell]);
+  }
+  return moves;
+}

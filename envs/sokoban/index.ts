@@ -1,0 +1,113 @@
+// Sokoban (RAGEN; gym-sokoban's rules and rewards): push every box onto a target. Each step costs 0.1; a box brought onto a target
+// earns 1, one pushed off loses 1; the last one earns 10 more. Equal seeds give RAGEN's rooms.
+import { z } from 'zod';
+import { defineEnvironment } from '../api/environment';
+import { coordinateText, gridCoordText } from '../api/board-text';
+import { drawRoom } from './generator';
+import { box, boxOnTarget, player, push, target, type Room } from './room';
+import { solveRoom } from './solver';
+
+const meanings = ['wall', 'empty', 'target', 'box on target', 'box', 'player', 'player on target'];
+const side = z.int().min(4).max(64);
+
+const config = z
+  .strictObject({
+    dim_room: z.tuple([side, side]).default([6, 6]).describe('rows, columns'),
+    dim_x: side.nullable().default(null).describe('rows; with dim_y takes the place of dim_room'),
+    dim_y: side.nullable().default(null).describe('columns'),
+    max_steps: z.int().min(1).default(100).describe('the episode is truncated after so many steps'),
+    num_boxes: z.int().min(1).max(16).default(3),
+    search_depth: z.int().min(2).max(900).default(300).describe('depth of the reverse play that makes a room'),
+    render_mode: z.literal('text').default('text'),
+    observation_format: z.enum(['grid', 'coord', 'grid_coord']).default('grid'),
+    action_lookup: z
+      .record(z.enum(['1', '2', '3', '4']), z.string())
+      .default({ 1: 'Up', 2: 'Down', 3: 'Left', 4: 'Right' }),
+    grid_lookup: z
+      .record(z.enum(['0', '1', '2', '3', '4', '5', '6']), z.string())
+      .default({ 0: '#', 1: '_', 2: 'O', 3: '√', 4: 'X', 5: 'P', 6: 'S' }),
+    grid_vocab: z
+      .record(z.string(), z.string())
+      .nullable()
+      .default(null)
+      .describe('meanings by symbol; null: the own ones'),
+  })
+  .transform(({ dim_x, dim_y, ...rest }) => {
+    const dim_room: [number, number] = dim_x !== null && dim_y !== null ? [dim_x, dim_y] : rest.dim_room;
+    return { ...rest, dim_room };
+  });
+
+const coordinates = ([rows, columns]: [number, number], format: string) =>
+  ` The state gives ${format === 'coord' ? '' : 'the grid of symbols and '}the zero-indexed (row, column) of the player, the boxes and the targets, from (0, 0) at the top left to (${rows - 1}, ${columns - 1}) at the bottom right.`;
+
+export default defineEnvironment({
+  name: 'sokoban',
+  config,
+  actions: config => config.action_lookup,
+  legend: ({ grid_lookup, grid_vocab, observation_format }) =>
+    observation_format === 'coord'
+      ? {}
+      : (grid_vocab ?? Object.fromEntries(meanings.map((meaning, i) => [grid_lookup[`${i}` as '0'], meaning]))),
+  instruction: ({ dim_room, observation_format }) =>
+    'You are the player of a Sokoban puzzle. Push all boxes onto the targets. To push a box, stand next to it and move towards it: box and' +
+    ' player go one cell that way. Boxes cannot be pushed through walls or other boxes, and cannot be pulled.' +
+    (observation_format === 'grid' ? '' : coordinates(dim_room, observation_format)) +
+    ' Answer with a sequence of moves, for example <answer> Right || Right || Up </answer>.',
+
+  create(config) {
+    const [height, width] = config.dim_room;
+    const options = { height, width, boxes: config.num_boxes, searchDepth: config.search_depth };
+    const symbols = meanings.map((_, i) => config.grid_lookup[`${i}` as '0']);
+    let room: Room;
+    let steps = 0;
+
+    const grid = () => {
+      let text = '';
+      for (let at = 0; at < room.state.length; at++) {
+        if (at > 0 && at % width === 0) text += '\n';
+        text += symbols[room.state[at] === player && room.fixed[at] === target ? 6 : room.state[at]];
+      }
+      return text;
+    };
+    const coord = () => {
+      const cells = (kind: number, of = room.state) => [...of.keys()].filter(at => of[at] === kind);
+      return coordinateText(height, width, [
+        ['Targets', cells(target, room.fixed)],
+        ['Boxes', cells(box)],
+        ['Boxes on target', cells(boxOnTarget)],
+        [room.fixed[room.player] === target ? 'Player on target' : 'Player', [room.player]],
+      ]);
+    };
+    const render = (mode: string) =>
+      mode === 'coord' ? coord() : mode === 'grid_coord' ? gridCoordText(coord(), grid()) : grid();
+
+    return {
+      reset({ seed }) {
+        room = drawRoom(options, seed);
+        steps = 0;
+        return { observation: render(config.observation_format) };
+      },
+
+      step(action) {
+        const valid = action === 1 || action === 2 || action === 3 || action === 4;
+        const before = room.boxesOnTarget;
+        const moved = valid && push(room, action - 1);
+        if (valid) steps++;
+        const success = room.boxesOnTarget === room.boxes;
+        let reward = valid ? -0.1 : 0;
+        if (room.boxesOnTarget !== before) reward += room.boxesOnTarget > before ? 1 : -1;
+        if (valid && success) reward += 10;
+        return {
+          observation: render(config.observation_format),
+          reward,
+          terminated: success,
+          truncated: !success && steps >= config.max_steps,
+          info: { action_is_effective: moved, action_is_valid: valid, success },
+        };
+      },
+
+      render,
+      solve: () => solveRoom(room)?.map(move => move + 1),
+    };
+  },
+});

@@ -1,0 +1,46 @@
+// A Sokoban room: what stands where, and what a move does (gym-sokoban's rules). Cells are flat indices, row · width + column.
+// Invariants: one player; as many targets as boxes; `state` differs from `fixed` only where the player or a box stands.
+
+export const wall = 0;
+export const floor = 1;
+export const target = 2;
+export const boxOnTarget = 3;
+export const box = 4;
+export const player = 5;
+
+export interface Room {
+  height: number;
+  width: number;
+  /** `wall`, `floor` or `target` of each cell. */
+  fixed: Uint8Array;
+  /** What is seen in each cell: `fixed`, or a box or the player on it. */
+  state: Uint8Array;
+  player: number;
+  boxes: number;
+  boxesOnTarget: number;
+}
+
+/** Row and column steps of the four moves: up, down, left, right. */
+export const rowSteps = [-1, 1, 0, 0] as const;
+export const columnSteps = [0, 0, -1, 1] as const;
+
+/** Moves the player (0 up, 1 down, 2 left, 3 right), pushing a box where one gives way. True when the player moved. */
+export function push(room: Room, move: number): boolean {
+  const { state, fixed, width, height } = room;
+  const row = Math.floor(room.player / width) + 2 * rowSteps[move];
+  const column = (room.player % width) + 2 * columnSteps[move];
+  if (row < 0 || row >= height || column < 0 || column >= width) return false;
+  const step = rowSteps[move] * width + columnSteps[move];
+  const next = room.player + step;
+  if (state[next] === box || state[next] === boxOnTarget) {
+    const beyond = next + step;
+    if (state[beyond] !== floor && state[beyond] !== target) return false;
+    if (state[next] === boxOnTarget) room.boxesOnTarget--;
+    if (fixed[beyond] === target) room.boxesOnTarget++;
+    state[beyond] = fixed[beyond] === target ? boxOnTarget : box;
+  } else if (state[next] !== floor && state[next] !== target) return false;
+  state[next] = player;
+  state[room.player] = fixed[room.player];
+  room.player = next;
+  return true;
+}
