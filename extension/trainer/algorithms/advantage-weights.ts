@@ -1,0 +1,30 @@
+// Factors that RAGEN applies to finished advantages, one a sample: by the spread of the group's rewards, and by relative length.
+
+/** Weights with the metrics that RAGEN logs of them. */
+export interface SoftReweight {
+  /** One weight a group, in the order of `groupStds`. */
+  weights: Float32Array;
+  metrics: Record<'soft_reweight_min' | 'soft_reweight_max' | 'soft_reweight_mean', number>;
+}
+
+/** `soft_advantage_reweight`: σ_group/(max σ + 1e-6), so that prompts with little spread in reward weigh little. Takes at least one group. */
+export function softAdvantageWeights(groupStds: ArrayLike<number>): SoftReweight {
+  const stds = Float64Array.from(groupStds);
+  const largest = stds.reduce((max, std) => Math.max(max, std), 0);
+  const weights = Float32Array.from(stds, std => std / (largest + 1e-6));
+  return {
+    weights,
+    metrics: {
+      soft_reweight_min: Math.min(...weights),
+      soft_reweight_max: Math.max(...weights),
+      soft_reweight_mean: weights.reduce((sum, weight) => sum + weight, 0) / weights.length,
+    },
+  };
+}
+
+/** `grpo_advantage_length_weight`: mean length / length for each sample; 0 for a sample without sampled tokens. */
+export function lengthWeights(lengths: ArrayLike<number>): Float32Array {
+  const all = Float64Array.from(lengths);
+  const mean = all.reduce((sum, length) => sum + length, 0) / Math.max(all.length, 1);
+  return Float32Array.from(all, length => (length > 0 ? mean / length : 0));
+}

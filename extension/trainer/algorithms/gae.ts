@@ -1,0 +1,57 @@
+// Generalised advantage estimation (Schulman et al., 2016) over the sampled tokens of a multi-turn episode, as verl masks it:
+// across tokens that were not sampled, the next value and the running advantage are carried through unchanged.
+import { whitenTokens } from './token-sequences';
+
+/** One sequence with the critic's values; all arrays of equal length. */
+export interface ValuedSequence {
+  rewards: Float32Array;
+  values: Float32Array;
+  mask: Uint8Array;
+}
+
+export interface GaeOptions {
+  gamma: number;
+  lam: number;
+}
+
+/** Advantages for the policy and returns for the critic, per sequence and token. */
+export interface AdvantagesAndReturns {
+  advantages: Float32Array[];
+  returns: Float32Array[];
+}
+
+/** Advantages whitened over all sampled tokens of the batch; returns = advantage before whitening + value. */
+export function gaeAdvantages(sequences: readonly ValuedSequence[], options: GaeOptions): AdvantagesAndReturns {
+  const advantages = sequences.map(sequence => generalizedAdvantages(sequence, options));
+  return withReturns(sequences, advantages);
+}
+
+/** Advantages of one sequence before whitening; a token that was not sampled shows the advantage carried over it. */
+export function generalizedAdvantages(
+  { rewards, values, mask }: ValuedSequence,
+  { gamma, lam }: GaeOptions,
+): Float32Array {
+  const advantages = new Float32Array(rewards.length);
+  let nextValue = 0;
+  let running = 0;
+  for (let token = rewards.length - 1; token >= 0; token--) {
+    if (mask[token]) {
+      running = rewards[token] + gamma * nextValue - values[token] + gamma * lam * running;
+      nextValue = values[token];
+    }
+    advantages[token] = running;
+  }
+  return advantages;
+}
+
+/** Derives the returns, then whitens the advantages in place. Returns are 0 where no token was sampled. */
+export function withReturns(sequences: readonly ValuedSequence[], advantages: Float32Array[]): AdvantagesAndReturns {
+  const returns = sequences.map(({ values, mask }, row) =>
+    Float32Array.from(values, (value, token) => (mask[token] ? advantages[row][token] + value : 0)),
+  );
+  whitenTokens(
+    advantages,
+    sequences.map(sequence => sequence.mask),
+  );
+  return { advantages, returns };
+}

@@ -1,0 +1,96 @@
+// Which prompt groups a batch keeps, given one score a group: the four strategies of RAGEN-2's SNR-adaptive rollout filter.
+// Sums run in double precision over float32 scores. Equal scores keep the batch's order, so a selection never depends on a sort.
+import { UserError } from '../../protocol/user-error';
+
+/** RAGEN's `actor_rollout_ref.rollout.rollout_filter_*` keys that steer the selection. */
+export interface GroupSelection {
+  /** top_p: share of the score mass; top_k: share of the groups; top_k_abs: number of groups; min_p: share of the best score. */
+  rollout_filter_value: number;
+  rollout_filter_strategy: 'top_p' | 'top_k' | 'top_k_abs' | 'min_p';
+  rollout_filter_type: 'largest' | 'smallest';
+  /** False leaves out groups whose score is 0 (within 1e-10) before anything else. */
+  rollout_filter_include_zero: boolean;
+  rollout_filter_top_p_prob_mode: 'linear' | 'softmax';
+  /** Slack of linear top_p: a batch whose wanted mass is below it selects nothing. */
+  rollout_filter_selection_eps: number;
+}
+
+/** A score this close to 0 is 0. */
+export const zeroScore = 1e-10;
+
+/**
+ * Indices of the groups to keep, best first (in batch order for min_p and for top_p ≥ 1); may be empty.
+ * A score that is NaN is never selected, unless the filter is off (top_p ≥ 1 with zero scores included).
+ */
+export function selectGroups(scores: Float32Array, options: GroupSelection): number[] {
+  const { rollout_filter_value: value, rollout_filter_strategy: strategy } = options;
+  const all = Array.from(scores.keys());
+  if (strategy === 'top_p' && value >= 1 && options.rollout_filter_include_zero) return all;
+  const candidates = all.filter(
+    group =>
+      !Number.isNaN(scores[group]) && (options.rollout_filter_include_zero || Math.abs(scores[group]) > zeroScore),
+  );
+  if (candidates.length === 0) return [];
+  switch (strategy) {
+    case 'top_p':
+      if (value >= 1) return candidates;
+      return options.rollout_filter_top_p_prob_mode === 'linear'
+        ? linearTopP(scores, candidates, options)
+        : softmaxTopP(scores, candidates, options);
+    case 'top_k':
+      return best(scores, candidates, options, Math.trunc(value * scores.length));
+    case 'top_k_abs':
+      return best(scores, candidates, options, Math.trunc(value));
+    case 'min_p':
+      return minP(scores, candidates, options);
+    default:
+      throw new UserError(
+        `config: actor_rollout_ref.rollout.rollout_filter_strategy is ${String(strategy)}: use top_p, top_k, top_k_abs or min_p`,
+      );
+  }
+}
+
+/** Takes groups until `value` of the whole score mass is reached; a mass that can't be reached selects nothing. */
+function linearTopP(scores: Float32Array, candidates: number[], options: GroupSelection): number[] {
+  const total = candidates.reduce((sum, group) => sum + scores[group], 0);
+  const threshold = options.rollout_filter_value * total - options.rollout_filter_selection_eps;
+  const taken: number[] = [];
+  let mass = 0;
+  for (const group of ranked(scores, candidates, options)) {
+    if (mass >= threshold || scores[group] <= 0) break;
+    mass += scores[group];
+    taken.push(group);
+  }
+  return mass >= threshold ? taken : [];
+}
+
+/** The smallest set of groups whose softmax probabilities reach `value`; at least one. */
+function softmaxTopP(scores: Float32Array, candidates: number[], options: GroupSelection): number[] {
+  const order = ranked(scores, candidates, options);
+  const sign = options.rollout_filter_type === 'largest' ? 1 : -1;
+  const weights = order.map(group => Math.exp(sign * (scores[group] - scores[order[0]])));
+  const total = weights.reduce((sum, weight) => sum + weight, 0);
+  let mass = 0;
+  const last = weights.findIndex(weight => (mass += weight / total) >= options.rollout_filter_value);
+  return last < 0 ? order : order.slice(0, last + 1);
+}
+
+function best(scores: Float32Array, candidates: number[], options: GroupSelection, wanted: number): number[] {
+  return ranked(scores, candidates, options).slice(0, Math.max(Math.min(wanted, candidates.length), 1));
+}
+
+function minP(scores: Float32Array, candidates: number[], options: GroupSelection): number[] {
+  const { rollout_filter_value: value, rollout_filter_type: type } = options;
+  const values = candidates.map(group => scores[group]);
+  if (type === 'largest') {
+    const floor = value * Math.max(...values) - zeroScore;
+    return candidates.filter(group => scores[group] >= floor);
+  }
+  const ceiling = Math.min(...values) / (value + zeroScore) + zeroScore;
+  return candidates.filter(group => scores[group] <= ceiling);
+}
+
+function ranked(scores: Float32Array, candidates: number[], { rollout_filter_type }: GroupSelection): number[] {
+  const sign = rollout_filter_type === 'largest' ? -1 : 1;
+  return candidates.toSorted((a, b) => sign * (scores[a] - scores[b]) || a - b);
+}

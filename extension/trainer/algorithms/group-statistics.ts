@@ -1,0 +1,54 @@
+// Groups of samples and their moments. A group is all rollouts of one prompt; ids are arbitrary integers and need not be adjacent.
+// Invariant: moments are taken around the first value, so a group of equal values has a deviation of exactly 0 and not of one
+// rounding error, which dividing by it would blow up.
+
+/** Scores of samples with the groups they belong to. All arrays have one entry a sample. */
+export interface GroupedScores {
+  scores: ArrayLike<number>;
+  groups: ArrayLike<number>;
+  /** Episode of each sample where an episode gives several samples (one a turn): it then counts once in its group's moments. */
+  episodes?: ArrayLike<number>;
+}
+
+/** Mean and unbiased standard deviation (0 for fewer than two values) of `count` values. */
+export interface Moments {
+  count: number;
+  mean: number;
+  std: number;
+}
+
+/** Indices of the samples of each group, groups in the order in which they first appear. */
+export function membersByGroup(groups: ArrayLike<number | string>): Map<number | string, number[]> {
+  const members = new Map<number | string, number[]>();
+  for (let index = 0; index < groups.length; index++) {
+    const list = members.get(groups[index]);
+    if (list) list.push(index);
+    else members.set(groups[index], [index]);
+  }
+  return members;
+}
+
+/** Moments of the values at `indices` (all values when left out). The mean of nothing is 0. */
+export function momentsOf(values: ArrayLike<number>, indices?: readonly number[]): Moments {
+  const count = indices ? indices.length : values.length;
+  if (count === 0) return { count, mean: 0, std: 0 };
+  const at = (index: number): number => values[indices ? indices[index] : index];
+  const origin = at(0);
+  let sum = 0;
+  for (let index = 0; index < count; index++) sum += at(index) - origin;
+  const shift = sum / count;
+  let squares = 0;
+  for (let index = 0; index < count; index++) squares += (at(index) - origin - shift) ** 2;
+  return { count, mean: origin + shift, std: count > 1 ? Math.sqrt(squares / (count - 1)) : 0 };
+}
+
+/** Calls `visit` for each group with its samples and its moments, in which every episode counts once. */
+export function forEachGroup(batch: GroupedScores, visit: (samples: number[], moments: Moments) => void): void {
+  for (const samples of membersByGroup(batch.groups).values())
+    visit(samples, momentsOf(batch.scores, batch.episodes ? firstOfEach(samples, batch.episodes) : samples));
+}
+
+function firstOfEach(samples: number[], episodes: ArrayLike<number>): number[] {
+  const seen = new Set<number>();
+  return samples.filter(sample => !seen.has(episodes[sample]) && seen.add(episodes[sample]));
+}

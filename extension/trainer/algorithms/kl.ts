@@ -1,0 +1,53 @@
+// Estimators of the KL divergence between the policy and the reference, per token, from the log-probs of the sampled tokens
+// (Schulman, "Approximating KL divergence", 2020). Names are verl's, with both spellings of each.
+
+export type KlKind = 'kl' | 'k1' | 'abs' | 'mse' | 'k2' | 'low_var_kl' | 'k3';
+
+/** The estimate for one token; `difference` is log π − log π_ref in nats. k3 is clamped (difference to ±20, result to ±10). */
+export function tokenKl(kind: KlKind, difference: number): number {
+  switch (kind) {
+    case 'kl':
+    case 'k1':
+      return difference;
+    case 'abs':
+      return Math.abs(difference);
+    case 'mse':
+    case 'k2':
+      return 0.5 * difference * difference;
+    case 'low_var_kl':
+    case 'k3': {
+      const bounded = clamp(difference, -20, 20);
+      return clamp(Math.exp(-bounded) + bounded - 1, -10, 10);
+    }
+  }
+}
+
+/** What `klInReward` gives back: the rewards with the penalty taken off, and the mean KL that the controller is fed. */
+export interface PenalisedRewards {
+  rewards: Float32Array;
+  /** Mean over the sequence's sampled tokens; 0 for a sequence without any. */
+  meanKl: number;
+}
+
+/** `algorithm.use_kl_in_reward`: takes β·KL off the reward of each sampled token. All arrays have the sequence's length. */
+export function klInReward(
+  sequence: { rewards: Float32Array; logprobs: Float32Array; ref_logprobs: Float32Array; mask: Uint8Array },
+  kind: KlKind,
+  beta: number,
+): PenalisedRewards {
+  let sum = 0;
+  let count = 0;
+  const rewards = sequence.rewards.map((reward, token) => {
+    if (!sequence.mask[token]) return reward;
+    const kl = tokenKl(kind, sequence.logprobs[token] - sequence.ref_logprobs[token]);
+    sum += kl;
+    count++;
+    return reward - beta * kl;
+  });
+  return { rewards, meanKl: count > 0 ? sum / count : 0 };
+}
+
+/** `value` held between the bounds. */
+export function clamp(value: number, low: number, high: number): number {
+  return Math.min(Math.max(value, low), high);
+}

@@ -1,0 +1,102 @@
+// The policy loss in plain TypeScript: PPO's clipped surrogate (Schulman et al., 2017) with asymmetric clipping (DAPO, Yu et al.,
+// 2025) and dual clip (Ye et al., 2020), minus the entropy bonus, plus the KL loss. The training graph computes the same; this
+// form is what that graph is tested against, and small enough to be checked by eye.
+import { clamp, tokenKl, type KlKind } from './kl';
+import { aggregationWeights, type LossAggMode } from './loss-aggregation';
+
+/** One sequence; all arrays of its length, read where mask = 1. Log-probs in nats. */
+export interface PolicySequence {
+  logprobs: Float32Array;
+  old_logprobs: Float32Array;
+  advantages: Float32Array;
+  mask: Uint8Array;
+  /** Entropy of the policy's distribution at each token; needed when `entropy_coeff` is not 0 (else an Error). */
+  entropies?: Float32Array;
+  /** Needed when `use_kl_loss` is on (else an Error). */
+  ref_logprobs?: Float32Array;
+}
+
+export interface ClipOptions {
+  clip_ratio_low: number;
+  clip_ratio_high: number;
+  /** Dual clip constant c > 1: bounds the loss of tokens with a negative advantage. */
+  clip_ratio_c: number;
+}
+
+export interface PolicyLossSettings extends ClipOptions {
+  entropy_coeff: number;
+  use_kl_loss: boolean;
+  kl_loss_coef: number;
+  kl_loss_type: KlKind;
+  loss_agg_mode: LossAggMode;
+}
+
+/** The loss with its parts and metrics, by verl's names. */
+export interface PolicyLoss {
+  loss: number;
+  pg_loss: number;
+  entropy: number;
+  kl_loss: number;
+  /** Share of sampled tokens whose clipped loss was the larger. */
+  pg_clipfrac: number;
+  /** Share of sampled tokens held by the dual clip. */
+  pg_clipfrac_lower: number;
+  /** Mean of old − new log-prob. */
+  ppo_kl: number;
+}
+
+/** Surrogate loss of one token, and which of its bounds took effect. */
+export function tokenPolicyLoss(
+  logRatio: number,
+  advantage: number,
+  { clip_ratio_low, clip_ratio_high, clip_ratio_c }: ClipOptions,
+): { loss: number; clipped: boolean; clippedLower: boolean } {
+  const ratio = Math.exp(clamp(logRatio, -20, 20));
+  const plain = -advantage * ratio;
+  const bounded = -advantage * clamp(ratio, 1 - clip_ratio_low, 1 + clip_ratio_high);
+  const pessimistic = Math.max(plain, bounded);
+  const ceiling = -advantage * clip_ratio_c;
+  const clippedLower = advantage < 0 && ceiling < pessimistic;
+  return { loss: clippedLower ? ceiling : pessimistic, clipped: bounded > plain, clippedLower };
+}
+
+/** The loss of a mini-batch. `paddedLength` as in `aggregationWeights`; the longest sequence's length when left out. */
+export function policyLoss(
+  sequences: readonly PolicySequence[],
+  settings: PolicyLossSettings,
+  paddedLength = sequences.reduce((longest, { mask }) => Math.max(longest, mask.length), 0),
+): PolicyLoss {
+  const lengths = sequences.map(({ mask }) => mask.reduce((sum, bit) => sum + bit, 0));
+  const weights = aggregationWeights(lengths, settings.loss_agg_mode, paddedLength);
+  const sums: PolicyLoss = {
+    loss: 0,
+    pg_loss: 0,
+    entropy: 0,
+    kl_loss: 0,
+    pg_clipfrac: 0,
+    pg_clipfrac_lower: 0,
+    ppo_kl: 0,
+  };
+  const share = 1 / (lengths.reduce((sum, length) => sum + length, 0) + 1e-8);
+  sequences.forEach((sequence, row) => {
+    if (settings.entropy_coeff !== 0 && !sequence.entropies)
+      throw new Error(`policy loss: entropy_coeff is ${settings.entropy_coeff} but sequence ${row} has no entropies`);
+    if (settings.use_kl_loss && !sequence.ref_logprobs)
+      throw new Error(`policy loss: use_kl_loss is on but sequence ${row} has no ref_logprobs`);
+    sequence.mask.forEach((bit, token) => {
+      if (!bit) return;
+      const logRatio = sequence.logprobs[token] - sequence.old_logprobs[token];
+      const surrogate = tokenPolicyLoss(logRatio, sequence.advantages[token], settings);
+      sums.pg_loss += weights[row] * surrogate.loss;
+      sums.pg_clipfrac += surrogate.clipped ? share : 0;
+      sums.pg_clipfrac_lower += surrogate.clippedLower ? share : 0;
+      sums.ppo_kl -= share * clamp(logRatio, -20, 20);
+      if (sequence.entropies) sums.entropy += weights[row] * sequence.entropies[token];
+      if (settings.use_kl_loss && sequence.ref_logprobs)
+        sums.kl_loss +=
+          weights[row] * tokenKl(settings.kl_loss_type, sequence.logprobs[token] - sequence.ref_logprobs[token]);
+    });
+  });
+  sums.loss = sums.pg_loss - settings.entropy_coeff * sums.entropy + settings.kl_loss_coef * sums.kl_loss;
+  return sums;
+}

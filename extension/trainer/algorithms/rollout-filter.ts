@@ -1,0 +1,145 @@
+// The rollout filter of StarPO-S and RAGEN-2: after a rollout, only prompt groups whose scores carry signal are trained on. By the
+// paper, the task gradient of a prompt is bounded by the deviation of its rewards, while the regularisers' is about constant, so
+// prompts without spread only pull towards input-agnostic reasoning.
+// Works on whole groups and per-episode values; how episodes become samples is the caller's business.
+import { membersByGroup, momentsOf, type Moments } from './group-statistics';
+import { selectGroups, zeroScore, type GroupSelection } from './group-selection';
+
+/** RAGEN's names. `reward_variance` has always been the unbiased standard deviation there; the alias says so. */
+export type FilterMetric =
+  | 'reward_variance'
+  | 'reward_std'
+  | 'reward'
+  | 'reward_sum'
+  | 'length'
+  | 'entropy'
+  | 'entropy_variance'
+  | 'entropy_std';
+
+export interface RolloutFilter extends GroupSelection {
+  rollout_filter_metric: FilterMetric;
+}
+
+/** Per-episode values; all arrays have one entry an episode. */
+export interface EpisodeValues {
+  groups: ArrayLike<number>;
+  /** Score before reward normalisation: normalised by mean_std, every group's deviation would be 1 or 0. */
+  scores: ArrayLike<number>;
+  /** Mean entropy over the episode's sampled tokens; read by the entropy metrics only. */
+  entropies?: ArrayLike<number>;
+  /** Sampled tokens of the episode; read by `length` only. */
+  lengths?: ArrayLike<number>;
+}
+
+export interface FilteredRollout {
+  /** 1 for each episode that is kept, in batch order. */
+  kept: Uint8Array;
+  /** Ids of all groups in batch order, and what was measured of each. */
+  groups: number[];
+  groupScores: Float32Array;
+  /** Unbiased deviation of the scores of each group (gradient buckets, group table). */
+  groupStds: Float32Array;
+  /** 1 for each group that is kept, in the order of `groups`. */
+  selected: Uint8Array;
+  /** Kept groups / groups. */
+  keptRatio: number;
+  /** `rollout/…` metrics under RAGEN's keys. */
+  metrics: Record<string, number>;
+}
+
+/** Scores the groups, selects, and measures. A group of one episode has no spread: its deviation is 0. */
+export function filterRollouts(values: EpisodeValues, filter: RolloutFilter): FilteredRollout {
+  const members = membersByGroup(values.groups);
+  const groups = [...members.keys()] as number[];
+  const indices = [...members.values()];
+  const measured = measuredValues(values, filter.rollout_filter_metric);
+  const groupScores = Float32Array.from(indices, list =>
+    groupScore(
+      Array.from(list, index => measured.values[index]),
+      filter.rollout_filter_metric,
+    ),
+  );
+  const selected = new Uint8Array(groups.length);
+  for (const group of selectGroups(groupScores, filter)) selected[group] = 1;
+  const kept = new Uint8Array(values.groups.length);
+  indices.forEach((list, group) => selected[group] && list.forEach(index => (kept[index] = 1)));
+  const count = selected.reduce((sum, bit) => sum + bit, 0);
+  const keptRatio = groups.length > 0 ? count / groups.length : 0;
+  return {
+    kept,
+    groups,
+    groupScores,
+    groupStds: Float32Array.from(indices, list => momentsOf(values.scores, list).std),
+    selected,
+    keptRatio,
+    metrics: {
+      ...spreadMetrics(values.scores, indices, selected, ''),
+      ...spreadMetrics(values.scores, indices, selected, 'reward_'),
+      ...(measured.name ? spreadMetrics(measured.values, indices, selected, `${measured.name}_`) : {}),
+      'rollout/filter_kept_count': count,
+      'rollout/filter_kept_ratio': keptRatio,
+      'rollout/filter_zero_count': groupScores.reduce((sum, score) => sum + (Math.abs(score) <= zeroScore ? 1 : 0), 0),
+    },
+  };
+}
+
+/** One group's score from the values of its episodes. */
+export function groupScore(values: readonly number[], metric: FilterMetric): number {
+  const { mean, std, count } = momentsOf(values);
+  switch (metric) {
+    case 'reward_variance':
+    case 'reward_std':
+    case 'entropy_variance':
+    case 'entropy_std':
+      return std;
+    case 'reward_sum':
+      return mean * count;
+    case 'reward':
+    case 'entropy':
+    case 'length':
+      return mean;
+  }
+}
+
+/** `filter_loss_scaling`: what all advantages are multiplied by, so that a step over few prompts is a smaller step. */
+export function filterLossScale(mode: 'none' | 'linear' | 'sqrt', keptRatio: number): number {
+  return mode === 'none' ? 1 : mode === 'linear' ? keptRatio : Math.sqrt(keptRatio);
+}
+
+/** The values that the metric looks at, named when they are not the rewards. */
+function measuredValues(values: EpisodeValues, metric: FilterMetric): { values: ArrayLike<number>; name?: string } {
+  const name = metric.startsWith('entropy') ? 'entropy' : metric === 'length' ? 'length' : undefined;
+  if (!name) return { values: values.scores };
+  const measured = name === 'entropy' ? values.entropies : values.lengths;
+  if (!measured) throw new Error(`rollout filter: metric ${metric} needs the ${name} of each episode`);
+  return { values: measured, name };
+}
+
+/** Means over groups of the deviation, maximum, mean (and for rewards the sum) inside a group: all groups, and the kept ones. */
+function spreadMetrics(
+  values: ArrayLike<number>,
+  indices: readonly number[][],
+  selected: Uint8Array,
+  name: string,
+): Record<string, number> {
+  const spreads = indices.map(list => ({
+    ...momentsOf(values, list),
+    max: list.reduce((max, index) => Math.max(max, values[index]), -Infinity),
+  }));
+  const metrics: Record<string, number> = {};
+  const chosen = spreads.filter((_, group) => selected[group]);
+  for (const [prefix, some] of [
+    ['', spreads],
+    ['chosen_', chosen],
+  ] as const) {
+    if (some.length === 0) continue;
+    const average = (read: (spread: Moments & { max: number }) => number): number =>
+      some.reduce((sum, spread) => sum + read(spread), 0) / some.length;
+    const key = `rollout/${prefix}in_group_${name}`;
+    metrics[`${key}std`] = average(spread => spread.std);
+    metrics[`${key}max`] = average(spread => spread.max);
+    metrics[`${key}mean`] = average(spread => spread.mean);
+    if (name === 'reward_') metrics[`${key}sum`] = average(spread => spread.mean * spread.count);
+  }
+  return metrics;
+}

@@ -1,0 +1,41 @@
+// The critic's loss (PPO's clipped value loss, as in verl): half the masked mean of the larger of two squared errors, one with the
+// new value and one with the new value held near the old.
+import { clamp } from './kl';
+
+/** One sequence; all arrays of its length, read where mask = 1. */
+export interface ValueSequence {
+  values: Float32Array;
+  old_values: Float32Array;
+  returns: Float32Array;
+  mask: Uint8Array;
+}
+
+export interface ValueLoss {
+  vf_loss: number;
+  /** Share of sampled tokens whose clipped error was the larger. */
+  vf_clipfrac: number;
+  vpred_mean: number;
+}
+
+/** Loss and metrics over all sampled tokens of the mini-batch (token mean); `cliprange_value` is RAGEN's 0.5. */
+export function valueLoss(sequences: readonly ValueSequence[], cliprange_value: number): ValueLoss {
+  let count = 0;
+  const sums: ValueLoss = { vf_loss: 0, vf_clipfrac: 0, vpred_mean: 0 };
+  for (const { values, old_values, returns, mask } of sequences)
+    mask.forEach((bit, token) => {
+      if (!bit) return;
+      const held = clamp(values[token], old_values[token] - cliprange_value, old_values[token] + cliprange_value);
+      const plain = (values[token] - returns[token]) ** 2;
+      const clipped = (held - returns[token]) ** 2;
+      count++;
+      sums.vf_loss += 0.5 * Math.max(plain, clipped);
+      sums.vf_clipfrac += clipped > plain ? 1 : 0;
+      sums.vpred_mean += values[token];
+    });
+  const share = 1 / (count + 1e-8);
+  return {
+    vf_loss: sums.vf_loss * share,
+    vf_clipfrac: sums.vf_clipfrac * share,
+    vpred_mean: sums.vpred_mean * share,
+  };
+}

@@ -1,0 +1,114 @@
+// Properties of the rollout filter, the loss weights and the batch splits.
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { aggregationWeights, type LossAggMode } from '../../../extension/trainer/algorithms/loss-aggregation';
+import { splitMicroBatches, splitMiniBatches } from '../../../extension/trainer/algorithms/mini-batches';
+import { policyLoss } from '../../../extension/trainer/algorithms/policy-loss';
+import { selectGroups } from '../../../extension/trainer/algorithms/group-selection';
+
+const modes: LossAggMode[] = ['token-mean', 'seq-mean-token-sum', 'seq-mean-token-mean', 'seq-mean-token-sum-norm'];
+const selection = fc.record({
+  rollout_filter_value: fc.double({ min: 0, max: 1.2, noNaN: true }),
+  rollout_filter_strategy: fc.constantFrom('top_p' as const, 'top_k' as const, 'top_k_abs' as const, 'min_p' as const),
+  rollout_filter_type: fc.constantFrom('largest' as const, 'smallest' as const),
+  rollout_filter_include_zero: fc.boolean(),
+  rollout_filter_top_p_prob_mode: fc.constantFrom('linear' as const, 'softmax' as const),
+  rollout_filter_selection_eps: fc.constantFrom(0, 0.01),
+});
+const scores = fc.float32Array({ min: -2, max: 12, minLength: 1, maxLength: 24 });
+
+describe('rollout filter', () => {
+  it('keeps each group at most once, and only groups there are', () => {
+    fc.assert(
+      fc.property(scores, selection, (values, options) => {
+        const kept = selectGroups(values, options);
+        expect(new Set(kept).size).toBe(kept.length);
+        for (const group of kept) expect(group >= 0 && group < values.length).toBe(true);
+      }),
+    );
+  });
+
+  it('never leaves out a better group than one it keeps', () => {
+    fc.assert(
+      fc.property(scores, selection, (values, options) => {
+        fc.pre(!values.some(Number.isNaN));
+        const kept = new Set(selectGroups(values, options));
+        const sign = options.rollout_filter_type === 'largest' ? 1 : -1;
+        const usable = [...values.keys()].filter(
+          group => options.rollout_filter_include_zero || Math.abs(values[group]) > 1e-10,
+        );
+        for (const out of usable.filter(group => !kept.has(group)))
+          for (const group of kept) expect(sign * values[out]).toBeLessThanOrEqual(sign * values[group] + 1e-9);
+      }),
+    );
+  });
+});
+
+const lengths = fc.array(fc.integer({ min: 1, max: 200 }), { minLength: 1, maxLength: 60 });
+
+describe('loss weights', () => {
+  it('of the mean modes sum to 1 over all sampled tokens', () => {
+    fc.assert(
+      fc.property(lengths, counts => {
+        for (const mode of ['token-mean', 'seq-mean-token-mean'] as const) {
+          const weights = aggregationWeights(counts, mode, 200);
+          expect(counts.reduce((sum, count, row) => sum + count * weights[row], 0)).toBeCloseTo(1, 6);
+        }
+      }),
+    );
+  });
+
+  it('make the loss of a mini-batch the sum over its micro-batches, in every mode', () => {
+    const sequence = fc.array(fc.integer({ min: -30, max: 30 }), { minLength: 1, maxLength: 12 }).map(values => ({
+      logprobs: Float32Array.from(values, value => value / 50),
+      old_logprobs: new Float32Array(values.length),
+      advantages: Float32Array.from(values, value => ((value * 7) % 11) / 3),
+      mask: Uint8Array.from(values, value => (value % 3 === 0 ? 0 : 1)),
+    }));
+    fc.assert(
+      fc.property(fc.array(sequence, { minLength: 1, maxLength: 8 }), fc.constantFrom(...modes), (batch, mode) => {
+        const settings = {
+          clip_ratio_low: 0.2,
+          clip_ratio_high: 0.28,
+          clip_ratio_c: 3,
+          entropy_coeff: 0,
+          use_kl_loss: false,
+          kl_loss_coef: 0,
+          kl_loss_type: 'kl',
+          loss_agg_mode: mode,
+        } as const;
+        const counts = batch.map(({ mask }) => mask.reduce((sum, bit) => sum + bit, 0));
+        const padded = 12;
+        const weights = aggregationWeights(counts, mode, padded);
+        const micro = splitMicroBatches(Int32Array.from(batch.keys()), counts, { maxTokens: 20, maxRows: 3 });
+        let sum = 0;
+        for (const rows of micro)
+          for (const row of rows) {
+            const perToken = policyLoss([batch[row]], { ...settings, loss_agg_mode: 'seq-mean-token-sum' });
+            sum += weights[row] * perToken.loss;
+          }
+        expect(sum).toBeCloseTo(policyLoss(batch, settings, padded).loss, 6);
+      }),
+    );
+  });
+});
+
+describe('batch splits', () => {
+  it('put every sample into exactly one mini-batch and one micro-batch within the budget', () => {
+    fc.assert(
+      fc.property(lengths, fc.integer({ min: 1, max: 40 }), fc.integer(), (sizes, miniBatch, seed) => {
+        const seen: number[] = [];
+        const minis = splitMiniBatches(sizes.length, miniBatch, seed);
+        expect(minis.slice(0, -1).every(mini => mini.length === miniBatch)).toBe(true);
+        for (const mini of minis)
+          for (const micro of splitMicroBatches(mini, sizes, { maxTokens: 300, maxRows: 16 })) {
+            const longest = Math.max(...[...micro].map(row => sizes[row]));
+            expect(micro.length === 1 || micro.length * longest <= 300).toBe(true);
+            expect(micro.length).toBeLessThanOrEqual(16);
+            seen.push(...micro);
+          }
+        expect(seen.toSorted((a, b) => a - b)).toEqual([...sizes.keys()]);
+      }),
+    );
+  });
+});

@@ -1,0 +1,85 @@
+// GAE over an episode with an observation gap, bi-level GAE, and the critic's loss, against vectors worked out by hand.
+import { describe, expect, it } from 'vitest';
+import { biLevelAdvantages, biLevelGaeAdvantages } from '../../../extension/trainer/algorithms/bi-level-gae';
+import { gaeAdvantages, generalizedAdvantages } from '../../../extension/trainer/algorithms/gae';
+import { valueLoss } from '../../../extension/trainer/algorithms/value-loss';
+import { expectNumbers } from './expect-numbers';
+
+describe('GAE', () => {
+  const episode = {
+    rewards: Float32Array.of(0, 0, 0, 0, 0, 0, 0, 1),
+    values: Float32Array.of(0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8),
+    mask: Uint8Array.of(1, 1, 1, 0, 0, 1, 1, 1),
+  };
+
+  it('carries value and advantage over tokens that were not sampled', () => {
+    expectNumbers(
+      generalizedAdvantages(episode, { gamma: 1, lam: 0.95 }),
+      [0.787694, 0.723889, 0.656725, 0.3755, 0.3755, 0.3755, 0.29, 0.2],
+    );
+    expectNumbers(generalizedAdvantages(episode, { gamma: 1, lam: 1 }), [0.9, 0.8, 0.7, 0.4, 0.4, 0.4, 0.3, 0.2]);
+  });
+
+  it('whitens over the sampled tokens and gives returns for the critic', () => {
+    const { advantages, returns } = gaeAdvantages([episode], { gamma: 1, lam: 1 });
+    expectNumbers(advantages[0], [1.2149, 0.8678, 0.5207, 0, 0, -0.5207, -0.8678, -1.2149], 4);
+    expectNumbers(returns[0], [1, 1, 1, 0, 0, 1, 1, 1]);
+  });
+
+  it('has no variance to whiten by with a single sampled token', () => {
+    const lone = { rewards: Float32Array.of(5), values: Float32Array.of(1), mask: Uint8Array.of(1) };
+    expect([...gaeAdvantages([lone], { gamma: 1, lam: 1 }).advantages[0]]).toEqual([0]);
+  });
+});
+
+describe('bi-level GAE', () => {
+  const rewards = Float32Array.of(0, 0, 0, 0, 1, 0, 0, 0, 0, 1);
+  const values = Float32Array.from({ length: 10 }, (_, token) => (token + 1) / 10);
+  const turnEnds = [4, 9];
+
+  it('estimates over turns, then over the tokens of each turn', () => {
+    const sequence = { rewards, values, turnEnds, mask: new Uint8Array(10).fill(1) };
+    const options = { gamma: 1, lam: 1, high_level_gamma: 0.95 };
+    expectNumbers(biLevelAdvantages(sequence, options), [1.85, 1.75, 1.65, 1.55, 1.45, 0.4, 0.3, 0.2, 0.1, 0]);
+    expectNumbers(biLevelGaeAdvantages([sequence], options).returns[0], [1.95, 1.95, 1.95, 1.95, 1.95, 1, 1, 1, 1, 1]);
+  });
+
+  it('steps over observation tokens', () => {
+    const sequence = { rewards, values, turnEnds, mask: Uint8Array.of(1, 1, 1, 1, 1, 0, 0, 1, 1, 1) };
+    expectNumbers(
+      biLevelAdvantages(sequence, { gamma: 1, lam: 0.95, high_level_gamma: 0.95 }),
+      [1.552022, 1.528444, 1.503625, 1.4775, 1.45, 0, 0, 0.195, 0.1, 0],
+    );
+  });
+
+  it('treats a turn with reward 0 as a turn, and an episode that earns nothing as an episode', () => {
+    const sequence = {
+      rewards: new Float32Array(4),
+      values: Float32Array.of(0.5, 0.5, 0.5, 0.5),
+      mask: new Uint8Array(4).fill(1),
+      turnEnds: [1, 3],
+    };
+    // last turn: δ = 0 − .5; first turn: δ = .95·.5 − .5 = −.025, plus .95·(−.5) = −.5
+    expectNumbers(biLevelAdvantages(sequence, { gamma: 1, lam: 1, high_level_gamma: 0.95 }), [-0.5, -0.5, -0.5, -0.5]);
+  });
+});
+
+describe('value loss', () => {
+  it('takes the larger of the plain and the clipped error', () => {
+    const loss = valueLoss(
+      [
+        {
+          values: Float32Array.of(2, 9, 1),
+          old_values: Float32Array.of(1, 0, 1),
+          returns: Float32Array.of(2, 0, 0),
+          mask: Uint8Array.of(1, 0, 1),
+        },
+      ],
+      0.5,
+    );
+    // token 0: plain 0, held at 1.5 → .25 (clipped); token 2: 1 both ways; masked token not counted
+    expect(loss.vf_loss).toBeCloseTo(0.5 * ((0.25 + 1) / 2), 6);
+    expect(loss.vf_clipfrac).toBeCloseTo(0.5, 6);
+    expect(loss.vpred_mean).toBeCloseTo(1.5, 6);
+  });
+});

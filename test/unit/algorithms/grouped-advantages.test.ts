@@ -1,0 +1,93 @@
+// GRPO, Dr.GRPO, RLOO and the group baseline of REINFORCE++ against vectors worked out by hand.
+import { describe, expect, it } from 'vitest';
+import { grpoAdvantages } from '../../../extension/trainer/algorithms/grpo';
+import {
+  discountedReturns,
+  reinforcePlusPlusAdvantages,
+  reinforcePlusPlusBaselineAdvantages,
+} from '../../../extension/trainer/algorithms/reinforce';
+import { rlooAdvantages } from '../../../extension/trainer/algorithms/rloo';
+import { expectNumbers } from './expect-numbers';
+
+const grpo = { norm_adv_by_std_in_grpo: true };
+const drGrpo = { norm_adv_by_std_in_grpo: false };
+const oneGroup = (...scores: number[]) => ({ scores, groups: scores.map(() => 7) });
+
+describe('GRPO', () => {
+  it('normalises by the unbiased deviation of the group', () => {
+    expectNumbers(grpoAdvantages(oneGroup(1, 0, 0, 1), grpo), [0.866024, -0.866024, -0.866024, 0.866024]);
+    expectNumbers(grpoAdvantages(oneGroup(10.9, -1, -1, -1), grpo), [1.5, -0.5, -0.5, -0.5]);
+  });
+
+  it('gives one winner among sixteen 3.75 and the others −0.25', () => {
+    const advantages = grpoAdvantages(oneGroup(10.9, ...new Array<number>(15).fill(-1)), grpo);
+    expectNumbers(advantages, [3.75, ...new Array<number>(15).fill(-0.25)]);
+  });
+
+  it('subtracts only the mean as Dr.GRPO', () => {
+    expectNumbers(grpoAdvantages(oneGroup(1, 0, 0, 1), drGrpo), [0.5, -0.5, -0.5, 0.5]);
+  });
+
+  it('gives exact zeros to a group of equal scores, even where the mean would round', () => {
+    expect([...grpoAdvantages(oneGroup(0.1, 0.1, 0.1), grpo)]).toEqual([0, 0, 0]);
+  });
+
+  it('leaves a group of one its raw score', () => {
+    expectNumbers(grpoAdvantages({ scores: [2.5, 1, 0], groups: [1, 2, 2] }, grpo), [
+      2.5 / (1 + 1e-6),
+      0.707106,
+      -0.707106,
+    ]);
+  });
+
+  it('keeps groups apart when their samples are interleaved', () => {
+    expectNumbers(grpoAdvantages({ scores: [1, 10, 0, 30], groups: [0, 1, 0, 1] }, drGrpo), [0.5, -10, -0.5, 10]);
+  });
+
+  it('counts an episode once however many samples it gives', () => {
+    const perTurn = { scores: [1, 1, 1, 0], groups: [0, 0, 0, 0], episodes: [0, 0, 0, 1] };
+    expectNumbers(grpoAdvantages(perTurn, drGrpo), [0.5, 0.5, 0.5, -0.5]);
+    expectNumbers(grpoAdvantages({ ...perTurn, episodes: undefined }, drGrpo), [0.25, 0.25, 0.25, -0.75]);
+  });
+});
+
+describe('RLOO', () => {
+  it('compares with the mean of the others', () => {
+    expectNumbers(rlooAdvantages(oneGroup(1, 0, 0, 1)), [2 / 3, -2 / 3, -2 / 3, 2 / 3]);
+  });
+
+  it('leaves a group of one its raw score', () => {
+    expectNumbers(rlooAdvantages(oneGroup(-0.3)), [-0.3]);
+  });
+});
+
+describe('REINFORCE++', () => {
+  const rewards = Float32Array.of(0, 0.5, 0, 0, 1);
+  const mask = Uint8Array.of(1, 1, 0, 1, 1);
+
+  it('discounts over sampled tokens only and runs on over observations', () => {
+    expectNumbers(discountedReturns({ rewards, mask }, 0.5), [0.375, 0.75, 0, 0.5, 1]);
+  });
+
+  it('whitens the returns over all sampled tokens of the batch', () => {
+    const [first, second] = reinforcePlusPlusAdvantages(
+      [
+        { rewards: Float32Array.of(1, 0), mask: Uint8Array.of(1, 0) },
+        { rewards: Float32Array.of(0, 3), mask: Uint8Array.of(0, 1) },
+      ],
+      1,
+    );
+    expectNumbers(first, [-Math.SQRT1_2, 0]); // values 1 and 3: mean 2, unbiased deviation √2
+    expectNumbers(second, [0, Math.SQRT1_2]);
+  });
+
+  it('with a group baseline weighs a sample by its tokens when it whitens', () => {
+    const [long, short] = reinforcePlusPlusBaselineAdvantages({ scores: [1, 0], groups: [0, 0] }, [
+      Uint8Array.of(1, 1, 1),
+      Uint8Array.of(0, 0, 1),
+    ]);
+    // centred ±0.5 over tokens [.5,.5,.5,−.5]: mean .25, unbiased deviation .5
+    expectNumbers(long, [0.5, 0.5, 0.5]);
+    expectNumbers(short, [0, 0, -1.5]);
+  });
+});
