@@ -1,0 +1,49 @@
+// What is wrong with a configuration: every problem at once, each with its key and, where the value came from a YAML file, its
+// line and column, so that an editor can underline it. Each problem is one sentence with key, value and remedy.
+import { isAbsolute, relative } from 'node:path';
+import { UserError } from '../../protocol/user-error';
+
+/** Where a value was written: a place in a YAML file (absolute path, 1-based line and column), or a command-line override. */
+export interface Place {
+  file?: string;
+  line?: number;
+  column?: number;
+  override?: string;
+}
+
+/** One problem; `message` reads `config: <key> is <value>…: <remedy>`. */
+export interface ConfigProblem extends Place {
+  key: string;
+  message: string;
+}
+
+const placeText = ({ file, line, column, override }: Place): string => {
+  if (override !== undefined) return ` (override ${override})`;
+  if (file === undefined) return '';
+  const inside = relative(process.cwd(), file);
+  const short = inside.startsWith('..') || isAbsolute(inside) ? file : inside;
+  return ` (${[short, line, column].filter(part => part !== undefined).join(':')})`;
+};
+
+/** All problems of one configuration. `file`, `line`, `column` and `key` are those of the first. */
+export class ConfigError extends UserError {
+  readonly file?: string;
+  readonly line?: number;
+  readonly column?: number;
+  readonly key: string;
+
+  constructor(readonly problems: readonly ConfigProblem[]) {
+    super(problems.map(problem => problem.message + placeText(problem)).join('\n'));
+    const [first] = problems;
+    this.key = first.key;
+    this.file = first.file;
+    this.line = first.line;
+    this.column = first.column;
+  }
+}
+
+/** A value as a sentence shows it: JSON, cut to 80 characters. */
+export function shown(value: unknown): string {
+  const text = typeof value === 'number' || value === undefined ? String(value) : JSON.stringify(value);
+  return text.length > 80 ? `${text.slice(0, 77)}…` : text;
+}

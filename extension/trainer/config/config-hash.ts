@@ -1,0 +1,17 @@
+// The identity of a configuration: sha256 over JSON with sorted keys and no spaces, so that the same settings written in another
+// order, file or format have the same hash.
+import { createHash } from 'node:crypto';
+
+/** JSON with keys sorted by code unit, without white space; undefined members are left out. */
+export function canonicalJson(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
+  if (value === null || typeof value !== 'object') return JSON.stringify(value ?? null);
+  const members = Object.entries(value).filter(([, member]) => member !== undefined);
+  members.sort(([a], [b]) => (a < b ? -1 : 1));
+  return `{${members.map(([key, member]) => `${JSON.stringify(key)}:${canonicalJson(member)}`).join(',')}}`;
+}
+
+/** sha256 (hex) of the configuration in canonical JSON. */
+export function configHash(config: unknown): string {
+  return createHash('sha256').update(canonicalJson(config)).digest('hex');
+}

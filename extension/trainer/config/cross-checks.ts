@@ -1,0 +1,111 @@
+// Rules between keys that a schema cannot state. Each broken rule is one sentence about the key to change (RAGEN's own
+// assertions, plus combinations that would fail or mean nothing later in a run).
+import { shown } from './config-error';
+import type { RunConfig } from './schema';
+import { didYouMean } from './suggest';
+
+/** A broken rule; `sentence` goes on after the key's name. */
+export interface BrokenRule {
+  key: string;
+  sentence: string;
+}
+
+/** All rules that `config` breaks, in the order of the keys. */
+export function brokenRules(config: RunConfig): BrokenRule[] {
+  return [...groupRules(config), ...batchRules(config), ...samplingRules(config), ...filterRules(config)];
+}
+
+function groupRules({ es_manager, custom_envs }: RunConfig): BrokenRule[] {
+  return (['train', 'val'] as const).flatMap(mode => {
+    const at = `es_manager.${mode}`;
+    const { env_groups, env_configs } = es_manager[mode];
+    const { tags, n_groups } = env_configs;
+    const broken: BrokenRule[] = tags
+      .map((name, index) => ({ name, key: `${at}.env_configs.tags[${index}]` }))
+      .filter(({ name }) => !Object.hasOwn(custom_envs, name))
+      .map(({ name, key }) => {
+        const remedy = didYouMean(name, Object.keys(custom_envs), 'add it there');
+        return { key, sentence: `is ${shown(name)}, which is no tag of custom_envs: ${remedy}` };
+      });
+    const total = n_groups.reduce((sum, n) => sum + n, 0);
+    if (tags.length !== n_groups.length)
+      broken.push({
+        key: `${at}.env_configs.n_groups`,
+        sentence: `has ${n_groups.length} numbers for ${tags.length} tags: give one for each`,
+      });
+    else if (total !== env_groups)
+      broken.push({
+        key: `${at}.env_groups`,
+        sentence: `is ${env_groups} but n_groups sums to ${total}: make them equal`,
+      });
+    return broken;
+  });
+}
+
+function batchRules(config: RunConfig): BrokenRule[] {
+  const { actor, rollout } = config.actor_rollout_ref;
+  const { env_groups, group_size } = config.es_manager.train;
+  const broken: BrokenRule[] = [];
+  const updates = [{ at: 'actor_rollout_ref.actor', ...actor }];
+  if (config.algorithm.adv_estimator === 'gae') updates.push({ at: 'critic', ...actor, ...config.critic });
+  const value = rollout.rollout_filter_value;
+  const share = {
+    top_p: Math.min(value, 1),
+    top_k: Math.min(value, 1),
+    top_k_abs: Math.min(value / env_groups, 1),
+    min_p: 1,
+  };
+  const kept = env_groups * group_size * share[rollout.rollout_filter_strategy];
+  for (const { at, ppo_mini_batch_size: mini, ppo_micro_batch_size_per_gpu: micro } of updates) {
+    const key = `${at}.ppo_mini_batch_size`;
+    if (mini % micro !== 0)
+      broken.push({
+        key: `${at}.ppo_micro_batch_size_per_gpu`,
+        sentence: `is ${micro}, which does not divide ppo_mini_batch_size ${mini}: choose a divisor`,
+      });
+    if (kept < mini)
+      broken.push({
+        key,
+        sentence: `is ${mini}, more than the ${Number(kept.toFixed(2))} episodes a step trains on (env_groups ${env_groups} × group_size ${group_size} × share kept by the rollout filter): lower it or sample more`,
+      });
+  }
+  return broken;
+}
+
+function samplingRules(config: RunConfig): BrokenRule[] {
+  const { actor, rollout } = config.actor_rollout_ref;
+  const broken: BrokenRule[] = [];
+  if (rollout.response_length >= rollout.max_model_len)
+    broken.push({
+      key: 'actor_rollout_ref.rollout.response_length',
+      sentence: `is ${rollout.response_length}, which leaves no room for a prompt in max_model_len ${rollout.max_model_len}: lower it`,
+    });
+  if (rollout.val_kwargs.do_sample && rollout.val_kwargs.temperature === 0)
+    broken.push({
+      key: 'actor_rollout_ref.rollout.val_kwargs.temperature',
+      sentence: 'is 0 while do_sample is true: raise it, or set do_sample to false for the likeliest tokens',
+    });
+  if (actor.use_kl_loss && !actor.use_ref)
+    broken.push({
+      key: 'actor_rollout_ref.actor.use_ref',
+      sentence: 'is false, but use_kl_loss needs the reference policy: set it to true',
+    });
+  return broken;
+}
+
+function filterRules({ actor_rollout_ref: { rollout }, es_manager }: RunConfig): BrokenRule[] {
+  const at = 'actor_rollout_ref.rollout.rollout_filter_value';
+  const { rollout_filter_value: value, rollout_filter_strategy: strategy, rollout_filter_metric: metric } = rollout;
+  const broken: BrokenRule[] = [];
+  if (strategy === 'top_k_abs' && (value < 1 || !Number.isInteger(value)))
+    broken.push({ key: at, sentence: `is ${value}, but top_k_abs keeps a number of groups: use an integer ≥ 1` });
+  if ((strategy === 'top_k' || strategy === 'min_p') && value > 1)
+    broken.push({ key: at, sentence: `is ${value}, but ${strategy} takes a share: use a number from 0 to 1` });
+  const filters = strategy !== 'top_p' || value < 1 || !rollout.rollout_filter_include_zero;
+  if (filters && /_variance|_std/.test(metric) && es_manager.train.group_size < 2)
+    broken.push({
+      key: 'es_manager.train.group_size',
+      sentence: `is 1, but ${metric} needs at least two episodes in a group: raise it or keep all groups (top_p with value 1 and include_zero)`,
+    });
+  return broken;
+}

@@ -1,0 +1,105 @@
+// `${a.b}` in a value: the value of the key a.b, after composition and overrides (OmegaConf's interpolation with absolute keys).
+// A value that is nothing but one `${…}` takes over the whole node with its type; inside other text it is written as text.
+import type { ConfigProblem } from './config-error';
+import { emptyMap, nodeAt } from './yaml-tree';
+import type { MapNode, ScalarNode, Tree } from './yaml-tree';
+
+const whole = /^\$\{([^{}$]*)\}$/;
+const inside = /\$\{([^{}$]*)\}/g;
+// Bounds against configurations that refer to each other until they fill the memory.
+const maxChain = 100;
+const maxSize = 100_000;
+
+/** Replaces every interpolation of the tree. Unknown keys, cycles and resolvers (`${oc.env:…}`) are added to `problems`. */
+export function interpolate(root: MapNode, problems: ConfigProblem[]): MapNode {
+  const done = new Map<Tree, Tree>();
+  const open = new Set<Tree>();
+  /** Nodes, plus characters of interpolated text, below each resolved node. */
+  const sizes = new Map<Tree, number>();
+
+  const lookUp = (reference: string, from: ScalarNode, path: string): Tree | undefined => {
+    const complain = (sentence: string): undefined => {
+      problems.push({ key: path, message: `config: ${path} refers to \${${reference}}, ${sentence}`, ...from.place });
+      return undefined;
+    };
+    const key = reference.trim();
+    if (!/^[\w-]+(\.[\w-]+)*$/.test(key))
+      return complain('which is not a key: write the full key, like ${trainer.test_freq}');
+    const target = nodeAt(root, key.split('.'));
+    if (!target) return complain('which does not exist: correct the key');
+    if (open.has(target)) return complain('which leads back to itself: give one of them a value');
+    if (open.size > maxChain) return complain('at the end of too long a chain of references: give one of them a value');
+    const resolved = resolve(target, key);
+    const size = sizes.get(resolved) ?? 1;
+    if (size > maxSize) return complain('which has grown too large: write it out');
+    const found = { ...resolved, origin: resolved.origin ?? key };
+    sizes.set(found, size);
+    return found;
+  };
+
+  const sizeOf = (node: Tree): number => {
+    if (node.kind === 'scalar') return 1 + (typeof node.value === 'string' ? node.value.length : 0);
+    let size = 1;
+    for (const child of node.kind === 'list' ? node.items : node.entries.values()) size += sizes.get(child) ?? 1;
+    return size;
+  };
+
+  const resolveScalar = (node: ScalarNode, path: string): Tree => {
+    if (typeof node.value !== 'string' || !node.value.includes('${')) return node;
+    const nothing: ScalarNode = { ...node, value: null };
+    const single = whole.exec(node.value);
+    if (single) {
+      const found = lookUp(single[1], node, path);
+      if (!found) return nothing;
+      const taken = { ...found, keyPlace: node.keyPlace };
+      sizes.set(taken, sizes.get(found) ?? 1);
+      return taken;
+    }
+    let grown = 0;
+    const text = node.value.replace(inside, (_, reference: string) => {
+      if (grown > maxSize) return '';
+      const found = lookUp(reference, node, path);
+      grown += found ? (sizes.get(found) ?? 1) : 0;
+      if (found && found.kind !== 'scalar')
+        problems.push({
+          key: path,
+          message: `config: ${path} puts \${${reference}} into text, but that is no single value: refer to a single value`,
+          ...node.place,
+        });
+      return found?.kind === 'scalar' ? String(found.value) : '';
+    });
+    return { ...node, value: text };
+  };
+
+  const resolve = (node: Tree, path: string): Tree => {
+    const known = done.get(node);
+    if (known) return known;
+    open.add(node);
+    const below = (key: string): string => (path ? `${path}.${key}` : key);
+    let result: Tree;
+    if (node.kind === 'scalar') result = resolveScalar(node, path);
+    else if (node.kind === 'list')
+      result = { ...node, items: node.items.map((item, i) => resolve(item, `${path}[${i}]`)) };
+    else
+      result = {
+        ...node,
+        entries: new Map([...node.entries].map(([key, child]) => [key, resolve(child, below(key))])),
+      };
+    open.delete(node);
+    done.set(node, result);
+    if (!sizes.has(result)) sizes.set(result, sizeOf(result));
+    return result;
+  };
+
+  const resolved: MapNode = {
+    ...root,
+    entries: new Map([...root.entries].map(([key, child]) => [key, resolve(child, key)])),
+  };
+  if (sizeOf(resolved) <= 10 * maxSize) return resolved;
+  problems.push({
+    key: '',
+    message: 'config: references to each other make it too large: write values out',
+    ...root.place,
+  });
+  return emptyMap(root.place);
+}

@@ -1,0 +1,92 @@
+// The way from files and overrides to a valid configuration: compose, override, interpolate, validate. All problems found on the
+// way come in one ConfigError.
+import { readFileSync } from 'node:fs';
+import { isAbsolute, resolve } from 'node:path';
+import { compose, configNames, findConfig, unknownConfig } from './compose';
+import { ConfigError } from './config-error';
+import type { ConfigProblem } from './config-error';
+import { configHash } from './config-hash';
+import { interpolate } from './interpolation';
+import { applyOverrides } from './overrides';
+import type { RunConfig } from './schema';
+import { adviseOnKey, isKnownKey, validate } from './validate';
+import { nodeAt, toPlain } from './yaml-tree';
+import type { MapNode } from './yaml-tree';
+
+export interface LoadOptions {
+  /** Name of a configuration in `presetFolders`, without `.yaml`; or `configFile`. */
+  configName?: string;
+  /** A YAML file, absolute or from the workspace. Its `defaults` are looked up beside it first. */
+  configFile?: string;
+  /** `a.b=v`, `+a.b=v`, `++a.b=v`, `~a.b`, applied in order. */
+  overrides: readonly string[];
+  /** Folders with configurations by name; the first that has one wins. */
+  presetFolders: readonly string[];
+  /** Absolute path of the workspace. */
+  workspace: string;
+}
+
+export interface LoadedConfig {
+  config: RunConfig;
+  /** Everything that was composed, ignored keys included, as plain values. */
+  resolved: Record<string, unknown>;
+  /** Absolute paths of the files read, the entry first. */
+  sources: string[];
+  /** One sentence for each key that was accepted and has no effect. */
+  notes: string[];
+  /** sha256 of `config` in canonical JSON. */
+  hash: string;
+}
+
+/** Loads and checks a configuration. Throws a ConfigError with all problems. */
+export function loadConfig(options: LoadOptions): LoadedConfig {
+  const problems: ConfigProblem[] = [];
+  const { tree, files, hasDefaults } = compose(entryFile(options), options.presetFolders, problems);
+  if (problems.length > 0) throw new ConfigError(problems);
+  const advise = (path: readonly string[], name: string): string => {
+    const node = nodeAt(tree, path);
+    return adviseOnKey(path, name, node?.kind === 'map' ? [...node.entries.keys()] : []);
+  };
+  const overridden = applyOverrides(tree, options.overrides, { isKnown: isKnownKey, advise }, problems);
+  return finish(overridden, { hasDefaults, sources: files }, problems);
+}
+
+function finish(
+  tree: MapNode,
+  from: { hasDefaults: boolean; sources: string[] },
+  problems: ConfigProblem[],
+): LoadedConfig {
+  const notes: string[] = [];
+  const interpolated = interpolate(tree, problems);
+  const config = validate(interpolated, from, problems, notes);
+  if (config === null || problems.length > 0) throw new ConfigError(problems);
+  const resolved = toPlain(interpolated) as Record<string, unknown>;
+  return { config, resolved, sources: from.sources, notes, hash: configHash(config) };
+}
+
+function entryFile({ configFile, configName, presetFolders, workspace }: LoadOptions): string {
+  if (configFile !== undefined) return isAbsolute(configFile) ? configFile : resolve(workspace, configFile);
+  const problem = (message: string): ConfigError => new ConfigError([{ key: '', message }]);
+  if (configName === undefined) throw problem('config: no configuration is named: give a name or a file');
+  const file = findConfig(configName, presetFolders);
+  if (file === undefined) throw problem(unknownConfig(configName, presetFolders));
+  return file;
+}
+
+export interface Preset {
+  name: string;
+  file: string;
+  /** The file's first comment line. */
+  description: string;
+}
+
+/** Configurations that can be run (those with a `defaults` list), by name; a name in an earlier folder hides later ones. */
+export function presets(presetFolders: readonly string[]): Preset[] {
+  const names = [...new Set(presetFolders.flatMap(configNames))];
+  return names.flatMap(name => {
+    const file = findConfig(name, presetFolders);
+    const text = file === undefined ? '' : readFileSync(file, 'utf8');
+    if (file === undefined || !/^defaults:/m.test(text)) return [];
+    return [{ name, file, description: /^#\s*(.*?)\s*$/m.exec(text)?.[1] ?? '' }];
+  });
+}

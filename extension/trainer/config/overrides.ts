@@ -1,0 +1,103 @@
+// Overrides from a command line, in Hydra's grammar: `a.b=v` changes a key, `+a.b=v` adds one, `++a.b=v` does either, `~a.b`
+// deletes one. Values are typed as in YAML; `[a,b]` and `{a: 1}` are YAML's flow forms.
+import type { ConfigProblem, Place } from './config-error';
+import { emptyMap, parseYaml } from './yaml-tree';
+import type { MapNode, ScalarNode, Tree } from './yaml-tree';
+
+const form = /^(\+\+|\+|~)?([^=]*?)(?:=([\s\S]*))?$/;
+const keyForm = /^[^\s.=[\]{}]+(\.[^\s.=[\]{}]+)*$/;
+const maxParts = 32;
+
+/** The scalar that an unquoted word means in YAML's core schema; `||` and other punctuation is text. */
+function plainScalar(text: string): ScalarNode['value'] {
+  if (/^(null|Null|NULL|~)$/.test(text)) return null;
+  if (/^(true|True|TRUE)$/.test(text)) return true;
+  if (/^(false|False|FALSE)$/.test(text)) return false;
+  const number = /^[-+]?(\.\d+|\d+(\.\d*)?)([eE][-+]?\d+)?$/.test(text) ? Number(text) : NaN;
+  return Number.isFinite(number) ? number : text;
+}
+
+function parseValue(text: string, place: Place, problems: ConfigProblem[]): Tree | null {
+  const trimmed = text.trim();
+  if (!/^[[{"']/.test(trimmed)) return { kind: 'scalar', value: plainScalar(trimmed), place };
+  // Hydra allows {a:1}; YAML wants a space after the colon.
+  const spaced = trimmed.startsWith('{')
+    ? trimmed.replace(/("[^"]*"|'[^']*')|:(?=\S)/g, (all, quoted) => quoted ?? `${all} `)
+    : trimmed;
+  return parseYaml(spaced, { override: place.override }, problems);
+}
+
+/**
+ * `root` with the overrides applied in order; `root` itself is unchanged. `isKnown` tells whether a key absent from the tree may
+ * be set without `+`, `advise` ends the sentence about one that may not.
+ */
+export function applyOverrides(
+  root: MapNode,
+  overrides: readonly string[],
+  known: { isKnown(path: readonly string[]): boolean; advise(path: readonly string[], name: string): string },
+  problems: ConfigProblem[],
+): MapNode {
+  return overrides.reduce((tree, override) => {
+    const place: Place = { override };
+    const [, sign = '', key = '', value] = form.exec(override) ?? [];
+    const complain = (sentence: string): MapNode => {
+      problems.push({ key, message: `config: ${sentence}`, ...place });
+      return tree;
+    };
+    const parts = key.split('.');
+    if (!keyForm.test(key) || parts.length > maxParts || parts.includes('__proto__'))
+      return complain(`the override has no valid key: write it like trainer.test_freq=10`);
+    if (sign === '~') return remove(tree, parts, complain);
+    if (value === undefined) return complain(`the override of ${key} has no value: write ${key}=value`);
+    const missing = firstMissing(tree, parts);
+    if (missing !== undefined && sign === '' && !known.isKnown(parts)) {
+      const name = parts.slice(0, missing + 1).join('.');
+      return complain(`${name} is not in the configuration: ${known.advise(parts.slice(0, missing), parts[missing])}`);
+    }
+    if (missing === undefined && sign === '+') return complain(`${key} exists already: drop the +`);
+    const node = parseValue(value, place, problems);
+    return node ? set(tree, parts, { ...node, keyPlace: place }, place, complain) : tree;
+  }, root);
+}
+
+function firstMissing(root: MapNode, parts: string[]): number | undefined {
+  let node: Tree | undefined = root;
+  for (const [index, part] of parts.entries()) {
+    node = node?.kind === 'map' ? node.entries.get(part) : undefined;
+    if (!node) return index;
+  }
+  return undefined;
+}
+
+function set(
+  map: MapNode,
+  parts: string[],
+  node: Tree,
+  place: Place,
+  complain: (sentence: string) => MapNode,
+): MapNode {
+  const change = (at: MapNode, index: number): MapNode | null => {
+    const entries = new Map(at.entries);
+    if (index === parts.length - 1) return { ...at, entries: entries.set(parts[index], node) };
+    const below = entries.get(parts[index]) ?? { ...emptyMap(place), keyPlace: place };
+    // A null map (`env_config: null`) becomes a map when a key below it is set.
+    const map =
+      below.kind === 'scalar' && below.value === null ? { ...emptyMap(place), keyPlace: below.keyPlace } : below;
+    const changed = map.kind === 'map' ? change(map, index + 1) : null;
+    return changed && { ...at, entries: entries.set(parts[index], changed) };
+  };
+  const changed = change(map, 0);
+  return changed ?? complain(`${parts.join('.')} lies below a single value or a list: give the whole value above it`);
+}
+
+function remove(map: MapNode, parts: string[], complain: (sentence: string) => MapNode): MapNode {
+  if (firstMissing(map, parts) !== undefined) return complain(`${parts.join('.')} does not exist: drop the ~ override`);
+  const change = (at: MapNode, index: number): MapNode => {
+    const entries = new Map(at.entries);
+    const below = entries.get(parts[index]);
+    if (index === parts.length - 1 || below?.kind !== 'map') entries.delete(parts[index]);
+    else entries.set(parts[index], change(below, index + 1));
+    return { ...at, entries };
+  };
+  return change(map, 0);
+}

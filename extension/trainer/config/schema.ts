@@ -1,0 +1,196 @@
+// Schema of a whole configuration: RAGEN's keys, and ours under `workbench`. Strict: an unknown key is an error. Descriptions are
+// what the documentation, hover texts and the JSON schema show. Defaults live in media/presets/base.yaml.
+import { z } from 'zod';
+import { agentProxy, customEnvs, esManager } from './schema-episodes';
+import { actorRolloutRef, count, critic, flag } from './schema-policy';
+
+const algorithm = z
+  .strictObject({
+    gamma: z.number().min(0).max(1).describe('Discount from token to token.'),
+    lam: z.number().min(0).max(1).describe('λ of generalised advantage estimation.'),
+    high_level_gamma: z.number().min(0).max(1).describe('Discount from turn to turn of bi-level GAE.'),
+    adv_estimator: z
+      .enum(['gae', 'grpo', 'rloo', 'reinforce_plus_plus', 'reinforce_plus_plus_baseline', 'remax'])
+      .describe('How advantages are estimated; gae (PPO) is the one with a critic.'),
+    bi_level_gae: flag('GAE over turns first, then over the tokens of each.'),
+    norm_adv_by_std_in_grpo: flag('Divide GRPO advantages by the deviation of the group; false is Dr. GRPO.'),
+    use_kl_in_reward: flag('Subtract the KL divergence from the token rewards.'),
+    kl_penalty: z
+      .enum(['kl', 'k1', 'abs', 'mse', 'k2', 'low_var_kl', 'k3'])
+      .describe('Estimator of the KL divergence in the reward.'),
+    kl_ctrl: z
+      .strictObject({
+        type: z.enum(['fixed', 'adaptive']).describe('Keep the weight of the KL divergence, or steer it to a target.'),
+        kl_coef: z.number().min(0).describe('Weight of the KL divergence in the reward.'),
+        horizon: z.number().positive().describe('Pace of the adaptive controller, in episodes.'),
+        target_kl: z.number().positive().describe('KL divergence that the adaptive controller aims at.'),
+      })
+      .describe('Weight of the KL divergence in the reward.'),
+    zero_task_advantage: flag('Set all advantages to zero: a control run that only the regularisers drive.'),
+    soft_advantage_reweight: flag("Scale GRPO advantages by the group's deviation relative to the largest one."),
+    rollout_correction: z
+      .strictObject({
+        bypass_mode: flag("Take the sampler's own log-probs as old log-probs instead of computing them again."),
+      })
+      .describe('Where old log-probs come from.'),
+  })
+  .describe('Advantages and KL control.');
+
+const trainer = z
+  .strictObject({
+    project_name: z.string().describe('Project that the run belongs to.'),
+    experiment_name: z.string().min(1).describe('Name of the run.'),
+    local_log_dir: z.string().describe("Folder of evaluation results, from the workspace's root."),
+    total_training_steps: count('Training steps of the run.'),
+    test_freq: z.int().min(-1).describe('Validation after every so many steps; 0 or -1 never.'),
+    save_freq: z
+      .int()
+      .min(-1)
+      .describe('Checkpoint after every so many steps, and at the end; 0 or -1 at the end only.'),
+    val_before_train: flag('Validate before the first step.'),
+    val_only: flag('Validate once and end.'),
+    validation_steps: count('Rollout batches of one validation.'),
+    max_actor_ckpt_to_keep: count('Checkpoints kept; see workbench.keep_checkpoints.'),
+    resume_mode: z
+      .enum(['auto', 'disable', 'resume_path'])
+      .describe("Go on from the run's newest checkpoint, or always start anew."),
+    critic_warmup: z.int().min(0).describe('Steps that train the critic alone.'),
+    gradient_analysis_mode: flag('Measure gradients by reward-variance bucket.'),
+    logger: z.array(z.string()).describe('Where metrics go besides the run folder: console.'),
+  })
+  .describe('Course of the run.');
+
+const collapseDetection = z
+  .strictObject({
+    compute_freq: count('Collapse metrics at step 1 and at every multiple of this.'),
+    micro_batch_size: count('Sequences of one forward pass of the cross-scoring.'),
+    first_turn_enabled: flag('Score the reasoning of first turns against the prompts of other groups.'),
+    multi_turn_enabled: flag('Score reasoning from any turn against other contexts.'),
+    num_samples: count('Reasoning texts scored; null for all.').nullable(),
+  })
+  .describe('Diagnosis of template collapse by mutual information (RAGEN-2).');
+
+const workbench = z
+  .strictObject({
+    device: z.enum(['cpu', 'webgpu', 'cuda']).describe('Where the model runs.'),
+    threads: z.int().min(0).describe('Threads of the model on the CPU; 0 for one a core.'),
+    step_timeout_ms: count('An environment that takes longer for a reset or step fails its episode.'),
+    max_failed_episodes_share: z
+      .number()
+      .min(0)
+      .max(1)
+      .describe('The run ends when more than this share of a batch failed.'),
+    keep_checkpoints: count('Newest checkpoints (weights, optimizer, random states) kept in the run folder.'),
+  })
+  .describe('What RAGEN has no key for.');
+
+export const runConfigSchema = z
+  .strictObject({
+    seed: z
+      .strictObject({
+        train: z
+          .int()
+          .min(0)
+          .describe('First seed of the training groups; each step goes on where the last one ended.'),
+        val: z.int().min(0).describe('First seed of the validation groups; the same in every validation.'),
+      })
+      .describe('Seeds of the environments and of all random streams.'),
+    micro_batch_size_per_gpu: count('Episodes of one forward and backward pass.'),
+    log_prob_micro_batch_size_per_gpu: count('Episodes of one forward pass.'),
+    ppo_mini_batch_size: count('Episodes of one optimizer step.'),
+    model_path: z
+      .string()
+      .min(1)
+      .describe(
+        'Name of a model that comes along (ragen-tiny), or folder with config.json, tokenizer.json and *.safetensors.',
+      ),
+    enable_response_mask: flag('Train on the tokens that the model wrote alone; false on all after the first prompt.'),
+    grpo_advantage_length_weight: flag("Divide GRPO advantages by the response's length relative to the mean."),
+    lora: z
+      .strictObject({
+        rank: z.int().min(0).describe('Rank of the adapters; 0 trains all weights.'),
+        alpha: z.number().positive().describe('Scale of the adapters.'),
+        target_modules: z.union([z.string(), z.array(z.string())]).describe('Linear layers that get adapters.'),
+      })
+      .describe('Low-rank adapters.'),
+    actor_rollout_ref: actorRolloutRef,
+    critic,
+    algorithm,
+    trainer,
+    agent_proxy: agentProxy,
+    es_manager: esManager,
+    collapse_detection: collapseDetection,
+    custom_envs: customEnvs,
+    workbench,
+  })
+  .describe('Configuration of a run.');
+
+/** A whole, valid configuration. */
+export type RunConfig = z.infer<typeof runConfigSchema>;
+/** `custom_envs.<tag>`. */
+export type TagConfig = RunConfig['custom_envs'][string];
+
+/** The part of a JSON schema (draft 2020-12) that a configuration needs. */
+export interface JsonSchema {
+  type?: string;
+  description?: string;
+  properties?: Record<string, JsonSchema>;
+  required?: string[];
+  additionalProperties?: boolean | JsonSchema;
+  items?: JsonSchema;
+  prefixItems?: JsonSchema[];
+  anyOf?: JsonSchema[];
+  enum?: unknown[];
+  default?: unknown;
+  minimum?: number;
+  maximum?: number;
+  exclusiveMinimum?: number;
+  exclusiveMaximum?: number;
+  minLength?: number;
+  pattern?: string;
+}
+
+/** JSON schema of a configuration file's keys, for completion and hover texts. */
+export const configJsonSchema = z.toJSONSchema(runConfigSchema, { io: 'input' }) as JsonSchema;
+
+/** The schema of the key at `path`, or undefined where the schema has no such key. */
+export function schemaAt(root: JsonSchema, path: readonly PropertyKey[]): JsonSchema | undefined {
+  let schema: JsonSchema | undefined = root;
+  for (const part of path) {
+    const options: JsonSchema[] = schema?.anyOf ?? (schema ? [schema] : []);
+    schema = options.map(option => below(option, part)).find(found => found !== undefined);
+  }
+  return schema;
+}
+
+function below(schema: JsonSchema, part: PropertyKey): JsonSchema | undefined {
+  const key = String(part);
+  if (schema.properties && Object.hasOwn(schema.properties, key)) return schema.properties[key];
+  if (typeof schema.additionalProperties === 'object') return schema.additionalProperties;
+  return schema.prefixItems?.[Number(key)] ?? schema.items;
+}
+
+/** What a value must be, as words: `an integer ≥ 1`, `one of top_p, min_p`. */
+export function expectation(schema: JsonSchema): string {
+  if (schema.anyOf) return schema.anyOf.map(expectation).join(' or ');
+  if (schema.enum) return schema.enum.length === 1 ? String(schema.enum[0]) : `one of ${schema.enum.join(', ')}`;
+  if (schema.type === 'boolean') return 'true or false';
+  if (schema.type === 'null') return 'null';
+  if (schema.type === 'string') return schema.minLength ? 'a text that is not empty' : 'a text';
+  if (schema.type === 'integer' || schema.type === 'number') {
+    const bounds = [
+      bound('>', schema.exclusiveMinimum),
+      bound('≥', schema.minimum),
+      bound('<', schema.exclusiveMaximum),
+      bound('≤', schema.maximum),
+    ].filter(text => text !== '');
+    return [schema.type === 'integer' ? 'an integer' : 'a number', bounds.join(' and ')].filter(Boolean).join(' ');
+  }
+  if (schema.prefixItems)
+    return `a list of ${schema.prefixItems.length} (${schema.prefixItems.map(expectation).join('; ')})`;
+  if (schema.type === 'array') return schema.items ? `a list, each ${expectation(schema.items)}` : 'a list';
+  return 'a map of keys';
+}
+
+const bound = (sign: string, value: number | undefined): string =>
+  value === undefined || Math.abs(value) >= Number.MAX_SAFE_INTEGER ? '' : `${sign} ${value}`;

@@ -1,0 +1,37 @@
+// "Did you mean …": the nearest known word, by Damerau–Levenshtein distance (optimal string alignment).
+
+function distance(a: string, b: string): number {
+  let before: number[] = [];
+  let previous = Array.from({ length: b.length + 1 }, (_, j) => j);
+  for (let i = 1; i <= a.length; i++) {
+    const row = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const cost = a[i - 1] === b[j - 1] ? 0 : 1;
+      row[j] = Math.min(previous[j] + 1, row[j - 1] + 1, previous[j - 1] + cost);
+      const swapped = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1];
+      if (swapped) row[j] = Math.min(row[j], before[j - 2] + 1);
+    }
+    before = previous;
+    previous = row;
+  }
+  return previous[b.length];
+}
+
+/** The candidate nearest to `word`, if at most a third of it differs (at least two letters may); ties go to the first. */
+export function nearest(word: string, candidates: Iterable<string>): string | undefined {
+  const lower = word.toLowerCase().slice(0, 200);
+  let best: string | undefined;
+  let least = Math.max(2, Math.floor(lower.length / 3)) + 1;
+  for (const candidate of candidates) {
+    if (Math.abs(candidate.length - lower.length) >= least) continue;
+    const d = distance(lower, candidate.toLowerCase());
+    if (d < least) [best, least] = [candidate, d];
+  }
+  return best;
+}
+
+/** The end of a sentence about an unknown word: a suggestion where one is near, else `otherwise`. */
+export function didYouMean(word: string, candidates: Iterable<string>, otherwise: string): string {
+  const near = nearest(word, candidates);
+  return near === undefined ? otherwise : `did you mean ${near}?`;
+}

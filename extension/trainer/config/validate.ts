@@ -1,0 +1,187 @@
+// From a composed tree to a typed configuration: takes out ignored keys, checks the schema, the features that are not there yet
+// and the rules between keys, and ties every problem to the place its value came from.
+import type { z } from 'zod';
+import { restrictions, unavailable } from './availability';
+import { shown } from './config-error';
+import type { ConfigProblem } from './config-error';
+import { brokenRules } from './cross-checks';
+import { ignoredKeys } from './ignored-keys';
+import { configJsonSchema, expectation, runConfigSchema, schemaAt } from './schema';
+import type { JsonSchema, RunConfig } from './schema';
+import { didYouMean } from './suggest';
+import { nodeAt, toPlain } from './yaml-tree';
+import type { MapNode, Tree } from './yaml-tree';
+
+/** `a.b[2]` for ['a', 'b', 2]. */
+const keyText = (path: readonly PropertyKey[]): string =>
+  path.map((part, i) => (typeof part === 'number' ? `[${part}]` : `${i > 0 ? '.' : ''}${String(part)}`)).join('');
+const keyPath = (key: string): PropertyKey[] =>
+  key.split('.').flatMap(part =>
+    part
+      .split(/[[\]]/)
+      .filter(Boolean)
+      .map((name, i) => (i > 0 ? Number(name) : name)),
+  );
+
+/** Other spellings of values that RAGEN's scripts use, by key. */
+const spellings: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  'actor_rollout_ref.actor.kl_loss_type': { 'low-var-kl': 'low_var_kl' },
+  'algorithm.kl_penalty': { 'low-var-kl': 'low_var_kl' },
+};
+
+/**
+ * Checks a composed, interpolated tree. Returns the configuration, or null when `problems` grew; `notes` gets one sentence for
+ * each ignored key. Problems are about keys the user can change: where a value came by interpolation, the key it came from.
+ */
+export function validate(
+  tree: MapNode,
+  options: { hasDefaults: boolean },
+  problems: ConfigProblem[],
+  notes: string[],
+): RunConfig | null {
+  const before = problems.length;
+  const failed = new Set(problems.map(problem => problem.key));
+  const root = respell(withoutIgnored(tree, notes));
+  const report = (path: readonly PropertyKey[], sentence: (key: string) => string, at?: 'key'): void => {
+    const node = nodeAt(root, path);
+    const key = at ? keyText(path) : (node?.origin ?? keyText(path));
+    const message = sentence(key);
+    if (failed.has(key)) return;
+    if (problems.some(problem => problem.message === message)) return;
+    problems.push({ key, message, ...placeOf(root, path, at) });
+  };
+
+  const parsed = runConfigSchema.safeParse(toPlain(root));
+  if (!parsed.success) reportIssues(parsed.error.issues, root, options, report);
+  for (const restriction of restrictions) {
+    const node = nodeAt(root, keyPath(restriction.key));
+    if (node?.kind !== 'scalar' || !hasRightType(restriction.key, node)) continue;
+    const path = keyPath(restriction.key);
+    if (unavailable(restriction, node.value)) report(path, key => unavailable(restriction, node.value, key) ?? '');
+  }
+  if (parsed.success) {
+    for (const { key, sentence } of brokenRules(parsed.data))
+      report(keyPath(key), name => `config: ${name} ${sentence}`);
+    const elsewhere = parsed.data.trainer.logger.filter(name => name !== 'console');
+    if (elsewhere.length > 0)
+      notes.push(
+        `config: trainer.logger names ${elsewhere.join(', ')}, which has no effect: metrics are in the run folder`,
+      );
+  }
+  return parsed.success && problems.length === before ? parsed.data : null;
+}
+
+type Report = (path: readonly PropertyKey[], sentence: (key: string) => string, at?: 'key') => void;
+
+function reportIssues(
+  issues: readonly z.core.$ZodIssue[],
+  root: MapNode,
+  options: { hasDefaults: boolean },
+  report: Report,
+): void {
+  const missing = issues.filter(issue => nodeAt(root, issue.path) === undefined);
+  if (missing.length > 5 && !options.hasDefaults) {
+    report(
+      [],
+      () =>
+        `config: there is no defaults list, so ${missing.length} keys are missing: put defaults: [base, _self_] at the top`,
+    );
+    issues = issues.filter(issue => !missing.includes(issue));
+  }
+  for (const issue of issues) {
+    if (issue.code === 'unrecognized_keys') {
+      for (const unknown of issue.keys) {
+        const path = [...issue.path, unknown];
+        report(path, key => `config: ${key} is not a known key: ${adviseOnKey(issue.path, unknown)}`, 'key');
+      }
+    } else if (issue.code === 'invalid_key') {
+      const name = issue.path.at(-1);
+      report(
+        issue.path,
+        key =>
+          `config: ${key} is no valid name: build ${shown(name)} of letters, digits, dots, hyphens and underscores`,
+        'key',
+      );
+    } else {
+      const expected = expectation(schemaAt(configJsonSchema, issue.path) ?? {});
+      const node = nodeAt(root, issue.path);
+      if (node) report(issue.path, key => `config: ${key} is ${shown(toPlain(node))}: use ${expected}`);
+      else report(issue.path, key => `config: ${key} is missing: add it (${expected})`);
+    }
+  }
+}
+
+/** The end of a sentence about the unknown key `unknown` below `path`: a near one there, else the same name elsewhere. */
+export function adviseOnKey(path: readonly PropertyKey[], unknown: string, alsoHere: readonly string[] = []): string {
+  const schema = schemaAt(configJsonSchema, path);
+  const near = didYouMean(unknown, [...Object.keys(schema?.properties ?? {}), ...alsoHere], '');
+  const elsewhere = near === '' ? leafKeys(configJsonSchema, '').find(key => key.endsWith(`.${unknown}`)) : undefined;
+  if (near || elsewhere) return near || `did you mean ${elsewhere}?`;
+  return typeof schema?.additionalProperties === 'object' ? 'put a + before the override to add it' : 'remove it';
+}
+
+function leafKeys(schema: JsonSchema, prefix: string): string[] {
+  if (!schema.properties) return [prefix];
+  return Object.entries(schema.properties).flatMap(([key, child]) =>
+    leafKeys(child, prefix ? `${prefix}.${key}` : key),
+  );
+}
+
+/** Whether a scalar has the basic type of its key, so that "not available" is not said of nonsense. */
+function hasRightType(key: string, node: Tree): boolean {
+  const schema = schemaAt(configJsonSchema, keyPath(key));
+  if (node.kind !== 'scalar' || !schema) return false;
+  if (schema.enum) return schema.enum.includes(node.value);
+  const type = typeof node.value;
+  return schema.type === type || (schema.type === 'integer' && type === 'number');
+}
+
+/** The place of the value at `path`; of its key when asked for; of the nearest node above it when it is missing. */
+function placeOf(root: MapNode, path: readonly PropertyKey[], at?: 'key') {
+  for (let length = path.length; length >= 0; length--) {
+    const node = nodeAt(root, path.slice(0, length));
+    if (node) return at === 'key' || length < path.length ? (node.keyPlace ?? node.place) : node.place;
+  }
+  return root.place;
+}
+
+function withoutIgnored(tree: MapNode, notes: string[]): MapNode {
+  const strip = (map: MapNode, prefix: string): MapNode => {
+    const entries = new Map<string, Tree>();
+    for (const [name, child] of map.entries) {
+      const key = prefix + name;
+      const steers = Object.hasOwn(ignoredKeys, key) ? ignoredKeys[key] : undefined;
+      if (steers !== undefined) notes.push(`config: ${key} has no effect here: it steers ${steers}`);
+      else entries.set(name, child.kind === 'map' ? strip(child, `${key}.`) : child);
+    }
+    return { ...map, entries };
+  };
+  return strip(tree, '');
+}
+
+function respell(root: MapNode): MapNode {
+  const change = (map: MapNode, prefix: string): MapNode => {
+    const entries = [...map.entries].map(([name, child]): [string, Tree] => {
+      const key = prefix + name;
+      if (child.kind === 'map') return [name, change(child, `${key}.`)];
+      const other = Object.hasOwn(spellings, key) ? spellings[key] : undefined;
+      if (!other || child.kind !== 'scalar' || typeof child.value !== 'string' || !Object.hasOwn(other, child.value))
+        return [name, child];
+      return [name, { ...child, value: other[child.value] }];
+    });
+    return { ...map, entries: new Map(entries) };
+  };
+  return change(root, '');
+}
+
+/** Whether `path` may be set by an override although the tree has no such key: a key of the schema or an ignored one. */
+export function isKnownKey(path: readonly string[]): boolean {
+  for (let length = 1; length <= path.length; length++)
+    if (Object.hasOwn(ignoredKeys, path.slice(0, length).join('.'))) return true;
+  let schema: JsonSchema | undefined = configJsonSchema;
+  for (const part of path) {
+    const properties: Record<string, JsonSchema> | undefined = schema?.properties;
+    schema = properties && Object.hasOwn(properties, part) ? properties[part] : undefined;
+  }
+  return schema !== undefined;
+}

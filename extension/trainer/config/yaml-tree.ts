@@ -1,0 +1,136 @@
+// A configuration while it is put together: YAML as a tree whose nodes remember where they were written, so that an error found
+// after merging still points into the right file. Invariants: keys are unique, `__proto__` never occurs, numbers are finite.
+import { LineCounter, isAlias, isMap, isScalar, isSeq, parseDocument } from 'yaml';
+import type { Document, Node } from 'yaml';
+import type { ConfigProblem, Place } from './config-error';
+
+export type Scalar = string | number | boolean | null;
+
+interface Written {
+  place: Place;
+  /** Where the node's key stands, for complaints about the key itself. */
+  keyPlace?: Place;
+  /** Key whose value an interpolation brought here: a complaint belongs to that key. */
+  origin?: string;
+}
+export type ScalarNode = Written & { kind: 'scalar'; value: Scalar };
+export type ListNode = Written & { kind: 'list'; items: Tree[] };
+export type MapNode = Written & { kind: 'map'; entries: Map<string, Tree> };
+export type Tree = ScalarNode | ListNode | MapNode;
+
+const maxNodes = 100_000;
+const maxDepth = 64;
+
+/** An empty map written at `place`. */
+export const emptyMap = (place: Place): MapNode => ({ kind: 'map', entries: new Map(), place });
+
+/**
+ * Reads one YAML 1.2 document into a tree. Problems (syntax, double keys, numbers that are not finite, runaway aliases) are added
+ * to `problems`; the result is null when the text could not be read at all.
+ */
+export function parseYaml(
+  text: string,
+  at: { file?: string; override?: string },
+  problems: ConfigProblem[],
+): Tree | null {
+  const lines = new LineCounter();
+  const placeAt = (offset: number | undefined): Place => {
+    if (at.file === undefined || offset === undefined) return at;
+    const { line, col } = lines.linePos(offset);
+    return { file: at.file, line, column: col };
+  };
+  const complain = (offset: number | undefined, key: string, sentence: string): void => {
+    problems.push({ key, message: `config: ${sentence}`, ...placeAt(offset) });
+  };
+  let document: Document.Parsed;
+  try {
+    document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
+  } catch (error) {
+    // The parser recurses: nesting thousands deep exhausts its stack.
+    complain(0, '', `the YAML cannot be read (${(error as Error).message}): simplify it`);
+    return null;
+  }
+  for (const error of document.errors) complain(error.pos[0], '', `the YAML is not valid: ${firstLine(error.message)}`);
+  if (document.errors.length > 0) return null;
+
+  let nodes = 0;
+  const convert = (node: Node | null, path: string, depth: number): Tree => {
+    const offset = node?.range?.[0];
+    const place = placeAt(offset);
+    nodes += 1;
+    if (nodes > maxNodes || depth > maxDepth) {
+      if (nodes === maxNodes + 1 || depth === maxDepth + 1)
+        complain(offset, path, `${path} is nested too deep or its aliases expand without end: write it out`);
+      return { kind: 'scalar', value: null, place };
+    }
+    if (isAlias(node)) return convert(node.resolve(document) ?? null, path, depth + 1);
+    if (isMap(node)) return convertMap(node, path, depth, place);
+    if (isSeq(node)) {
+      const items = node.items.map((item, index) => convert(item as Node | null, `${path}[${index}]`, depth + 1));
+      return { kind: 'list', items, place };
+    }
+    const value = isScalar(node) ? node.value : null;
+    if (typeof value === 'number' && !Number.isFinite(value)) {
+      complain(offset, path, `${path} is ${value}: use a finite number`);
+      return { kind: 'scalar', value: null, place };
+    }
+    const plain =
+      value === null || typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean';
+    return { kind: 'scalar', value: plain ? value : String(value), place };
+  };
+  const convertMap = (node: Node, path: string, depth: number, place: Place): Tree => {
+    const map: MapNode = { kind: 'map', entries: new Map(), place };
+    const inherited: MapNode[] = [];
+    for (const pair of isMap(node) ? node.items : []) {
+      const keyNode = pair.key as Node | null;
+      const key = isScalar(keyNode) ? String(keyNode.value) : undefined;
+      const keyOffset = keyNode?.range?.[0] ?? undefined;
+      if (key === undefined || key === '__proto__') {
+        complain(keyOffset, path, `${path || 'the file'} has a key that is not allowed: use a plain word`);
+        continue;
+      }
+      const child = convert(pair.value as Node | null, path ? `${path}.${key}` : key, depth + 1);
+      if (key === '<<') {
+        for (const source of child.kind === 'list' ? child.items : [child])
+          if (source.kind === 'map') inherited.push(source);
+      } else {
+        map.entries.set(key, { ...child, keyPlace: placeAt(keyOffset) });
+      }
+    }
+    for (const source of inherited)
+      for (const [key, child] of source.entries) if (!map.entries.has(key)) map.entries.set(key, child);
+    return map;
+  };
+  return convert(document.contents, '', 0);
+}
+
+const firstLine = (text: string): string => text.split('\n', 1)[0];
+
+/** `upper` laid over `lower`: maps merge key by key, anything else is replaced. Neither argument is changed. */
+export function merge(lower: Tree, upper: Tree): Tree {
+  if (lower.kind !== 'map' || upper.kind !== 'map') return upper;
+  const entries = new Map(lower.entries);
+  for (const [key, child] of upper.entries) {
+    const below = entries.get(key);
+    entries.set(key, below ? merge(below, child) : child);
+  }
+  return { ...upper, entries };
+}
+
+/** The node at a dotted path such as `a.b` or `a.list[2]`, or undefined. */
+export function nodeAt(tree: Tree, path: readonly PropertyKey[]): Tree | undefined {
+  let node: Tree | undefined = tree;
+  for (const part of path) {
+    if (node?.kind === 'map') node = node.entries.get(String(part));
+    else if (node?.kind === 'list') node = node.items[Number(part)];
+    else return undefined;
+  }
+  return node;
+}
+
+/** Plain values of a tree, as JSON would hold them. */
+export function toPlain(tree: Tree): unknown {
+  if (tree.kind === 'scalar') return tree.value;
+  if (tree.kind === 'list') return tree.items.map(toPlain);
+  return Object.fromEntries([...tree.entries].map(([key, child]) => [key, toPlain(child)]));
+}
