@@ -69,3 +69,85 @@ export interface OptimizerOptions {
 
 /** Metrics by RAGEN's keys, without prefix: pg_loss, pg_clipfrac, pg_clipfrac_lower, ppo_kl, entropy, kl_loss, grad_norm, lr. */
 export type UpdateMetrics = Record<string, number>;
+
+export interface CriticLossOptions {
+  /** Values are clipped to ± this around the old ones. */
+  cliprange_value: number;
+  loss_agg_mode: PolicyLossOptions['loss_agg_mode'];
+}
+
+/** A sample with each token's share of its mini-batch's loss (loss_agg_mode). */
+export interface WeightedSample extends TrainingSample {
+  weights: Float32Array;
+}
+
+/** A sample for the critic; arrays have the length of `ids`. The value at t is the critic's estimate before token t was sampled. */
+export interface CriticSample extends Pick<TrainingSample, 'ids' | 'mask'> {
+  old_values: Float32Array;
+  returns: Float32Array;
+  weights: Float32Array;
+}
+
+export interface LoadOptions {
+  /** Folder in Hugging Face's form. */
+  modelFolder: string;
+  threads: number;
+  /** Keep a frozen copy of the loaded weights as reference policy. */
+  reference: boolean;
+  /** Make a critic: a copy of the decoder with a value head. */
+  critic: boolean;
+  /** Seed of the critic's new head. */
+  seed: number;
+}
+
+export interface LoadedModel {
+  parameters: number;
+  /** sha256 of the loaded weights. */
+  sha256: string;
+  maxPositions: number;
+}
+
+/** Weights and moments of one trained network, flat, for checkpoints. */
+export interface NetworkState {
+  weights: Float32Array;
+  m: Float32Array;
+  v: Float32Array;
+  step: number;
+}
+
+export interface EngineState {
+  actor: NetworkState;
+  critic?: NetworkState;
+}
+
+export interface NamedTensor {
+  name: string;
+  dims: number[];
+  data: Float32Array;
+}
+
+export type WhichPolicy = 'actor' | 'reference';
+
+/** The engine as the training loop sees it. Rows and samples are plain data; micro-batches are lists of samples run together. */
+export interface Engine {
+  load(options: LoadOptions): Promise<LoadedModel>;
+  generate(rows: GenerationRow[], sampling: SamplingOptions): Promise<GeneratedRow[]>;
+  release(rows: string[]): Promise<void>;
+  /** Log-probs and entropies per sample (0 where mask = 0). */
+  score(
+    which: WhichPolicy,
+    microBatches: Pick<TrainingSample, 'ids' | 'mask'>[][],
+    temperature: number,
+  ): Promise<{ logprobs: Float32Array[]; entropies: Float32Array[] }>;
+  /** One optimizer step of the actor on a mini-batch given as micro-batches. */
+  update(microBatches: WeightedSample[][], loss: PolicyLossOptions, optimizer: OptimizerOptions): Promise<UpdateMetrics>;
+  /** The critic's values per sample (0 where mask = 0). */
+  values(microBatches: Pick<TrainingSample, 'ids' | 'mask'>[][]): Promise<Float32Array[]>;
+  updateCritic(microBatches: CriticSample[][], loss: CriticLossOptions, optimizer: OptimizerOptions): Promise<UpdateMetrics>;
+  /** One optimizer step on the mean cross-entropy of the masked tokens of one micro-batch. */
+  imitate(samples: Pick<TrainingSample, 'ids' | 'mask'>[], optimizer: OptimizerOptions): Promise<number>;
+  state(): Promise<EngineState>;
+  restore(state: EngineState): Promise<void>;
+  /** The actor's parameters by Hugging Face's names. */
+  parameters(): Promise<NamedTensor[]>;
+}

@@ -2,18 +2,13 @@
 // demonstrations. Samples arrive in micro-batches; the gradient of a mini-batch is summed over them in flat memory, then AdamW steps
 // once, so that the micro-batch size never changes the result beyond rounding.
 import { AdamW } from '../engine/adamw';
-import type { OptimizerOptions, PolicyLossOptions, TrainingSample, UpdateMetrics } from '../engine/engine';
-import { causalMask, padRows } from '../engine/padding';
-import { Session, float32, int64 } from '../engine/session';
-import type { SessionOptions, Tensor } from '../engine/session';
+import type { OptimizerOptions, PolicyLossOptions, TrainingSample, UpdateMetrics, WeightedSample } from '../engine/engine';
+import { Session, float32 } from '../engine/session';
+import type { SessionOptions } from '../engine/session';
+import { accumulate, batchFeeds, scalarFeeds } from './batch-feeds';
 import type { DecoderConfig } from './decoder-config';
-import { gradientName, imitateGraph, scoreGraph, updateGraph, updateSums } from './policy-graphs';
+import { imitateGraph, scoreGraph, updateGraph, updateSums } from './policy-graphs';
 import type { Weights } from './weights';
-
-/** A micro-batch of samples, with the per-token weight of each (loss_agg_mode's share within the mini-batch). */
-export interface WeightedSample extends TrainingSample {
-  weights: Float32Array;
-}
 
 export interface Scores {
   /** Per sample, the length of its ids; 0 where mask = 0. */
@@ -37,8 +32,12 @@ export class Policy {
   /** Log-probs and entropies of the masked tokens under the present weights. */
   async score(samples: readonly Pick<TrainingSample, 'ids' | 'mask'>[], temperature: number): Promise<Scores> {
     const session = await (this.scoring ??= Session.create(scoreGraph(this.config), this.options));
-    const { feeds, scatter } = batchFeeds(samples, temperature);
-    const { logprob, entropy } = await session.run({ ...this.weights.feeds(), ...feeds });
+    const { feeds, scatter } = batchFeeds(samples);
+    const { logprob, entropy } = await session.run({
+      ...this.weights.feeds(),
+      ...feeds,
+      ...scalarFeeds({ inverse_temperature: 1 / temperature }),
+    });
     return { logprobs: scatter(logprob.data as Float32Array), entropies: scatter(entropy.data as Float32Array) };
   }
 
@@ -50,6 +49,7 @@ export class Policy {
   ): Promise<UpdateMetrics> {
     const session = await this.updateSession(loss.kl_loss_type);
     const scalars = scalarFeeds({
+      inverse_temperature: 1 / loss.temperature,
       clip_low: loss.clip_ratio_low,
       clip_high: loss.clip_ratio_high,
       clip_c: loss.clip_ratio_c,
@@ -60,7 +60,7 @@ export class Policy {
     let tokens = 0;
     const gradient = this.clearGradient();
     for (const samples of microBatches) {
-      const { feeds, gather, count } = batchFeeds(samples, loss.temperature);
+      const { feeds, gather, count } = batchFeeds(samples);
       const result = await session.run({
         ...this.weights.feeds(),
         ...feeds,
@@ -93,9 +93,14 @@ export class Policy {
   /** One optimizer step on the mean cross-entropy of the masked tokens; returns it. */
   async imitate(samples: readonly Pick<TrainingSample, 'ids' | 'mask'>[], optimizer: OptimizerOptions): Promise<number> {
     const session = await (this.imitating ??= Session.create(imitateGraph(this.config), this.options));
-    const { feeds, count } = batchFeeds(samples, 1);
+    const { feeds, count } = batchFeeds(samples);
     const weight = float32(new Float32Array(count).fill(1 / count), [count]);
-    const result = await session.run({ ...this.weights.feeds(), ...feeds, weight });
+    const result = await session.run({
+      ...this.weights.feeds(),
+      ...feeds,
+      ...scalarFeeds({ inverse_temperature: 1 }),
+      weight,
+    });
     const gradient = this.clearGradient();
     accumulate(gradient, result);
     await this.step(gradient, optimizer);
@@ -128,56 +133,4 @@ export class Policy {
     this.gradient.flat.fill(0);
     return this.gradient;
   }
-}
-
-function accumulate(gradient: Weights, result: Record<string, Tensor>): void {
-  for (const { name } of gradient.specs) {
-    const sum = gradient.view(name);
-    const part = result[gradientName(name)].data as Float32Array;
-    for (let i = 0; i < sum.length; i++) sum[i] += part[i];
-  }
-}
-
-function scalarFeeds(values: Record<string, number>): Record<string, Tensor> {
-  return Object.fromEntries(Object.entries(values).map(([name, x]) => [name, float32(new Float32Array([x]), [])]));
-}
-
-/** Padded inputs of a micro-batch, and the maps between per-sample arrays and the flat list of its masked tokens. */
-function batchFeeds<S extends Pick<TrainingSample, 'ids' | 'mask'>>(samples: readonly S[], temperature: number) {
-  const t = Math.max(...samples.map(s => s.ids.length));
-  const rows: bigint[] = [];
-  const targets: bigint[] = [];
-  samples.forEach(({ ids, mask }, r) => {
-    for (let i = 1; i < ids.length; i++) {
-      if (!mask[i]) continue;
-      rows.push(BigInt(r * t + i - 1));
-      targets.push(BigInt(ids[i]));
-    }
-  });
-  const count = rows.length;
-  const gather = (pick: (sample: S) => Float32Array): Tensor => {
-    const out = new Float32Array(count);
-    let n = 0;
-    for (const sample of samples) {
-      const values = pick(sample);
-      for (let i = 1; i < sample.ids.length; i++) if (sample.mask[i]) out[n++] = values[i];
-    }
-    return float32(out, [count]);
-  };
-  const scatter = (flat: Float32Array): Float32Array[] => {
-    let n = 0;
-    return samples.map(({ ids, mask }) => {
-      const out = new Float32Array(ids.length);
-      for (let i = 1; i < ids.length; i++) if (mask[i]) out[i] = flat[n++];
-      return out;
-    });
-  };
-  const feeds: Record<string, Tensor> = {
-    ...padRows(samples.map(s => s.ids), t),
-    mask: causalMask(t),
-    rows: int64(BigInt64Array.from(rows), [count]),
-    targets: int64(BigInt64Array.from(targets), [count]),
-    ...scalarFeeds({ inverse_temperature: 1 / temperature }),
-  };
-  return { feeds, gather, scatter, count };
 }

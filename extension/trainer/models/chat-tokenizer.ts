@@ -1,0 +1,103 @@
+// The tokenizer and chat template of a Hugging Face folder, as the rollout needs them: a prompt as ids, what follows an answer as
+// ids, ids back as text. Sampled ids are never tokenised again: an episode's ids grow by what was sampled and by the text between.
+// The text between two answers is found by rendering the template around a stand-in answer and cutting there.
+import { Template } from '@huggingface/jinja';
+import { Tokenizer } from '@huggingface/tokenizers';
+import { UserError } from '../../protocol/user-error';
+
+export interface ChatMessage {
+  role: 'system' | 'user' | 'assistant';
+  content: string;
+}
+
+/** Contents of the files, as they stand in a model folder. */
+export interface TokenizerFiles {
+  folder: string;
+  tokenizer: object;
+  tokenizerConfig: Record<string, unknown>;
+  /** chat_template.jinja, or tokenizer_config.json's chat_template. */
+  chatTemplate: string | undefined;
+  /** generation_config.json's or config.json's end-of-sequence ids. */
+  eosTokenIds: number[];
+}
+
+/** Stands for an answer while the template is rendered; no template and no environment writes it. */
+const standIn = '\u0001answer\u0001';
+
+export class ChatTokenizer {
+  private readonly tokenizer: Tokenizer;
+  private readonly template: Template;
+  /** Ids that end an answer. */
+  readonly stopTokenIds: number[];
+  /** What the template writes right after an answer, tokenised: the stop token first. */
+  private readonly turnEnd: number[];
+
+  constructor(private readonly files: TokenizerFiles) {
+    this.tokenizer = new Tokenizer(files.tokenizer, files.tokenizerConfig);
+    if (!files.chatTemplate)
+      throw new UserError(
+        `${files.folder}: the tokenizer has no chat template: add chat_template.jinja or use an instruction-tuned model`,
+      );
+    this.template = new Template(files.chatTemplate);
+    const end = this.afterAnswer([{ role: 'user', content: 'x' }, { role: 'assistant', content: standIn }], false);
+    this.turnEnd = this.encode(end);
+    if (this.turnEnd.length === 0)
+      throw new UserError(`${files.folder}: the chat template writes nothing after an answer: it must close a turn with a token`);
+    this.stopTokenIds = [...new Set([this.turnEnd[0], ...files.eosTokenIds])];
+  }
+
+  encode(text: string): number[] {
+    return text === '' ? [] : this.tokenizer.encode(text, { add_special_tokens: false }).ids;
+  }
+
+  /** Text of ids; special tokens are left out unless `special`. */
+  decode(ids: readonly number[], { special = false } = {}): string {
+    return ids.length === 0
+      ? ''
+      : this.tokenizer.decode([...ids], { skip_special_tokens: !special, clean_up_tokenization_spaces: false });
+  }
+
+  /** Ids of a conversation that ends with a user's message, the assistant's header and the literal `prefix`. */
+  encodePrompt(messages: readonly ChatMessage[], prefix: string): number[] {
+    return this.encode(this.render(messages, true) + prefix);
+  }
+
+  /**
+   * Ids between a sampled answer and the next one: the turn's end (without the stop token where it was sampled), the user's
+   * message, the assistant's header and the literal `prefix`.
+   */
+  encodeContinuation(endedByStop: boolean, userText: string, prefix: string): number[] {
+    const text = this.afterAnswer(
+      [
+        { role: 'user', content: 'x' },
+        { role: 'assistant', content: standIn },
+        { role: 'user', content: userText },
+      ],
+      true,
+    );
+    const ids = this.encode(text + prefix);
+    return endedByStop ? ids.slice(1) : ids;
+  }
+
+  /** The whole conversation as text, for people. */
+  render(messages: readonly ChatMessage[], addGenerationPrompt: boolean): string {
+    const special = (key: string): unknown => {
+      const token = this.files.tokenizerConfig[key];
+      return typeof token === 'object' && token !== null && 'content' in token ? token.content : token;
+    };
+    return this.template.render({
+      messages: messages.map(message => ({ ...message })),
+      add_generation_prompt: addGenerationPrompt,
+      bos_token: special('bos_token') ?? '',
+      eos_token: special('eos_token') ?? '',
+    });
+  }
+
+  private afterAnswer(messages: readonly ChatMessage[], addGenerationPrompt: boolean): string {
+    const text = this.render(messages, addGenerationPrompt);
+    const at = text.indexOf(standIn);
+    if (at < 0)
+      throw new UserError(`${this.files.folder}: the chat template changes an assistant's text: use one that writes it as it is`);
+    return text.slice(at + standIn.length);
+  }
+}
