@@ -59,6 +59,7 @@ export interface EpisodeRow {
   /** Mean over trained tokens; null when not trained on. */
   advantage?: number | null;
   turns: number;
+  /** Sampled tokens: the sum of the mask. */
   tokens: number;
   kept: boolean | null;
 }

@@ -1,0 +1,101 @@
+// Reads a growing file of JSON lines piece by piece. Invariants: only whole lines are taken (a torn tail waits for its newline);
+// a file that was cut back or rewritten, as a resume does with metrics, is noticed by the bytes before the cursor and read anew;
+// a line that is no JSON, or not of the schema, is skipped and counted, since one bad line must not hide the others.
+import { open, type FileHandle } from 'node:fs/promises';
+import type { z } from 'zod';
+
+/** How many bytes before the cursor are compared to tell a grown file from a rewritten one. */
+const memory = 256;
+
+/** What one `read` brought. */
+export interface FreshLines<T> {
+  /** The new lines, in the file's order. */
+  lines: T[];
+  /** The file was cut back or replaced: `lines` are all there are, and what was read before is void. */
+  restarted: boolean;
+}
+
+export class JsonLines<T> {
+  private offset = 0;
+  private tail = Buffer.alloc(0);
+  /** Whole lines that were skipped, being no JSON or not of the schema. */
+  skipped = 0;
+
+  constructor(
+    readonly file: string,
+    private readonly schema: z.ZodType<T>,
+  ) {}
+
+  /** Reads what the file has gained since the last call. A missing file counts as empty. Throws on other file errors. */
+  async read(): Promise<FreshLines<T>> {
+    const handle = await openOrNothing(this.file);
+    if (!handle) return this.restart(this.offset > 0);
+    try {
+      const { size } = await handle.stat();
+      const rewritten = size < this.offset || !(await this.sameTail(handle));
+      if (rewritten) this.restart(true);
+      if (size === this.offset) return { lines: [], restarted: rewritten };
+      const bytes = await readRange(handle, this.offset, size - this.offset);
+      const end = bytes.lastIndexOf(0x0a) + 1;
+      const whole = bytes.subarray(0, end);
+      this.offset += end;
+      this.tail = Buffer.concat([this.tail, whole]).subarray(-memory);
+      return { lines: this.parse(whole.toString('utf8')), restarted: rewritten };
+    } finally {
+      await handle.close();
+    }
+  }
+
+  private parse(text: string): T[] {
+    const lines: T[] = [];
+    for (const line of text.split('\n')) {
+      if (line.trim() === '') continue;
+      const parsed = this.schema.safeParse(jsonOrNothing(line));
+      if (parsed.success) lines.push(parsed.data);
+      else this.skipped++;
+    }
+    return lines;
+  }
+
+  private async sameTail(handle: FileHandle): Promise<boolean> {
+    if (this.tail.length === 0) return true;
+    return (await readRange(handle, this.offset - this.tail.length, this.tail.length)).equals(this.tail);
+  }
+
+  private restart(restarted: boolean): FreshLines<T> {
+    this.offset = 0;
+    this.tail = Buffer.alloc(0);
+    this.skipped = 0;
+    return { lines: [], restarted };
+  }
+}
+
+/** Up to `length` bytes from `position`; fewer where the file ends before. */
+export async function readRange(handle: FileHandle, position: number, length: number): Promise<Buffer> {
+  const bytes = Buffer.alloc(length);
+  let filled = 0;
+  while (filled < length) {
+    const { bytesRead } = await handle.read(bytes, filled, length - filled, position + filled);
+    if (bytesRead === 0) break;
+    filled += bytesRead;
+  }
+  return bytes.subarray(0, filled);
+}
+
+/** The value of a JSON text, `undefined` where it is none. */
+export function jsonOrNothing(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
+}
+
+async function openOrNothing(file: string): Promise<FileHandle | undefined> {
+  try {
+    return await open(file, 'r');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,124 @@
+// Finds a real Node for the trainer: the setting `ragen.nodePath`, then PATH, then the editor's own runtime. The editor's comes
+// last since Electron that plays Node (ELECTRON_RUN_AS_NODE) is killed with SIGTRAP at aligned allocations near 1 GiB, which
+// Chromium's allocator refuses. A setting that is wrong is an error and never passed over. No `vscode` here.
+import { execFile } from 'node:child_process';
+import { access, constants } from 'node:fs/promises';
+import { delimiter, isAbsolute, join } from 'node:path';
+import { UserError } from '../protocol/user-error';
+
+/** Oldest major version that the trainer runs on. */
+export const oldestNode = 20;
+
+export interface NodeRuntime {
+  path: string;
+  /** `process.versions.node` of it. */
+  version: string;
+  /** It is Electron and needs ELECTRON_RUN_AS_NODE to behave as Node. */
+  electron: boolean;
+}
+
+/** What the search depends on, handed in. */
+export interface NodeSearch {
+  /** Value of `ragen.nodePath`; empty when not set. */
+  setting: string;
+  env: NodeJS.ProcessEnv;
+  platform: NodeJS.Platform;
+  /** `process.execPath` and whether it is Electron. */
+  own: { path: string; electron: boolean };
+  /** The version of the Node at a path; throws where there is none. */
+  versionOf(path: string, electron: boolean): Promise<string>;
+  /** Whether a file is there and may be executed. */
+  executable(path: string): Promise<boolean>;
+}
+
+/** The first fit Node. Throws a UserError that names the setting where there is none. */
+export async function findNode(search: NodeSearch): Promise<NodeRuntime> {
+  const setting = search.setting.trim();
+  if (setting !== '') return fromSetting(setting, search);
+  const unfit: string[] = [];
+  for (const [path, electron] of [...(await onPath(search)), [search.own.path, search.own.electron]] as [
+    string,
+    boolean,
+  ][]) {
+    try {
+      const version = await search.versionOf(path, electron);
+      if (majorOf(version) >= oldestNode) return { path, version, electron };
+      unfit.push(`${path} is ${version}`);
+    } catch {
+      unfit.push(`${path} does not start`);
+    }
+  }
+  throw new UserError(
+    `Node: none of ${oldestNode} or newer was found (${unfit.join(', ')}): install Node ${oldestNode} or set ragen.nodePath to one`,
+  );
+}
+
+/** The search as this process sees it. */
+export function nodeSearch(setting: string): NodeSearch {
+  return {
+    setting,
+    env: process.env,
+    platform: process.platform,
+    own: { path: process.execPath, electron: process.versions['electron'] !== undefined },
+    versionOf: askVersion,
+    executable: path =>
+      access(path, process.platform === 'win32' ? constants.F_OK : constants.X_OK).then(
+        () => true,
+        () => false,
+      ),
+  };
+}
+
+/**
+ * The environment of a started trainer: this process's own without the editor's inner variables. ONNX Runtime's telemetry is
+ * off before its library is loaded.
+ */
+export function trainerEnvironment(env: NodeJS.ProcessEnv, electron: boolean): NodeJS.ProcessEnv {
+  const kept = Object.entries(env).filter(([name]) => !/^(ELECTRON_|VSCODE_|APPLICATION_INSIGHTS)/.test(name));
+  return {
+    ...Object.fromEntries(kept),
+    ORT_DISABLE_TELEMETRY: '1',
+    ...(electron ? { ELECTRON_RUN_AS_NODE: '1' } : {}),
+  };
+}
+
+async function fromSetting(setting: string, search: NodeSearch): Promise<NodeRuntime> {
+  if (!isAbsolute(setting))
+    throw new UserError(`ragen.nodePath is ${setting}: make it an absolute path, or empty to search PATH`);
+  let version: string;
+  try {
+    version = await search.versionOf(setting, false);
+  } catch (error) {
+    const reason = (error as NodeJS.ErrnoException).code === 'ENOENT' ? 'is not there' : 'does not start as Node';
+    throw new UserError(
+      `ragen.nodePath is ${setting}, which ${reason}: set it to a Node ${oldestNode} or newer, or empty`,
+    );
+  }
+  if (majorOf(version) < oldestNode)
+    throw new UserError(
+      `ragen.nodePath is ${setting}, which is Node ${version}: set it to Node ${oldestNode} or newer, or empty`,
+    );
+  return { path: setting, version, electron: false };
+}
+
+async function onPath({ env, platform, executable }: NodeSearch): Promise<[string, boolean][]> {
+  const found: [string, boolean][] = [];
+  for (const folder of (env['PATH'] ?? env['Path'] ?? '').split(delimiter).filter(isAbsolute)) {
+    const path = join(folder, platform === 'win32' ? 'node.exe' : 'node');
+    if (!found.some(([known]) => known === path) && (await executable(path))) found.push([path, false]);
+  }
+  return found;
+}
+
+const majorOf = (version: string): number => Number(version.split('.')[0]);
+
+function askVersion(path: string, electron: boolean): Promise<string> {
+  const env = trainerEnvironment(process.env, electron);
+  return new Promise((resolve, reject) => {
+    execFile(path, ['-p', 'process.versions.node'], { env, timeout: 10_000, windowsHide: true }, (error, stdout) => {
+      const version = /^\d+\.\d+\.\d+/.exec(stdout.trim())?.[0];
+      if (error || !version) reject(error ?? new Error(`${path} answered ${stdout.trim()}`));
+      else resolve(version);
+    });
+  });
+}

@@ -1,0 +1,226 @@
+// One run's folder as the host reads it: who it is, how it stands, whether its trainer lives, its numbers and its episodes.
+// The folder is the truth; nothing here writes. Everything is read in pieces and again only where a file changed. No `vscode`
+// here: the clock is handed in, so that leases can be tested.
+import { open, readdir, readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { EpisodeRow, RunSummary } from '../protocol/pages';
+import {
+  episodeSchema,
+  episodesFile,
+  eventSchema,
+  leaseSchema,
+  leaseStaleMs,
+  manifestSchema,
+  metricsLineSchema,
+  runFiles,
+  statusSchema,
+  type Episode,
+  type Lease,
+  type Manifest,
+  type MetricsLine,
+  type RunEvent,
+  type RunStatus,
+} from '../protocol/run-folder';
+import { jsonOrNothing, JsonLines, readRange } from './json-lines';
+
+/** How long a run may stand at `starting` before a missing lease means that its trainer died. */
+const startingGraceMs = 60_000;
+
+/** All numbers of a run. `epoch` grows when the files were cut back, so that a watcher drops what it had. */
+export interface RunNumbers {
+  epoch: number;
+  metrics: MetricsLine[];
+  events: RunEvent[];
+}
+
+export type EpisodeStep = { step: number; mode: 'train' | 'val' };
+
+interface EpisodeIndex {
+  stamp: string;
+  rows: EpisodeRow[];
+  spans: Map<string, { from: number; length: number }>;
+}
+
+export class RunReader {
+  private manifest: Manifest | undefined;
+  private status: RunStatus | undefined;
+  private statusStamp = '';
+  private leaseTime = 0;
+  private readonly metricsFile: JsonLines<MetricsLine>;
+  private readonly eventsFile: JsonLines<RunEvent>;
+  private readonly loaded: RunNumbers = { epoch: 0, metrics: [], events: [] };
+  private reading: Promise<unknown> = Promise.resolve();
+  private readonly indexes = new Map<string, EpisodeIndex>();
+
+  constructor(
+    readonly folder: string,
+    private readonly now: () => number = Date.now,
+  ) {
+    this.metricsFile = new JsonLines(join(folder, runFiles.metrics), metricsLineSchema);
+    this.eventsFile = new JsonLines(join(folder, runFiles.events), eventSchema);
+  }
+
+  /** Reads manifest, status and lease again. Answers false where the folder holds no run (yet). */
+  async refresh(): Promise<boolean> {
+    this.manifest ??= manifestSchema.safeParse(await this.json(runFiles.manifest)).data;
+    const stamp = await stampOf(join(this.folder, runFiles.status));
+    if (stamp !== this.statusStamp) {
+      const status = statusSchema.safeParse(await this.json(runFiles.status)).data;
+      if (status) [this.status, this.statusStamp] = [status, stamp];
+    }
+    const lease = await statOrNothing(join(this.folder, runFiles.lease));
+    this.leaseTime = lease?.mtimeMs ?? 0;
+    return this.manifest !== undefined && (await statOrNothing(join(this.folder, runFiles.manifest))) !== undefined;
+  }
+
+  /** A status the trainer sent; kept where it is newer than the file's. */
+  tell(status: RunStatus): void {
+    if (!this.status || status.updated >= this.status.updated) this.status = status;
+  }
+
+  /** The run as pages and tree show it; `undefined` before its manifest was read. */
+  get summary(): RunSummary | undefined {
+    const { manifest } = this;
+    if (!manifest) return undefined;
+    const status = this.status ?? freshStatus(manifest);
+    const age = this.now() - this.leaseTime;
+    const starting = status.state === 'starting' && this.now() - Date.parse(status.updated) < startingGraceMs;
+    const { id, name, created, config_name } = manifest;
+    return { id, name, created, config_name, folder: this.folder, status, live: age < leaseStaleMs || starting };
+  }
+
+  /** The lease as it stands in the folder, stale or not. */
+  async lease(): Promise<Lease | undefined> {
+    return leaseSchema.safeParse(await this.json(runFiles.lease)).data;
+  }
+
+  /** Metrics and events up to now. The arrays are this reader's own and grow: take lengths, don't write. */
+  numbers(): Promise<Readonly<RunNumbers>> {
+    const next = this.reading.then(async () => {
+      const [metrics, events] = [await this.metricsFile.read(), await this.eventsFile.read()];
+      if (metrics.restarted || events.restarted) this.loaded.epoch++;
+      if (metrics.restarted) this.loaded.metrics.length = 0;
+      if (events.restarted) this.loaded.events.length = 0;
+      for (const line of metrics.lines) this.loaded.metrics.push(line);
+      for (const event of events.lines) this.loaded.events.push(event);
+      return this.loaded;
+    });
+    this.reading = next.catch(() => undefined);
+    return next;
+  }
+
+  /** Steps that have episodes, by step, a step's training before its validation. */
+  async episodeSteps(): Promise<EpisodeStep[]> {
+    const steps: EpisodeStep[] = [];
+    for (const name of await namesIn(join(this.folder, runFiles.episodes))) {
+      const match = /^(step|val)-(\d{6,})\.jsonl$/.exec(name);
+      if (match) steps.push({ step: Number(match[2]), mode: match[1] === 'step' ? 'train' : 'val' });
+    }
+    return steps.sort((a, b) => a.step - b.step || (a.mode < b.mode ? -1 : Number(a.mode > b.mode)));
+  }
+
+  /** The rows of one step's episodes, in the file's order. */
+  async episodeRows(at: EpisodeStep): Promise<EpisodeRow[]> {
+    return (await this.index(at)).rows;
+  }
+
+  /** One whole episode, null where the step has none of that id. */
+  async episode(at: EpisodeStep, id: string): Promise<Episode | null> {
+    const span = (await this.index(at)).spans.get(id);
+    if (!span) return null;
+    const handle = await open(this.episodesPath(at), 'r');
+    try {
+      const bytes = await readRange(handle, span.from, span.length);
+      return episodeSchema.safeParse(jsonOrNothing(bytes.toString('utf8'))).data ?? null;
+    } finally {
+      await handle.close();
+    }
+  }
+
+  /** Names of the checkpoints, the newest first: `step-000100`. */
+  async checkpoints(): Promise<string[]> {
+    const names = await namesIn(join(this.folder, runFiles.checkpoints));
+    return names
+      .filter(name => /^step-\d{6,}$/.test(name))
+      .sort()
+      .reverse();
+  }
+
+  private episodesPath(at: EpisodeStep): string {
+    return join(this.folder, episodesFile(at.mode, at.step));
+  }
+
+  private async index(at: EpisodeStep): Promise<EpisodeIndex> {
+    const path = this.episodesPath(at);
+    const stamp = await stampOf(path);
+    const known = this.indexes.get(path);
+    if (known?.stamp === stamp) return known;
+    const index: EpisodeIndex = { stamp, rows: [], spans: new Map() };
+    const bytes = stamp === '' ? Buffer.alloc(0) : await readFile(path);
+    for (let from = 0, end = bytes.indexOf(0x0a); end >= 0; from = end + 1, end = bytes.indexOf(0x0a, from)) {
+      const line = jsonOrNothing(bytes.toString('utf8', from, end));
+      const { data } = episodeSchema.safeParse(line);
+      if (!data) continue;
+      index.rows.push(rowOf(data));
+      index.spans.set(data.id, { from, length: end - from });
+    }
+    // A page looks at few steps at a time: keep the newest few indexes, they hold a row an episode.
+    this.indexes.delete(path);
+    this.indexes.set(path, index);
+    for (const key of [...this.indexes.keys()].slice(0, -8)) this.indexes.delete(key);
+    return index;
+  }
+
+  private async json(name: string): Promise<unknown> {
+    try {
+      return jsonOrNothing(await readFile(join(this.folder, name), 'utf8'));
+    } catch {
+      return undefined; // not there yet, or being replaced: the next refresh sees it
+    }
+  }
+}
+
+function rowOf(episode: Episode): EpisodeRow {
+  const { id, step, mode, group_id, member, tag, success, score, reward, advantage, kept } = episode;
+  let tokens = 0;
+  for (const sampled of episode.tokens.mask) tokens += sampled;
+  const turns = episode.turns.length;
+  return { id, step, mode, group_id, member, tag, success, score, reward, advantage, kept, turns, tokens };
+}
+
+/** The state of a run whose trainer has written no status yet. */
+function freshStatus(manifest: Manifest): RunStatus {
+  return {
+    state: 'starting',
+    step: 0,
+    total_steps: 0,
+    success: null,
+    reward: null,
+    tokens_per_s: null,
+    eta_s: null,
+    phase: 'idle',
+    updated: manifest.created,
+  };
+}
+
+async function statOrNothing(path: string) {
+  try {
+    return await stat(path);
+  } catch {
+    return undefined;
+  }
+}
+
+/** A text that changes when the file does; empty where there is no file. */
+async function stampOf(path: string): Promise<string> {
+  const found = await statOrNothing(path);
+  return found ? `${found.ino}:${found.size}:${found.mtimeMs}` : '';
+}
+
+async function namesIn(folder: string): Promise<string[]> {
+  try {
+    return await readdir(folder);
+  } catch {
+    return [];
+  }
+}

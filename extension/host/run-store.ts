@@ -1,0 +1,199 @@
+// Every run of the workspace, kept current: found under `.ragen/runs` of each workspace folder by file watching, with polling
+// behind it (watchers miss changes on network drives and in containers), and joined with its trainer while that lives. Owns the
+// readers and the links; views listen and read. A run that ends or starts elsewhere (terminal, other window) shows up the same.
+import { readdir } from 'node:fs/promises';
+import { basename, join, relative } from 'node:path';
+import * as vscode from 'vscode';
+import type { RunSummary } from '../protocol/pages';
+import { runFiles, runsFolder } from '../protocol/run-folder';
+import { UserError } from '../protocol/user-error';
+import { RunReader } from './run-reader';
+import { isActive, standingOf, type Standing } from './run-words';
+import { TrainerLink } from './trainer-link';
+
+/** Active runs are looked at each second, whose lease may run out without any file event; the others each fifth time. */
+const pollMs = 1000;
+const slowEvery = 5;
+
+/** One run: how it stands and the ways to its data and its trainer. */
+export interface Run {
+  readonly folder: string;
+  readonly reader: RunReader;
+  readonly summary: RunSummary;
+  /** While the trainer lives and the workspace is trusted. */
+  readonly link: TrainerLink | undefined;
+}
+
+interface Entry {
+  reader: RunReader;
+  summary?: RunSummary;
+  shown: string;
+  link?: TrainerLink;
+  refreshing?: Promise<void>;
+}
+
+export interface StandingChange {
+  run: Run;
+  from: Standing;
+  to: Standing;
+}
+
+export class RunStore implements vscode.Disposable {
+  private readonly entries = new Map<string, Entry>();
+  private readonly disposables: vscode.Disposable[] = [];
+  private readonly changed = new vscode.EventEmitter<void>();
+  private readonly touched = new vscode.EventEmitter<string>();
+  private readonly moved = new vscode.EventEmitter<StandingChange>();
+  private ticks = 0;
+  private watchers: vscode.Disposable[] = [];
+
+  /** The list or a summary changed. */
+  readonly onDidChange = this.changed.event;
+  /** A run's folder may have grown: its path. */
+  readonly onDidTouch = this.touched.event;
+  /** A run came to another standing while this window watched. */
+  readonly onDidMove = this.moved.event;
+
+  constructor(private readonly log: vscode.LogOutputChannel) {
+    const timer = setInterval(() => void this.tick(), pollMs);
+    this.disposables.push(this.changed, this.touched, this.moved, { dispose: () => clearInterval(timer) });
+    this.disposables.push(vscode.workspace.onDidChangeWorkspaceFolders(() => this.watch()));
+    this.disposables.push(vscode.workspace.onDidGrantWorkspaceTrust(() => void this.scan()));
+    this.watch();
+  }
+
+  /** All runs, the newest first. */
+  get runs(): Run[] {
+    const runs: Run[] = [];
+    for (const [folder, { reader, summary, link }] of this.entries)
+      if (summary) runs.push({ folder, reader, summary, link });
+    return runs.sort((a, b) =>
+      a.summary.created < b.summary.created ? 1 : a.summary.created > b.summary.created ? -1 : 0,
+    );
+  }
+
+  get(folder: string): Run | undefined {
+    return this.runs.find(run => run.folder === folder);
+  }
+
+  /** The run of a folder, read now: for a run just started and for panels that come back. Undefined where there is none. */
+  async find(folder: string): Promise<Run | undefined> {
+    if (!this.roots().some(root => isInside(root, folder))) return undefined;
+    await this.refresh(folder);
+    return this.get(folder);
+  }
+
+  /** The link to a run's trainer. Throws a UserError where no trainer lives or the workspace is not trusted. */
+  link(run: Run): TrainerLink {
+    const link = this.entries.get(run.folder)?.link;
+    if (link) return link;
+    throw new UserError(
+      vscode.workspace.isTrusted
+        ? `run ${run.summary.name}: no trainer serves it now: resume it to go on`
+        : `run ${run.summary.name}: the workspace is not trusted: trust it to control its runs`,
+    );
+  }
+
+  dispose(): void {
+    for (const { link } of this.entries.values()) link?.dispose();
+    for (const disposable of [...this.watchers, ...this.disposables]) disposable.dispose();
+  }
+
+  private roots(): string[] {
+    const folders = vscode.workspace.workspaceFolders ?? [];
+    return folders.filter(folder => folder.uri.scheme === 'file').map(folder => join(folder.uri.fsPath, runsFolder));
+  }
+
+  private watch(): void {
+    for (const watcher of this.watchers) watcher.dispose();
+    const names = [runFiles.manifest, runFiles.status, runFiles.metrics, runFiles.events].join(',');
+    this.watchers = (vscode.workspace.workspaceFolders ?? []).map(folder => {
+      const watcher = vscode.workspace.createFileSystemWatcher(
+        new vscode.RelativePattern(folder, `${runsFolder}/*/{${names}}`),
+      );
+      const see = (uri: vscode.Uri) => void this.refresh(join(uri.fsPath, '..'));
+      watcher.onDidCreate(see);
+      watcher.onDidChange(see);
+      watcher.onDidDelete(see);
+      return watcher;
+    });
+    void this.scan();
+  }
+
+  private async tick(): Promise<void> {
+    if (this.ticks++ % slowEvery === 0) return this.scan();
+    const active = [...this.entries].filter(([, { summary }]) => summary && isActive(summary));
+    await Promise.all(active.map(([folder]) => this.refresh(folder)));
+  }
+
+  private async scan(): Promise<void> {
+    const found = await Promise.all(
+      this.roots().map(async root => (await foldersIn(root)).map(name => join(root, name))),
+    );
+    const folders = new Set(found.flat());
+    for (const folder of this.entries.keys()) if (!folders.has(folder)) this.drop(folder);
+    await Promise.all([...folders].map(folder => this.refresh(folder)));
+  }
+
+  /** Reads a run's state again; calls while one is under way share it. */
+  private async refresh(folder: string): Promise<void> {
+    const entry: Entry = this.entries.get(folder) ?? { reader: new RunReader(folder), shown: '' };
+    this.entries.set(folder, entry);
+    entry.refreshing ??= this.read(folder, entry).finally(() => (entry.refreshing = undefined));
+    await entry.refreshing;
+  }
+
+  private async read(folder: string, entry: Entry): Promise<void> {
+    if (!(await entry.reader.refresh())) return this.drop(folder);
+    this.publish(folder, entry);
+    this.touched.fire(folder);
+  }
+
+  private publish(folder: string, entry: Entry): void {
+    const summary = entry.reader.summary;
+    if (!summary || this.entries.get(folder) !== entry) return;
+    const [before, shown] = [entry.summary, JSON.stringify(summary)];
+    entry.summary = summary;
+    if (summary.live && vscode.workspace.isTrusted) entry.link ??= this.join(folder, entry, summary.name);
+    else if (entry.link) entry.link = void entry.link.dispose();
+    if (shown === entry.shown) return;
+    entry.shown = shown;
+    this.changed.fire();
+    const run = { folder, reader: entry.reader, summary, link: entry.link };
+    if (before && standingOf(before) !== standingOf(summary))
+      this.moved.fire({ run, from: standingOf(before), to: standingOf(summary) });
+  }
+
+  private join(folder: string, entry: Entry, name: string): TrainerLink {
+    return new TrainerLink(name, () => entry.reader.lease(), {
+      status: status => {
+        entry.reader.tell(status);
+        this.publish(folder, entry);
+      },
+      appended: () => this.touched.fire(folder),
+      event: () => this.touched.fire(folder),
+      trouble: message => this.log.debug(`${basename(folder)}: trainer link: ${message}`),
+    });
+  }
+
+  private drop(folder: string): void {
+    const entry = this.entries.get(folder);
+    this.entries.delete(folder);
+    entry?.link?.dispose();
+    if (entry?.summary) this.changed.fire();
+  }
+}
+
+function isInside(root: string, folder: string): boolean {
+  const path = relative(root, folder);
+  return path !== '' && !path.startsWith('..') && !/[\\/]/.test(path);
+}
+
+async function foldersIn(root: string): Promise<string[]> {
+  try {
+    const entries = await readdir(root, { withFileTypes: true });
+    return entries.filter(entry => entry.isDirectory()).map(entry => entry.name);
+  } catch {
+    return []; // no runs yet
+  }
+}

@@ -1,0 +1,50 @@
+// How a run is named and grouped wherever the host shows it: its standing, and numbers as short texts (three significant
+// digits, success in per cent, times as `1 m 12 s`). Pure; the words that can be translated stay with the views.
+import type { RunSummary } from '../protocol/pages';
+
+/** Where a run stands for a reader: RunState folded to what can be done about it, and `interrupted` for a dead trainer. */
+export type Standing = 'running' | 'paused' | 'finished' | 'stopped' | 'failed' | 'interrupted';
+
+/** The standing of a run. A run that claims to be at work without a living trainer was interrupted. */
+export function standingOf({ status, live }: Pick<RunSummary, 'status' | 'live'>): Standing {
+  switch (status.state) {
+    case 'finished':
+    case 'stopped':
+    case 'failed':
+      return status.state;
+    case 'paused':
+      return live ? 'paused' : 'interrupted';
+    case 'starting':
+    case 'running':
+    case 'stopping':
+      return live ? 'running' : 'interrupted';
+  }
+}
+
+/** Whether the run's trainer is at work or waits. */
+export const isActive = (run: RunSummary): boolean => ['running', 'paused'].includes(standingOf(run));
+
+/** `0.6123` → `61 %`; below ten per cent with one decimal. */
+export function percent(share: number): string {
+  const value = share * 100;
+  return `${value !== 0 && Math.abs(value) < 9.95 ? value.toFixed(1) : value.toFixed(0)} %`;
+}
+
+/** Seconds as `45 s`, `1 m 12 s`, `2 h 05 m`. */
+export function duration(seconds: number): string {
+  const whole = Math.max(0, Math.round(seconds));
+  const [hours, minutes, rest] = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60, whole % 60];
+  const two = (value: number) => String(value).padStart(2, '0');
+  if (hours > 0) return `${hours} h ${two(minutes)} m`;
+  return minutes > 0 ? `${minutes} m ${two(rest)} s` : `${rest} s`;
+}
+
+/** Three significant digits with an SI prefix from a thousand on: `0.123`, `-1.50`, `12.3 k`. A proper minus sign. */
+export function short(value: number): string {
+  const size = Math.abs(value);
+  const [divisor, prefix] =
+    size >= 999_500_000 ? [1e9, ' G'] : size >= 999_500 ? [1e6, ' M'] : size >= 999.5 ? [1e3, ' k'] : [1, ''];
+  const scaled = size / divisor;
+  const digits = scaled >= 99.95 ? 0 : scaled >= 9.995 ? 1 : scaled >= 0.9995 || scaled === 0 ? 2 : 3;
+  return `${value < 0 ? '−' : ''}${scaled.toFixed(digits)}${prefix}`;
+}

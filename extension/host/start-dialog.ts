@@ -1,0 +1,59 @@
+// The questions before a run: which configuration, in which folder, with which overrides.
+import * as vscode from 'vscode';
+import { UserError } from '../protocol/user-error';
+import { shippedPresets, workspacePresets, type Preset } from './presets';
+import { overridesProblem, splitOverrides } from './start-run';
+
+/** What to start, as the terminal wants it. */
+export interface StartRequest {
+  /** Arguments of `cli.cjs`. */
+  args: string[];
+  /** The workspace folder to start in. */
+  cwd: string;
+  name: string;
+}
+
+/** Asks; undefined where the reader gave up. Throws a UserError where no folder is open. */
+export async function askForRun(extensionPath: string): Promise<StartRequest | undefined> {
+  if ((vscode.workspace.workspaceFolders ?? []).length === 0)
+    throw new UserError(
+      vscode.l10n.t('A run lives in a folder of the workspace and none is open: open a folder first.'),
+    );
+  const preset = await askForPreset(extensionPath);
+  if (!preset) return undefined;
+  const folder = preset.own?.folder ?? (await askForFolder());
+  if (!folder) return undefined;
+  const overrides = await vscode.window.showInputBox({
+    title: vscode.l10n.t('Start Run: {0}', preset.name),
+    prompt: vscode.l10n.t('Overrides as key=value, if any. Press Enter to start.'),
+    placeHolder: 'trainer.total_training_steps=20 seed.train=7',
+    ignoreFocusOut: true,
+    validateInput: overridesProblem,
+  });
+  if (overrides === undefined) return undefined;
+  const config = preset.own ? ['--config', preset.own.file] : [];
+  const args = ['train', '--config-name', preset.name, ...config, ...splitOverrides(overrides)];
+  return { args, cwd: folder.uri.fsPath, name: preset.name };
+}
+
+async function askForPreset(extensionPath: string): Promise<Preset | undefined> {
+  type Item = vscode.QuickPickItem & { preset?: Preset };
+  const heading = (label: string): Item => ({ label, kind: vscode.QuickPickItemKind.Separator });
+  const itemOf = (preset: Preset): Item => ({ label: preset.name, detail: preset.description || undefined, preset });
+  const items = (async () => {
+    const [own, shipped] = await Promise.all([workspacePresets(), shippedPresets(extensionPath)]);
+    const workspace = own.length === 0 ? [] : [heading(vscode.l10n.t('this workspace')), ...own.map(itemOf)];
+    return [heading(vscode.l10n.t('presets')), ...shipped.map(itemOf), ...workspace];
+  })();
+  const chosen = await vscode.window.showQuickPick(items, {
+    title: vscode.l10n.t('Start Run'),
+    placeHolder: vscode.l10n.t('Which configuration?'),
+    matchOnDetail: true,
+  });
+  return chosen?.preset;
+}
+
+async function askForFolder(): Promise<vscode.WorkspaceFolder | undefined> {
+  const folders = vscode.workspace.workspaceFolders ?? [];
+  return folders.length === 1 ? folders[0] : vscode.window.showWorkspaceFolderPick();
+}

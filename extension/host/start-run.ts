@@ -1,0 +1,117 @@
+// Starts and resumes runs: the terminal's entry (`dist/cli.cjs`) resolves the configuration, makes the run folder, starts the
+// trainer detached and answers one JSON document. The host waits for that answer alone; the run never depends on the host.
+// No `vscode` here.
+import { spawn } from 'node:child_process';
+import { UserError } from '../protocol/user-error';
+import { jsonOrNothing } from './json-lines';
+import { trainerEnvironment, type NodeRuntime } from './node-runtime';
+
+/** A mistake at a place in a configuration file; line and column count from 1. */
+export interface ConfigProblem {
+  message: string;
+  file?: string;
+  line?: number;
+  column?: number;
+  key?: string;
+}
+
+/** The configuration was refused. `problems` has at least one entry; the message is the first one's. */
+export class ConfigError extends UserError {
+  constructor(readonly problems: ConfigProblem[]) {
+    super(problems[0].message);
+  }
+}
+
+/** A run that was started. */
+export interface StartedRun {
+  run: string;
+  /** Absolute path of its folder. */
+  folder: string;
+}
+
+/**
+ * Runs `cli.cjs` with `args` plus `--detach --json` in `cwd`. Throws ConfigError for a refused configuration, UserError with the
+ * terminal's own sentence for whatever else went wrong.
+ */
+export async function startRun(node: NodeRuntime, cli: string, args: string[], cwd: string): Promise<StartedRun> {
+  const { code, signal, stdout, stderr } = await runToEnd(node, [cli, ...args, '--detach', '--json'], cwd);
+  const answer = documentIn(stdout) ?? documentIn(stderr);
+  if (code === 0 && isStarted(answer)) return answer;
+  const problems = problemsIn(answer);
+  if (problems.length > 0) throw new ConfigError(problems);
+  if (signal === 'SIGTRAP')
+    throw new UserError(
+      `${node.path} was killed by SIGTRAP, as the editor's runtime is at large allocations: set ragen.nodePath to a Node 20 or newer`,
+    );
+  const sentence =
+    lastLine(stderr) ?? lastLine(stdout) ?? `the trainer ended with ${signal ?? `code ${code}`} and said nothing`;
+  throw new UserError(sentence);
+}
+
+/** Splits a line of overrides as a shell would: at blanks outside quotes, brackets and braces; quotes around a whole value go. */
+export function splitOverrides(text: string): string[] {
+  const parts = text.match(/(?:"(?:[^"\\]|\\.)*"|'[^']*'|\[[^\]]*\]|\{[^}]*\}|[^\s"'[{])+/g) ?? [];
+  return parts.map(part => part.replace(/^([^=]*=)?(["'])(.*)\2$/, '$1$3'));
+}
+
+/** What is wrong with a line of overrides, in one sentence; undefined where nothing is. */
+export function overridesProblem(text: string): string | undefined {
+  const wrong = splitOverrides(text).find(part => !/^[+~]{0,2}[\w.@/-]+=/.test(part) && !/^~[\w.]+$/.test(part));
+  return wrong === undefined
+    ? undefined
+    : `${wrong} is no override: write key=value, such as trainer.total_training_steps=20`;
+}
+
+interface Ended {
+  code: number | null;
+  signal: NodeJS.Signals | null;
+  stdout: string;
+  stderr: string;
+}
+
+function runToEnd(node: NodeRuntime, args: string[], cwd: string): Promise<Ended> {
+  return new Promise((resolve, reject) => {
+    const env = trainerEnvironment(process.env, node.electron);
+    // Detached, so that a window that closes while a configuration is being resolved does not take the start with it.
+    const child = spawn(node.path, args, {
+      cwd,
+      env,
+      detached: true,
+      windowsHide: true,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    let [stdout, stderr] = ['', ''];
+    child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text));
+    child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text));
+    child.once('error', error => reject(new UserError(`${node.path} does not start: ${error.message}`)));
+    child.once('close', (code, signal) => resolve({ code, signal, stdout, stderr }));
+  });
+}
+
+/** The JSON document in a stream: all of it, else its last line that is one. */
+function documentIn(text: string): unknown {
+  const whole = jsonOrNothing(text);
+  if (isObject(whole)) return whole;
+  return text.split('\n').reverse().map(jsonOrNothing).find(isObject);
+}
+
+function problemsIn(answer: unknown): ConfigProblem[] {
+  if (!isObject(answer) || !isObject(answer['error'])) return [];
+  const error = answer['error'];
+  const listed: unknown[] = Array.isArray(error['problems']) ? error['problems'] : [];
+  const problems = listed.filter(isProblem);
+  return problems.length > 0 ? problems : isProblem(error) ? [error] : [];
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+const isProblem = (value: unknown): value is ConfigProblem => isObject(value) && typeof value['message'] === 'string';
+const isStarted = (value: unknown): value is StartedRun =>
+  isObject(value) && typeof value['run'] === 'string' && typeof value['folder'] === 'string';
+
+const lastLine = (text: string): string | undefined =>
+  text
+    .split('\n')
+    .map(line => line.trim())
+    .filter(line => line !== '')
+    .at(-1);

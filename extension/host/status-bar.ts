@@ -1,0 +1,39 @@
+// One item in the status bar: the newest run at work, `quickstart 12/40 · 61 %`. A click opens its dashboard. Hidden without one.
+import * as vscode from 'vscode';
+import type { RunStore } from './run-store';
+import { isActive, percent, standingOf } from './run-words';
+import { stateWord, type RunNode } from './runs-tree';
+
+export class StatusBar implements vscode.Disposable {
+  private readonly item = vscode.window.createStatusBarItem('ragen.run', vscode.StatusBarAlignment.Left, 0);
+  private readonly subscription: vscode.Disposable;
+
+  constructor(private readonly store: RunStore) {
+    this.item.name = vscode.l10n.t('RAGEN Run');
+    this.subscription = store.onDidChange(() => this.draw());
+  }
+
+  dispose(): void {
+    this.subscription.dispose();
+    this.item.dispose();
+  }
+
+  private draw(): void {
+    const active = this.store.runs.filter(run => isActive(run.summary));
+    if (active.length === 0) return this.item.hide();
+    const { folder, summary } = active[0];
+    const { status, name } = summary;
+    const paused = standingOf(summary) === 'paused';
+    const progress = [
+      status.total_steps > 0 ? `${name} ${status.step}/${status.total_steps}` : name,
+      ...(status.success === null ? [] : [percent(status.success)]),
+    ].join(' · ');
+    this.item.text = `$(${paused ? 'debug-pause' : 'pulse'}) ${progress}`;
+    const more = active.length > 1 ? [vscode.l10n.t('and {0} more at work', active.length - 1)] : [];
+    this.item.tooltip = [`RAGEN: ${name}, ${stateWord(summary)}`, ...more].join(', ');
+    this.item.accessibilityInformation = { label: `RAGEN ${progress}, ${stateWord(summary)}`, role: 'button' };
+    const node: RunNode = { group: paused ? 'paused' : 'running', folder };
+    this.item.command = { command: 'ragen.openDashboard', title: vscode.l10n.t('Open Dashboard'), arguments: [node] };
+    this.item.show();
+  }
+}
