@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { aggregationWeights, type LossAggMode } from '../../../extension/trainer/algorithms/loss-aggregation';
 import { splitMicroBatches, splitMiniBatches } from '../../../extension/trainer/algorithms/mini-batches';
 import { policyLoss } from '../../../extension/trainer/algorithms/policy-loss';
+import { RandomStream } from '../../../extension/trainer/engine/random-stream';
 import { selectGroups } from '../../../extension/trainer/algorithms/group-selection';
 
 const modes: LossAggMode[] = ['token-mean', 'seq-mean-token-sum', 'seq-mean-token-mean', 'seq-mean-token-sum-norm'];
@@ -98,7 +99,7 @@ describe('batch splits', () => {
     fc.assert(
       fc.property(lengths, fc.integer({ min: 1, max: 40 }), fc.integer(), (sizes, miniBatch, seed) => {
         const seen: number[] = [];
-        const minis = splitMiniBatches(sizes.length, miniBatch, seed);
+        const minis = splitMiniBatches(sizes.length, miniBatch, new RandomStream(seed));
         expect(minis.slice(0, -1).every(mini => mini.length === miniBatch)).toBe(true);
         for (const mini of minis)
           for (const micro of splitMicroBatches(mini, sizes, { maxTokens: 300, maxRows: 16 })) {
