@@ -117,7 +117,8 @@ export function adviseOnKey(path: readonly PropertyKey[], unknown: string, alsoH
   const near = didYouMean(unknown, [...Object.keys(schema?.properties ?? {}), ...alsoHere], '');
   const elsewhere = near === '' ? leafKeys(configJsonSchema, '').find(key => key.endsWith(`.${unknown}`)) : undefined;
   if (near || elsewhere) return near || `did you mean ${elsewhere}?`;
-  return typeof schema?.additionalProperties === 'object' ? 'put a + before the override to add it' : 'remove it';
+  const open = (schema?.anyOf ?? [schema]).some(option => typeof option?.additionalProperties === 'object');
+  return open ? 'put a + before the override to add it' : 'remove it';
 }
 
 function leafKeys(schema: JsonSchema, prefix: string): string[] {

@@ -1,0 +1,237 @@
+// Checkpoints: several files with one commit point. All files are written and fsynced in a temporary folder, `checkpoint.json` with
+// their checksums last; then the folder is renamed into place. Older ones are removed only afterwards. Whenever the process dies,
+// the newest valid checkpoint is either the one before or the new one.
+import { createHash, randomBytes } from 'node:crypto';
+import { basename, join } from 'node:path';
+import { z } from 'zod';
+import { checkpointFolder, runFiles } from '../../protocol/run-folder';
+import { UserError } from '../../protocol/user-error';
+import { bytesOf, digestFile, fileSystem, storeError, syncFolder, writeNewFile } from './files';
+import type { FileSystem } from './files';
+
+const manifestName = 'checkpoint.json';
+const fileName = /^[A-Za-z0-9][\w.-]*$/;
+const stepFolder = /^step-(\d{6,})$/;
+const replacedFolder = /^\.old-(step-\d{6,})$/;
+
+const checkpointSchema = z.object({
+  schema: z.literal(1),
+  step: z.int().min(0).describe('steps finished'),
+  files: z.record(
+    z.string().regex(fileName),
+    z.object({ bytes: z.int().min(0), sha256: z.string().regex(/^[0-9a-f]{64}$/) }),
+  ),
+  offsets: z.record(z.string(), z.int().min(0)).describe('length of each JSONL file at this moment'),
+  streams: z.record(z.string(), z.json()).describe('states of the random streams by name'),
+  seed_counter: z.int().min(0).describe('seeds that the training groups have used'),
+  state: z.json().describe('what else the trainer needs to go on'),
+});
+/** `checkpoint.json`. */
+export type CheckpointManifest = z.infer<typeof checkpointSchema>;
+/** What a checkpoint says besides its files. */
+export type CheckpointState = Omit<CheckpointManifest, 'schema' | 'files'>;
+
+/** Named contents: weights and optimizer states (Float32Array, little-endian) or any bytes. */
+export type Blobs = Readonly<Record<string, Uint8Array | Float32Array>>;
+
+/** A checkpoint found valid. */
+export interface StoredCheckpoint {
+  folder: string;
+  manifest: CheckpointManifest;
+}
+
+/** A folder that is no valid checkpoint, and why. */
+export interface BrokenCheckpoint {
+  folder: string;
+  reason: string;
+}
+
+/**
+ * Writes the checkpoint of `state.step` into the run folder, then removes all but the `keep` newest (≥ 1, the new one included),
+ * along with those of later steps, which a run resumed from an earlier step has discarded. Returns the new folder. Errors are
+ * UserErrors and leave what was there before.
+ */
+export async function writeCheckpoint(
+  runFolder: string,
+  state: CheckpointState,
+  blobs: Blobs,
+  keep: number,
+  fs: FileSystem = fileSystem,
+): Promise<string> {
+  const parent = join(runFolder, runFiles.checkpoints);
+  const folder = join(runFolder, checkpointFolder(state.step));
+  const temporary = join(parent, `.tmp-${basename(folder)}-${randomBytes(6).toString('hex')}`);
+  const replaced = join(parent, `.old-${basename(folder)}`);
+  try {
+    await fs.mkdir(parent, { recursive: true });
+    await recover(parent, fs);
+    await fs.mkdir(temporary);
+    const files: CheckpointManifest['files'] = {};
+    for (const [name, blob] of Object.entries(blobs)) {
+      if (!fileName.test(name) || name === manifestName)
+        throw new UserError(
+          `store: a checkpoint cannot have a file ${name}: name it with letters, digits, dots and hyphens`,
+        );
+      files[name] = await writeNewFile(join(temporary, name), [bytesOf(blob)], fs);
+    }
+    const manifest = checkpointSchema.parse({ schema: 1, ...state, files });
+    await writeNewFile(join(temporary, manifestName), [Buffer.from(`${JSON.stringify(manifest, null, 1)}\n`)], fs);
+    await syncFolder(temporary, fs);
+    // A folder cannot be renamed over another: the one of the same step steps aside, and `recover` or `newestValid` finds it there.
+    if (await exists(folder, fs)) await fs.rename(folder, replaced);
+    await fs.rename(temporary, folder);
+    await syncFolder(parent, fs);
+  } catch (error) {
+    await fs.rm(temporary, { recursive: true, force: true }).catch(() => undefined);
+    await recover(parent, fs).catch(() => undefined);
+    throw storeError('write the checkpoint', folder, error);
+  }
+  await removeOthers(parent, state.step, keep, fs);
+  return folder;
+}
+
+/**
+ * The newest checkpoint whose files are all there with their checksums, or null; and the broken ones found on the way, newest
+ * first. Reads only.
+ */
+export async function newestValid(
+  runFolder: string,
+  fs: FileSystem = fileSystem,
+): Promise<{ checkpoint: StoredCheckpoint | null; broken: BrokenCheckpoint[] }> {
+  const parent = join(runFolder, runFiles.checkpoints);
+  const names = await listFolder(parent, fs);
+  const candidates = names
+    .map(name => ({ name, step: stepFolder.exec(replacedFolder.exec(name)?.[1] ?? name)?.[1] }))
+    .filter((candidate): candidate is { name: string; step: string } => candidate.step !== undefined)
+    // Of one step, the one in place comes before the one put aside.
+    .sort((a, b) => Number(b.step) - Number(a.step) || (a.name < b.name ? 1 : -1));
+  const broken: BrokenCheckpoint[] = [];
+  for (const { name } of candidates) {
+    const folder = join(parent, name);
+    try {
+      const manifest = await readManifest(folder, fs);
+      for (const file of Object.keys(manifest.files)) await verify(folder, file, manifest, fs);
+      return { checkpoint: { folder, manifest }, broken };
+    } catch (error) {
+      broken.push({ folder, reason: storeError('read', folder, error).message });
+    }
+  }
+  return { checkpoint: null, broken };
+}
+
+/** Opens the checkpoint in `folder`: its manifest is read and checked, its files are checked when they are read. */
+export async function openCheckpoint(folder: string, fs: FileSystem = fileSystem): Promise<StoredCheckpoint> {
+  try {
+    return { folder, manifest: await readManifest(folder, fs) };
+  } catch (error) {
+    throw storeError('read', folder, error);
+  }
+}
+
+/** Reads one file of a checkpoint and checks it against its checksum. */
+export async function readBlob(
+  { folder, manifest }: StoredCheckpoint,
+  name: string,
+  fs: FileSystem = fileSystem,
+): Promise<Uint8Array> {
+  const entry = Object.hasOwn(manifest.files, name) ? manifest.files[name] : undefined;
+  if (!entry) throw new UserError(`store: the checkpoint ${folder} has no file ${name}: resume from another one`);
+  try {
+    const bytes = new Uint8Array(entry.bytes);
+    const handle = await fs.open(join(folder, name), 'r');
+    try {
+      for (let at = 0; at < bytes.length;) {
+        const { bytesRead } = await handle.read(bytes, at, bytes.length - at, at);
+        if (bytesRead === 0) throw damaged(folder, name, 'is cut short');
+        at += bytesRead;
+      }
+    } finally {
+      await handle.close();
+    }
+    if (createHash('sha256').update(bytes).digest('hex') !== entry.sha256)
+      throw damaged(folder, name, 'does not match its checksum');
+    return bytes;
+  } catch (error) {
+    throw storeError('read', join(folder, name), error);
+  }
+}
+
+/** As `readBlob`, for a blob written from a Float32Array. */
+export async function readFloats(
+  checkpoint: StoredCheckpoint,
+  name: string,
+  fs: FileSystem = fileSystem,
+): Promise<Float32Array> {
+  const bytes = await readBlob(checkpoint, name, fs);
+  if (bytes.length % 4 !== 0)
+    throw damaged(checkpoint.folder, name, `has ${bytes.length} bytes, which are no 32-bit numbers`);
+  return new Float32Array(bytes.buffer, 0, bytes.length / 4);
+}
+
+const damaged = (folder: string, name: string, how: string): UserError =>
+  new UserError(`store: ${join(folder, name)} ${how}: resume from another checkpoint`);
+
+async function readManifest(folder: string, fs: FileSystem): Promise<CheckpointManifest> {
+  const text = await fs.readFile(join(folder, manifestName), 'utf8');
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw damaged(folder, manifestName, 'is not JSON');
+  }
+  const parsed = checkpointSchema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  throw damaged(folder, manifestName, `is not a checkpoint's (${issue.path.join('.')}: ${issue.message})`);
+}
+
+async function verify(folder: string, name: string, manifest: CheckpointManifest, fs: FileSystem): Promise<void> {
+  const expected = manifest.files[name];
+  const { bytes, sha256 } = await digestFile(join(folder, name), fs);
+  if (bytes !== expected.bytes) throw damaged(folder, name, `has ${bytes} bytes instead of ${expected.bytes}`);
+  if (sha256 !== expected.sha256) throw damaged(folder, name, 'does not match its checksum');
+}
+
+/** Puts right what a crash left: temporary folders go, a checkpoint put aside comes back unless its successor is in place. */
+async function recover(parent: string, fs: FileSystem): Promise<void> {
+  const names = await listFolder(parent, fs);
+  for (const name of names) {
+    const step = replacedFolder.exec(name)?.[1];
+    if (step !== undefined && !names.includes(step)) await fs.rename(join(parent, name), join(parent, step));
+    else if (step !== undefined || name.startsWith('.tmp-'))
+      await fs.rm(join(parent, name), { recursive: true, force: true });
+  }
+}
+
+/** The checkpoint is in place by now: what cannot be removed is tried again after the next one. */
+async function removeOthers(parent: string, step: number, keep: number, fs: FileSystem): Promise<void> {
+  try {
+    await recover(parent, fs);
+    const steps = (await listFolder(parent, fs)).flatMap(name => stepFolder.exec(name)?.[1] ?? []);
+    const older = steps.filter(text => Number(text) < step).sort((a, b) => Number(b) - Number(a));
+    const later = steps.filter(text => Number(text) > step);
+    for (const text of [...later, ...older.slice(Math.max(keep, 1) - 1)])
+      await fs.rm(join(parent, `step-${text}`), { recursive: true, force: true });
+  } catch {
+    // Disk space is all that this costs.
+  }
+}
+
+async function listFolder(folder: string, fs: FileSystem): Promise<string[]> {
+  try {
+    return await fs.readdir(folder);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+    throw storeError('read', folder, error);
+  }
+}
+
+async function exists(path: string, fs: FileSystem): Promise<boolean> {
+  try {
+    await fs.stat(path);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false;
+    throw error;
+  }
+}

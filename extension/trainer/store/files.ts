@@ -1,0 +1,138 @@
+// Writing files so that a crash or a full disk leaves either the old content or the new, never half of it: write a temporary file
+// beside the target, fsync, rename, fsync the folder. File systems are handed in, so that tests can fail any call.
+import { createHash, randomBytes } from 'node:crypto';
+import * as nodeFs from 'node:fs';
+import * as nodeFsPromises from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { UserError } from '../../protocol/user-error';
+
+/** Calls of node:fs/promises that the store uses. */
+export type FileSystem = Pick<
+  typeof nodeFsPromises,
+  'open' | 'rename' | 'mkdir' | 'rm' | 'readdir' | 'readFile' | 'stat'
+>;
+/** Calls of node:fs that the store uses where order matters more than concurrency: small appends and the lease. */
+export type SyncFileSystem = Pick<
+  typeof nodeFs,
+  | 'openSync'
+  | 'closeSync'
+  | 'readSync'
+  | 'writeSync'
+  | 'fsyncSync'
+  | 'fstatSync'
+  | 'ftruncateSync'
+  | 'renameSync'
+  | 'unlinkSync'
+>;
+export const fileSystem: FileSystem = nodeFsPromises;
+export const syncFileSystem: SyncFileSystem = nodeFs;
+
+const remedies: Readonly<Record<string, string>> = {
+  ENOSPC: 'the disk is full: free space, then resume the run',
+  EDQUOT: 'your disk quota is used up: free space, then resume the run',
+  EFBIG: 'the file is larger than the file system allows: use another disk',
+  EACCES: 'access is denied: check the permissions',
+  EPERM: 'the operation is not permitted: check the permissions',
+  EROFS: 'the file system is read-only: use another folder',
+  EMFILE: 'too many files are open: raise the limit (ulimit -n)',
+  ENFILE: 'too many files are open: close other programs',
+  EIO: 'the disk reports an error: check it before going on',
+  ENOENT: 'it does not exist: check the path',
+  ENOTDIR: 'a part of the path is not a folder: check the path',
+  EISDIR: 'it is a folder: check the path',
+};
+
+/** The UserError for a failed file operation: names the file, the code and the remedy. A UserError passes through unchanged. */
+export function storeError(doing: string, file: string, error: unknown): UserError {
+  if (error instanceof UserError) return error;
+  const { code, message } = error as NodeJS.ErrnoException;
+  const reason = (code && remedies[code]) ?? `${message}: check the disk and the folder`;
+  return new UserError(`store: cannot ${doing} ${file}${code ? ` (${code})` : ''}: ${reason}`, { cause: error });
+}
+
+/** Bytes of a blob, without copying. Float32Arrays are taken as they lie in memory: little-endian on all platforms of Node. */
+export function bytesOf(blob: Uint8Array | Float32Array): Uint8Array {
+  return new Uint8Array(blob.buffer, blob.byteOffset, blob.byteLength);
+}
+
+const chunkBytes = 1 << 22;
+
+/** Writes all of `parts` to a new file, fsyncs it, and returns the sha256 (hex) and number of bytes written. */
+export async function writeNewFile(
+  file: string,
+  parts: Iterable<Uint8Array>,
+  fs: FileSystem = fileSystem,
+): Promise<{ bytes: number; sha256: string }> {
+  const hash = createHash('sha256');
+  let bytes = 0;
+  const handle = await fs.open(file, 'wx', 0o644);
+  try {
+    for (const part of parts) {
+      // Small steps keep the event loop free between them, for the lease and for commands.
+      for (let from = 0; from < part.length;) {
+        const chunk = part.subarray(from, from + chunkBytes);
+        const { bytesWritten } = await handle.write(chunk, 0, chunk.length);
+        hash.update(chunk.subarray(0, bytesWritten));
+        from += bytesWritten;
+        bytes += bytesWritten;
+      }
+    }
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+  return { bytes, sha256: hash.digest('hex') };
+}
+
+/** Makes renames within a folder durable. Windows has no such call; its file system journals them. */
+export async function syncFolder(folder: string, fs: FileSystem = fileSystem): Promise<void> {
+  if (process.platform === 'win32') return;
+  const handle = await fs.open(folder, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+/** Puts a file in place at once, old or new. Errors are UserErrors; the temporary file is removed. */
+export async function replaceFile(
+  file: string,
+  parts: Iterable<Uint8Array> | string,
+  fs: FileSystem = fileSystem,
+): Promise<void> {
+  const temporary = temporaryName(file);
+  try {
+    await writeNewFile(temporary, typeof parts === 'string' ? [Buffer.from(parts)] : parts, fs);
+    await fs.rename(temporary, file);
+    await syncFolder(dirname(file), fs);
+  } catch (error) {
+    await fs.rm(temporary, { force: true }).catch(() => undefined);
+    throw storeError('write', file, error);
+  }
+}
+
+/** A name beside `file` that no other writer uses. Never reaches results. */
+const temporaryName = (file: string): string =>
+  join(dirname(file), `.tmp-${basename(file)}-${randomBytes(6).toString('hex')}`);
+
+/** sha256 (hex) and size of a file, read in chunks. */
+export async function digestFile(
+  file: string,
+  fs: FileSystem = fileSystem,
+): Promise<{ bytes: number; sha256: string }> {
+  const hash = createHash('sha256');
+  const buffer = Buffer.allocUnsafe(chunkBytes);
+  const handle = await fs.open(file, 'r');
+  let bytes = 0;
+  try {
+    for (;;) {
+      const { bytesRead } = await handle.read(buffer, 0, buffer.length, bytes);
+      if (bytesRead === 0) return { bytes, sha256: hash.digest('hex') };
+      hash.update(buffer.subarray(0, bytesRead));
+      bytes += bytesRead;
+    }
+  } finally {
+    await handle.close();
+  }
+}

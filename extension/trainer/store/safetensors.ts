@@ -1,0 +1,250 @@
+// Weights on disk: safetensors files, single or in shards under an index, read tensor by tensor (or a range of one) without loading
+// the file, as 32-bit floats; and written back as F32. Half precision converts exactly: both F16 and BF16 are subsets of F32.
+import { join } from 'node:path';
+import { UserError } from '../../protocol/user-error';
+import { bytesOf, fileSystem, replaceFile, storeError } from './files';
+import type { FileSystem } from './files';
+import { broken, dtypeBytes, maxHeaderBytes, parseHeader } from './safetensors-header';
+import type { SafetensorsHeader, TensorInfo } from './safetensors-header';
+
+type Handle = Awaited<ReturnType<FileSystem['open']>>;
+
+const singleName = 'model.safetensors';
+const indexName = 'model.safetensors.index.json';
+/** Converting goes through a buffer of this size, a multiple of every element's size. */
+const chunkBytes = 1 << 22;
+
+/** An open safetensors file. Reads may run at the same time; `close` when done. */
+export class SafetensorsFile {
+  private constructor(
+    readonly file: string,
+    private readonly handle: Handle,
+    private readonly header: SafetensorsHeader,
+  ) {}
+
+  /** Opens the file and checks its header. Throws a UserError naming file, tensor and remedy. */
+  static async open(file: string, fs: FileSystem = fileSystem): Promise<SafetensorsFile> {
+    const handle = await fs.open(file, 'r').catch((error: unknown) => {
+      throw storeError('read', file, error);
+    });
+    try {
+      const { size } = await handle.stat();
+      const prefix = new DataView(new ArrayBuffer(8));
+      if (size < 8) throw broken(file, `has only ${size} bytes`);
+      await readFully(handle, new Uint8Array(prefix.buffer), 0, file);
+      const length = prefix.getBigUint64(0, true);
+      if (length > BigInt(Math.min(maxHeaderBytes, size - 8)))
+        throw broken(file, `claims a header of ${length} bytes, more than can be there`);
+      const text = new Uint8Array(Number(length));
+      await readFully(handle, text, 8, file);
+      return new SafetensorsFile(
+        file,
+        handle,
+        parseHeader(Buffer.from(text.buffer).toString('utf8'), file, 8 + text.length, size),
+      );
+    } catch (error) {
+      await handle.close();
+      throw storeError('read', file, error);
+    }
+  }
+
+  /** Tensors by name. */
+  get tensors(): ReadonlyMap<string, TensorInfo> {
+    return this.header.tensors;
+  }
+
+  get metadata(): Readonly<Record<string, string>> {
+    return this.header.metadata;
+  }
+
+  /** Elements [from, to) of the flattened tensor as 32-bit floats, row-major; all of them unless a range is given. */
+  async readFloats(name: string, range?: { from: number; to: number }): Promise<Float32Array> {
+    const tensor = this.tensor(name);
+    const { from, to } = range ?? { from: 0, to: tensor.elements };
+    if (!Number.isInteger(from) || !Number.isInteger(to) || from < 0 || from > to || to > tensor.elements)
+      throw new RangeError(`${name} has ${tensor.elements} elements; [${from}, ${to}) is no part of them`);
+    const floats = new Float32Array(to - from);
+    try {
+      await this.fill(floats, tensor, from);
+    } catch (error) {
+      throw storeError('read', this.file, error);
+    }
+    return floats;
+  }
+
+  async close(): Promise<void> {
+    await this.handle.close();
+  }
+
+  private tensor(name: string): TensorInfo {
+    const tensor = this.tensors.get(name);
+    if (!tensor)
+      throw new UserError(
+        `weights: ${this.file} has no tensor ${name}: use weights of the architecture that config.json names`,
+      );
+    return tensor;
+  }
+
+  private async fill(floats: Float32Array, { name, dtype, begin }: TensorInfo, from: number): Promise<void> {
+    const at = begin + from * dtypeBytes[dtype];
+    if (dtype === 'F32') return readFully(this.handle, bytesOf(floats), at, this.file);
+    if (dtype !== 'F16' && dtype !== 'BF16')
+      throw new UserError(
+        `weights: ${this.file} has the tensor ${name} in ${dtype}, which cannot be read as weights: convert it to F32, F16 or BF16`,
+      );
+    const halves = new Uint16Array(Math.min(floats.length, chunkBytes / 2));
+    const convert = dtype === 'F16' ? fromHalf : fromBrain;
+    for (let done = 0; done < floats.length; done += halves.length) {
+      const part = halves.subarray(0, Math.min(halves.length, floats.length - done));
+      await readFully(this.handle, new Uint8Array(part.buffer, 0, part.byteLength), at + done * 2, this.file);
+      convert(part, floats, done);
+    }
+  }
+}
+
+async function readFully(handle: Handle, into: Uint8Array, position: number, file: string): Promise<void> {
+  for (let done = 0; done < into.length;) {
+    const { bytesRead } = await handle.read(into, done, Math.min(into.length - done, 1 << 30), position + done);
+    if (bytesRead === 0) throw broken(file, 'is cut short');
+    done += bytesRead;
+  }
+}
+
+/** BF16 is the upper half of an F32. */
+function fromBrain(halves: Uint16Array, floats: Float32Array, offset: number): void {
+  const bits = new Uint32Array(floats.buffer, floats.byteOffset, floats.length);
+  for (let i = 0; i < halves.length; i++) bits[offset + i] = halves[i] << 16;
+}
+
+let halfTable: Uint32Array | undefined;
+
+/** F16 by a table of all 65,536 values. */
+function fromHalf(halves: Uint16Array, floats: Float32Array, offset: number): void {
+  halfTable ??= Uint32Array.from({ length: 1 << 16 }, (_, half) => singleBits(half));
+  const bits = new Uint32Array(floats.buffer, floats.byteOffset, floats.length);
+  for (let i = 0; i < halves.length; i++) bits[offset + i] = halfTable[halves[i]];
+}
+
+/** IEEE 754: bits of the F32 equal to the F16 with these bits. NaN keeps its payload. */
+function singleBits(half: number): number {
+  const sign = (half & 0x8000) << 16;
+  const exponent = (half >> 10) & 0x1f;
+  const mantissa = half & 0x3ff;
+  if (exponent === 31) return sign | 0x7f800000 | (mantissa << 13);
+  if (exponent > 0) return sign | ((exponent + 112) << 23) | (mantissa << 13);
+  if (mantissa === 0) return sign;
+  // Subnormal: shift until the leading one is where F32 leaves it out.
+  const shift = Math.clz32(mantissa) - 21;
+  return sign | ((113 - shift) << 23) | ((mantissa << (13 + shift)) & 0x7fffff);
+}
+
+/** All tensors of a model folder, whichever file they are in. */
+export class Weights {
+  private constructor(
+    private readonly files: readonly SafetensorsFile[],
+    private readonly fileOf: ReadonlyMap<string, SafetensorsFile>,
+  ) {}
+
+  /** Opens `model.safetensors`, or the shards that `model.safetensors.index.json` names. Throws UserErrors. */
+  static async open(folder: string, fs: FileSystem = fileSystem): Promise<Weights> {
+    const names = await fs.readdir(folder).catch((error: unknown) => {
+      throw storeError('read', folder, error);
+    });
+    if (names.includes(singleName)) {
+      const file = await SafetensorsFile.open(join(folder, singleName), fs);
+      return new Weights([file], new Map([...file.tensors.keys()].map(name => [name, file])));
+    }
+    if (!names.includes(indexName))
+      throw new UserError(
+        `weights: ${folder} has neither ${singleName} nor ${indexName}: choose a folder with safetensors weights`,
+      );
+    const map = await readIndex(join(folder, indexName), fs);
+    const files = new Map<string, SafetensorsFile>();
+    try {
+      const fileOf = new Map<string, SafetensorsFile>();
+      for (const [tensor, shard] of map) {
+        const file = files.get(shard) ?? (await SafetensorsFile.open(join(folder, shard), fs));
+        files.set(shard, file);
+        if (!file.tensors.has(tensor))
+          throw broken(join(folder, indexName), `puts the tensor ${tensor} into ${shard}, which lacks it`);
+        fileOf.set(tensor, file);
+      }
+      return new Weights([...files.values()], fileOf);
+    } catch (error) {
+      await Promise.all([...files.values()].map(file => file.close()));
+      throw error;
+    }
+  }
+
+  get names(): string[] {
+    return [...this.fileOf.keys()];
+  }
+
+  /** The tensor's dtype and shape, or undefined where the model has none of that name. */
+  info(name: string): TensorInfo | undefined {
+    return this.fileOf.get(name)?.tensors.get(name);
+  }
+
+  /** As SafetensorsFile.readFloats. */
+  async readFloats(name: string, range?: { from: number; to: number }): Promise<Float32Array> {
+    const file = this.fileOf.get(name);
+    if (!file)
+      throw new UserError(
+        `weights: the model has no tensor ${name}: use weights of the architecture that config.json names`,
+      );
+    return file.readFloats(name, range);
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.files.map(file => file.close()));
+  }
+}
+
+async function readIndex(file: string, fs: FileSystem): Promise<[string, string][]> {
+  let index: unknown;
+  try {
+    index = JSON.parse(await fs.readFile(file, 'utf8'));
+  } catch (error) {
+    throw error instanceof SyntaxError ? broken(file, 'is not JSON') : storeError('read', file, error);
+  }
+  const map = (index as { weight_map?: unknown } | null)?.weight_map;
+  if (typeof map !== 'object' || map === null) throw broken(file, 'has no weight_map');
+  return Object.entries(map).map(([tensor, shard]: [string, unknown]): [string, string] => {
+    // A shard lies beside its index: no path may lead elsewhere.
+    if (typeof shard === 'string' && /^[\w-][\w.-]*\.safetensors$/.test(shard)) return [tensor, shard];
+    throw broken(file, `names no shard beside it for the tensor ${tensor}`);
+  });
+}
+
+/** A tensor to write; `data` is row-major. */
+export interface FloatTensor {
+  name: string;
+  shape: readonly number[];
+  data: Float32Array;
+}
+
+/** Writes tensors as F32, in the order given, the file being replaced at once. `format: pt` is what other tools ask for. */
+export async function writeSafetensors(
+  file: string,
+  tensors: readonly FloatTensor[],
+  metadata: Readonly<Record<string, string>> = { format: 'pt' },
+  fs: FileSystem = fileSystem,
+): Promise<void> {
+  const header = new Map<string, unknown>([['__metadata__', metadata]]);
+  let offset = 0;
+  for (const { name, shape, data } of tensors) {
+    const elements = shape.reduce((product, size) => product * size, 1);
+    if (elements !== data.length)
+      throw new RangeError(`${name} has ${data.length} elements for shape [${shape.join(', ')}]`);
+    if (header.has(name)) throw new RangeError(`${name} is given twice`);
+    header.set(name, { dtype: 'F32', shape, data_offsets: [offset, offset + data.byteLength] });
+    offset += data.byteLength;
+  }
+  const text = Buffer.from(JSON.stringify(Object.fromEntries(header)));
+  // Data starts at a multiple of 8, so that readers may map it.
+  const padded = Buffer.alloc(Math.ceil(text.length / 8) * 8, ' ');
+  text.copy(padded);
+  const length = Buffer.alloc(8);
+  length.writeBigUInt64LE(BigInt(padded.length));
+  await replaceFile(file, [length, padded, ...tensors.map(({ data }) => bytesOf(data))], fs);
+}
