@@ -1,0 +1,260 @@
+// The agent proxy (RAGEN's LLMAgentProxy): plays a whole batch of episodes turn by turn, all living episodes together. One code path
+// serves training and validation; they differ in groups, seeds and sampling alone.
+// Invariant: an episode's tokens are a function of the weights and (seed, step, env_id, turn), whatever is beside it in the batch.
+import type { EnvironmentFailure, LoadedEnvironment } from '../../protocol/environment-link';
+import type { EpisodeTurn } from '../../protocol/run-folder';
+import { UserError } from '../../protocol/user-error';
+import type { GeneratedRow, GenerationRow, SamplingOptions } from '../engine/engine';
+import { FullContext, type EpisodeContext, type PromptTokenizer } from './context-manager';
+import type { EnvironmentPool } from './environment-pool';
+import {
+  EnvironmentStateManager,
+  isDone,
+  type EpisodeEntry,
+  type TagSettings,
+  type TurnInput,
+} from './environment-state-manager';
+import type { EnvGroups, SeedState } from './group-layout';
+import { finishedEpisode, type RolloutBatch } from './rollout-batch';
+import { measureRollout } from './rollout-metrics';
+import { deriveSeed } from './seeds';
+import { systemMessage } from './system-message';
+import { generationPrefix, parseResponse, rewardText, turnText, type TurnProtocol } from './turn-protocol';
+
+/** The engine's generation, with a row's keys and values cached until it is released. */
+export interface Generator {
+  /** Answers in the order of `rows`; `onTokens` may hear how many tokens were sampled so far in this call. */
+  generate(
+    rows: readonly GenerationRow[],
+    sampling: SamplingOptions,
+    onTokens?: (sampled: number) => void,
+  ): Promise<GeneratedRow[]>;
+  release(rows: readonly string[]): void | Promise<void>;
+}
+
+/** How tokens are drawn; `top_k` −1 or 0 and `top_p` 1 are off. */
+interface Sampling {
+  temperature: number;
+  top_p: number;
+  top_k: number;
+  do_sample: boolean;
+}
+
+/** What the proxy reads of the configuration, under its keys. */
+export interface AgentProxyOptions {
+  seed: { train: number; val: number };
+  agent_proxy: TurnProtocol & { max_turn: number };
+  rollout: Sampling & { max_model_len: number; response_length: number; val_kwargs: Sampling };
+  es_manager: { format_penalty: number; train: EnvGroups; val: EnvGroups };
+  custom_envs: Record<string, TagSettings & { env_instruction?: string | null; max_tokens?: number | null }>;
+  /** `workbench.max_failed_episodes_share`: with a larger share of failed episodes the rollout fails. */
+  max_failed_episodes_share: number;
+  stop_token_ids: number[];
+}
+
+export interface RolloutRequest {
+  mode: 'train' | 'val';
+  step: number;
+  /** What is loaded now, one for each tag. */
+  environments: readonly LoadedEnvironment[];
+  /** Forces the seed of the first group. */
+  seed?: number;
+  /** Honoured between turns; the rollout rejects with the signal's reason and leaves no trace. */
+  signal?: AbortSignal;
+  /** Share of the rollout that is done, 0…1, never falling. */
+  onProgress?: (fraction: number) => void;
+  /** An episode was ended by its environment's failure. */
+  onFailure?: (episode: { id: string; tag: string; seed: number; failure: EnvironmentFailure }) => void;
+}
+
+/** An episode being played. */
+interface Playing {
+  entry: EpisodeEntry;
+  context: EpisodeContext;
+  finishes: EpisodeTurn['finish'][];
+}
+
+export class AgentProxy {
+  private readonly managers: Record<'train' | 'val', EnvironmentStateManager>;
+
+  constructor(
+    private readonly generator: Generator,
+    pool: EnvironmentPool,
+    private readonly tokenizer: PromptTokenizer,
+    private readonly options: AgentProxyOptions,
+  ) {
+    const manager = (mode: 'train' | 'val'): EnvironmentStateManager =>
+      new EnvironmentStateManager(pool, {
+        mode,
+        seed: options.seed[mode],
+        groups: options.es_manager[mode],
+        custom_envs: options.custom_envs,
+        format_penalty: options.es_manager.format_penalty,
+      });
+    this.managers = { train: manager('train'), val: manager('val') };
+  }
+
+  /** Seed counter of training, for checkpoints; validation has none to keep. */
+  get state(): SeedState {
+    return this.managers.train.state;
+  }
+
+  restore(state: SeedState): void {
+    this.managers.train.restore(state);
+  }
+
+  /**
+   * Plays one batch to its end.
+   * @throws UserError when too many environments failed, or no prompt fits into the model's context
+   */
+  async rollout(request: RolloutRequest): Promise<RolloutBatch> {
+    const { mode, step } = request;
+    const manager = this.managers[mode];
+    const before = manager.state;
+    const entries = manager.layOut(step, request.environments, request.seed);
+    const playing = entries.map(entry => ({ entry, context: this.openContext(entry), finishes: [] }));
+    try {
+      await this.play(manager, playing, request);
+    } catch (error) {
+      manager.restore(before); // the same batch is played again when the caller tries again
+      await this.cleanUp(manager, entries).catch(() => undefined); // the first error is the one that tells
+      throw error;
+    }
+    await this.cleanUp(manager, entries);
+    const episodes = playing.map(({ entry, context, finishes }) => finishedEpisode(request, entry, context, finishes));
+    const metrics = measureRollout(episodes, this.options.es_manager[mode].group_size);
+    return { mode, step, episodes, metrics };
+  }
+
+  private async play(manager: EnvironmentStateManager, all: Playing[], request: RolloutRequest): Promise<void> {
+    const { max_turn } = this.options.agent_proxy;
+    const sampling = samplingFor(request.mode, this.options);
+    const progress = progressReporter(all, max_turn, sampling.max_new_tokens, request.onProgress);
+    request.signal?.throwIfAborted();
+    this.reportFailures(await manager.reset(all.map(({ entry }) => entry)), all, request);
+    for (let turn = 1; turn <= max_turn; turn++) {
+      request.signal?.throwIfAborted();
+      const rows = this.promptAll(all, turn, request);
+      const living = all.filter(({ entry }) => !isDone(entry));
+      if (turn === 1) this.requireRoom(all);
+      if (living.length === 0) break;
+      const generated = await this.generator.generate(rows, sampling, sampled => progress(sampled));
+      request.signal?.throwIfAborted();
+      const inputs = living.map((episode, index) => this.readAnswer(episode, generated[index]));
+      this.reportFailures(await manager.step(inputs), all, request);
+      await this.generator.release(living.filter(({ entry }) => isDone(entry)).map(({ entry }) => entry.id));
+      progress(0);
+    }
+    request.onProgress?.(1);
+  }
+
+  private openContext({ environment, tag, max_actions_per_traj }: EpisodeEntry): EpisodeContext {
+    const { agent_proxy, rollout, custom_envs } = this.options;
+    const system = systemMessage(environment, {
+      env_instruction: custom_envs[tag].env_instruction,
+      max_actions_per_traj,
+      max_actions_per_turn: agent_proxy.max_actions_per_turn,
+      action_sep: agent_proxy.action_sep,
+    });
+    return new FullContext(
+      this.tokenizer,
+      {
+        prefix: generationPrefix(agent_proxy),
+        max_model_len: rollout.max_model_len,
+        response_length: rollout.response_length,
+      },
+      system,
+    );
+  }
+
+  /** The next prompt of each living episode; one that does not fit ends its episode. */
+  private promptAll(all: readonly Playing[], turn: number, { mode, step }: RolloutRequest): GenerationRow[] {
+    const rows: GenerationRow[] = [];
+    for (const { entry, context } of all) {
+      if (isDone(entry)) continue;
+      const append = context.prompt(this.userText(entry, turn));
+      if (append) {
+        const seed = deriveSeed(`${mode}-sampling`, this.options.seed[mode], step, entry.env_id, turn);
+        rows.push({ row: entry.id, append, seed });
+      } else entry.context_full = entry.truncated = true;
+    }
+    return rows;
+  }
+
+  private userText(entry: EpisodeEntry, turn: number): string {
+    const last = entry.history.at(-1);
+    const prompt = turnText(
+      {
+        turn,
+        state: entry.state,
+        actions_left: entry.max_actions_per_traj - entry.num_actions,
+        warn: entry.manager_invalid_action,
+        max_tokens: this.options.custom_envs[entry.tag].max_tokens ?? this.options.rollout.response_length,
+      },
+      this.options.agent_proxy,
+    );
+    return last ? rewardText(last.reward, last.executed.length) + prompt : prompt;
+  }
+
+  private readAnswer({ entry, context, finishes }: Playing, generated: GeneratedRow): TurnInput {
+    const raw = context.accept(generated);
+    finishes.push(generated.finish);
+    return { entry, raw, response: parseResponse(raw, this.options.agent_proxy) };
+  }
+
+  /** Tells of failed episodes, and gives up when they are too many to go on. */
+  private reportFailures(failed: readonly EpisodeEntry[], all: readonly Playing[], request: RolloutRequest): void {
+    for (const { id, tag, seed, error } of failed) if (error) request.onFailure?.({ id, tag, seed, failure: error });
+    const failures = all.flatMap(({ entry }) => entry.error ?? []);
+    const { max_failed_episodes_share: share } = this.options;
+    if (failures.length > share * all.length)
+      throw new UserError(
+        `${(failed[0]?.error ?? failures[0]).message} (${failures.length} of ${all.length} episodes failed; workbench.max_failed_episodes_share is ${share})`,
+      );
+  }
+
+  /** Refuses a batch in which no episode's first prompt leaves room for an answer. */
+  private requireRoom(all: readonly Playing[]): void {
+    const { max_model_len, response_length } = this.options.rollout;
+    const healthy = all.filter(({ entry }) => !entry.error);
+    if (healthy.length > 0 && healthy.every(({ entry }) => entry.context_full))
+      throw new UserError(
+        `config: actor_rollout_ref.rollout.max_model_len is ${max_model_len}, too little for a first prompt and an answer of response_length ${response_length}: raise max_model_len or lower response_length`,
+      );
+  }
+
+  private async cleanUp(manager: EnvironmentStateManager, entries: readonly EpisodeEntry[]): Promise<void> {
+    await this.generator.release(entries.map(({ id }) => id));
+    await manager.close(entries);
+  }
+}
+
+/** Sampling of a mode: validation has its own temperature and cuts. */
+export function samplingFor(mode: 'train' | 'val', { rollout, stop_token_ids }: AgentProxyOptions): SamplingOptions {
+  const { temperature, top_p, top_k, do_sample } = mode === 'val' ? rollout.val_kwargs : rollout;
+  return {
+    temperature,
+    top_p,
+    top_k,
+    do_sample,
+    max_new_tokens: rollout.response_length,
+    stop_token_ids,
+    max_model_len: rollout.max_model_len,
+  };
+}
+
+/** Reports the share that is done: turns played of all that could be, a finished episode counting whole, plus tokens of the turn in hand. */
+function progressReporter(
+  all: readonly Playing[],
+  max_turn: number,
+  max_new_tokens: number,
+  onProgress?: (fraction: number) => void,
+): (sampled: number) => void {
+  let reported = 0;
+  return sampled => {
+    const played = all.reduce((sum, { entry }) => sum + (isDone(entry) ? 1 : entry.history.length / max_turn), 0);
+    const inHand = sampled / max_new_tokens / max_turn;
+    reported = Math.max(reported, Math.min((played + inHand) / all.length, 1));
+    onProgress?.(reported);
+  };
+}

@@ -1,0 +1,214 @@
+// The environment state manager (RAGEN's es_manager): lays out a batch of episodes, resets their environments, turns parsed answers
+// into actions, and keeps each episode's state, rewards, penalty, status and history.
+// Statuses: `terminated` and `truncated` are the environment's own (Gymnasium). Actions used up set both, as in RAGEN; a
+// failure or a full context truncates; max_turn reached sets neither. Success is the environment's word on ending, nothing else.
+import type { EnvironmentFailure, EpisodeStep, LoadedEnvironment } from '../../protocol/environment-link';
+import type { EpisodeTurn } from '../../protocol/run-folder';
+import type { EnvironmentPool } from './environment-pool';
+import { episodePlaces, SeedCounter, type EnvGroups, type EpisodePlace, type SeedState } from './group-layout';
+import type { ParsedResponse } from './turn-protocol';
+
+/** Keys of `custom_envs.<tag>` that the manager reads. */
+export interface TagSettings {
+  max_actions_per_traj: number;
+}
+
+export interface StateManagerOptions {
+  mode: 'train' | 'val';
+  /** `seed.train` or `seed.val`. */
+  seed: number;
+  groups: EnvGroups;
+  custom_envs: Record<string, TagSettings>;
+  /** Added once to each turn without valid actions, or with some that are not. */
+  format_penalty: number;
+}
+
+/** A finished turn as the manager knows it; how its tokens came to be is the context's business. */
+export type TurnHistory = Omit<EpisodeTurn, 'finish' | 'span'>;
+
+/** A living episode. */
+export interface EpisodeEntry extends EpisodePlace {
+  /** `train-000012-g003-m05`. */
+  id: string;
+  environment: LoadedEnvironment;
+  /** Version of the code that runs this episode. */
+  version: string;
+  max_actions_per_traj: number;
+  /** The observation after the last turn. */
+  state: string;
+  /** The last turn held no valid action. */
+  manager_invalid_action: boolean;
+  terminated: boolean;
+  truncated: boolean;
+  success: boolean;
+  context_full: boolean;
+  num_actions: number;
+  penalty: number;
+  history: TurnHistory[];
+  error?: EnvironmentFailure;
+}
+
+/** An answer for one episode. */
+export interface TurnInput {
+  entry: EpisodeEntry;
+  /** The model's text with the generation prefix in front. */
+  raw: string;
+  response: ParsedResponse;
+}
+
+/** Whether the episode takes no more turns. */
+export const isDone = ({ terminated, truncated }: EpisodeEntry): boolean => terminated || truncated;
+
+export class EnvironmentStateManager {
+  private readonly seeds: SeedCounter;
+
+  constructor(
+    private readonly pool: EnvironmentPool,
+    private readonly options: StateManagerOptions,
+  ) {
+    this.seeds = new SeedCounter(options.mode, options.seed);
+  }
+
+  /** For checkpoints. */
+  get state(): SeedState {
+    return this.seeds.state;
+  }
+
+  restore(state: SeedState): void {
+    this.seeds.restore(state);
+  }
+
+  /** Lays out the next batch. `environments` holds what is loaded now, one for each tag; `seed` forces the first group's seed. */
+  layOut(step: number, environments: readonly LoadedEnvironment[], seed?: number): EpisodeEntry[] {
+    const { mode, groups, custom_envs } = this.options;
+    const byTag = new Map(environments.map(environment => [environment.tag, environment]));
+    return episodePlaces(groups, this.seeds.next(groups.env_groups, seed)).map(place => {
+      const environment = byTag.get(place.tag);
+      if (!environment) throw new Error(`es_manager.${mode}: environment ${place.tag} is not loaded`);
+      return {
+        ...place,
+        id: episodeId(mode, step, place),
+        environment,
+        version: environment.version,
+        max_actions_per_traj: custom_envs[place.tag].max_actions_per_traj,
+        state: '',
+        manager_invalid_action: false,
+        terminated: false,
+        truncated: false,
+        success: false,
+        context_full: false,
+        num_actions: 0,
+        penalty: 0,
+        history: [],
+      };
+    });
+  }
+
+  /** Resets the environments of all entries. Gives the entries whose environment failed. */
+  async reset(entries: readonly EpisodeEntry[]): Promise<EpisodeEntry[]> {
+    const { mode } = this.options;
+    const states = await this.pool.reset(
+      entries.map(({ id, tag, seed, member }) => ({ episode: id, tag, seed, member, mode })),
+    );
+    entries.forEach((entry, index) => {
+      const { observation, version, error } = states[index];
+      if (error) fail(entry, error);
+      else Object.assign(entry, { state: observation, version });
+    });
+    return entries.filter(entry => entry.error);
+  }
+
+  /** Plays one turn in each of the given episodes, none of them done. Gives the entries whose environment failed. */
+  async step(turns: readonly TurnInput[]): Promise<EpisodeEntry[]> {
+    const planned = turns.map(input => this.plan(input));
+    const acting = planned.filter(({ actions }) => actions.length > 0);
+    const steps =
+      acting.length > 0
+        ? await this.pool.step(acting.map(({ entry, actions }) => ({ episode: entry.id, actions })))
+        : [];
+    const stepOf = new Map(acting.map(({ entry }, index) => [entry, steps[index]]));
+    for (const plan of planned) finishTurn(plan, stepOf.get(plan.entry));
+    return planned.map(({ entry }) => entry).filter(entry => entry.error);
+  }
+
+  async close(entries: readonly EpisodeEntry[]): Promise<void> {
+    await this.pool.closeEpisodes(entries.map(({ id }) => id));
+  }
+
+  /** Maps an answer to actions, and judges its form. */
+  private plan({ entry, raw, response }: TurnInput): PlannedTurn {
+    const valid = validActions(response.actions, entry.environment.actions);
+    const malformed = valid.length === 0 || valid.length !== response.actions.length;
+    return {
+      entry,
+      raw,
+      response,
+      actions: valid.slice(0, entry.max_actions_per_traj - entry.num_actions),
+      penalty: malformed ? this.options.format_penalty : 0,
+    };
+  }
+}
+
+interface PlannedTurn extends TurnInput {
+  actions: (number | string)[];
+  penalty: number;
+}
+
+/** The actions that exist, in order: ids by name whatever its case where the environment names its actions, else the texts as they are. */
+export function validActions(parsed: readonly string[], lookup?: Record<number, string>): (number | string)[] {
+  if (!lookup || Object.keys(lookup).length === 0) return [...parsed];
+  const idByName = new Map(Object.entries(lookup).map(([id, name]) => [name.toLowerCase(), Number(id)]));
+  return parsed.map(action => idByName.get(action.toLowerCase())).filter(id => id !== undefined);
+}
+
+/** `train-000012-g003-m05`. */
+function episodeId(mode: 'train' | 'val', step: number, { group_id, member }: EpisodePlace): string {
+  return `${mode}-${String(step).padStart(6, '0')}-g${String(group_id).padStart(3, '0')}-m${String(member).padStart(2, '0')}`;
+}
+
+/** Writes the turn into the episode. `step` is absent when no action was executed: the environment did not move then. */
+function finishTurn({ entry, raw, response, actions, penalty }: PlannedTurn, step: EpisodeStep | undefined): void {
+  const outcomes = step && !step.error ? step.outcomes : [];
+  const info = mergedInfo(outcomes.map(outcome => outcome.info));
+  if (actions.length === 0) info.manager_invalid_action = true;
+  entry.history.push({
+    turn: entry.history.length + 1,
+    state: entry.state,
+    actions_left: entry.max_actions_per_traj - entry.num_actions,
+    raw,
+    thought: response.thought,
+    answer: response.answer,
+    parsed: response.actions,
+    executed: (step?.error ? actions : outcomes.map(({ action }) => action)).map(
+      action => entry.environment.actions?.[Number(action)] ?? String(action),
+    ),
+    reward: outcomes.reduce((sum, { reward }) => sum + reward, 0),
+    penalty,
+    info,
+  });
+  entry.penalty += penalty;
+  entry.manager_invalid_action = actions.length === 0;
+  if (step?.error) fail(entry, step.error);
+  if (!step || step.error) return;
+  entry.state = step.observation;
+  entry.num_actions += outcomes.length;
+  const last = outcomes.at(-1);
+  if (last && (last.terminated || last.truncated)) {
+    entry.terminated = last.terminated;
+    entry.truncated = last.truncated;
+    entry.success = Boolean(info.success);
+  } else if (entry.num_actions >= entry.max_actions_per_traj) entry.terminated = entry.truncated = true;
+}
+
+/** Info of a turn: the last action's word on each key, but `raw_reward` summed. */
+function mergedInfo(infos: readonly Record<string, unknown>[]): Record<string, unknown> {
+  const merged: Record<string, unknown> = Object.assign({}, ...infos);
+  const raw = infos.map(info => info.raw_reward).filter(value => typeof value === 'number');
+  if (raw.length > 0) merged.raw_reward = raw.reduce((sum, value) => sum + value, 0);
+  return merged;
+}
+
+function fail(entry: EpisodeEntry, error: EnvironmentFailure): void {
+  entry.error = error;
+  entry.truncated = true;
+}

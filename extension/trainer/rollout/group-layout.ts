@@ -1,0 +1,68 @@
+// Which episodes a batch consists of (RAGEN's es_manager): prompt groups in the order of the tags, all members of a group on the
+// same seed. Training walks on through the seeds, env_groups at a step; validation uses the same seeds every time.
+
+/** `es_manager.train` or `es_manager.val`, as the configuration's checks have passed it. */
+export interface EnvGroups {
+  env_groups: number;
+  group_size: number;
+  env_configs: { tags: string[]; n_groups: number[] };
+}
+
+/** Place of one episode in its batch. */
+export interface EpisodePlace {
+  env_id: number;
+  group_id: number;
+  /** Index in the group. */
+  member: number;
+  tag: string;
+  seed: number;
+}
+
+/** What of the seeds goes into a checkpoint. */
+export interface SeedState {
+  seed_counter: number;
+}
+
+/** Hands out the first seed of each batch. */
+export class SeedCounter {
+  private counter = 0;
+
+  constructor(
+    private readonly mode: 'train' | 'val',
+    private readonly base: number,
+  ) {}
+
+  /** First seed of the next batch of `env_groups` groups; the one given where a caller insists, after which training goes on behind it. */
+  next(env_groups: number, seed?: number): number {
+    if (this.mode === 'val') return seed ?? this.base;
+    if (seed !== undefined) {
+      this.counter = seed - this.base + 1;
+      return seed;
+    }
+    const first = this.base + this.counter;
+    this.counter += env_groups;
+    return first;
+  }
+
+  get state(): SeedState {
+    return { seed_counter: this.counter };
+  }
+
+  restore({ seed_counter }: SeedState): void {
+    this.counter = seed_counter;
+  }
+}
+
+/** All episodes of a batch whose first group has seed `first`: env_id counts group by group. */
+export function episodePlaces({ group_size, env_configs }: EnvGroups, first: number): EpisodePlace[] {
+  const tagOfGroup = env_configs.tags.flatMap((tag, index) => new Array<string>(env_configs.n_groups[index]).fill(tag));
+  return tagOfGroup.flatMap((tag, group_id) =>
+    Array.from({ length: group_size }, (_, member) => ({
+      env_id: group_id * group_size + member,
+      group_id,
+      member,
+      tag,
+      seed: first + group_id,
+    })),
+  );
+}

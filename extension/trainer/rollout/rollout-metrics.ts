@@ -1,0 +1,90 @@
+// Metrics of a rollout under RAGEN's keys: per episode, and averaged over the episodes of each tag.
+// Episodes whose environment failed say nothing about the policy: they are left out of every mean and counted in `env_error_rate`.
+import type { RolloutEpisode } from './rollout-batch';
+
+/** Info keys with a meaning of their own; all other numbers and flags are averaged over the episode's turns. */
+const ownMeaning = new Set(['success', 'raw_reward', 'score', 'max_tile']);
+const perTurnInWebShop = new Set(['action_is_effective', 'action_is_valid', 'end_of_page', 'manager_invalid_action']);
+
+/** Metrics of one finished episode, keys without tag. */
+export function episodeMetrics(episode: RolloutEpisode): Record<string, number> {
+  const { turns } = episode;
+  const metrics: Record<string, number> = {
+    success: Number(episode.success),
+    num_actions: turns.reduce((sum, { executed }) => sum + executed.length, 0),
+  };
+  if (turns.some(({ info }) => numeric(info.raw_reward) !== undefined))
+    metrics.episodic_return = episode.episodic_return;
+  const score = lastNumber(turns, 'score');
+  if (score !== undefined) metrics.final_score = score;
+  const tile = lastNumber(turns, 'max_tile');
+  if (tile !== undefined) metrics.max_tile = tile;
+  const sums = new Map<string, number>();
+  for (const { info } of turns)
+    for (const [key, value] of Object.entries(info)) {
+      const number = numeric(value);
+      if (number !== undefined && !ownMeaning.has(key)) sums.set(key, (sums.get(key) ?? 0) + number);
+    }
+  const webShop = episode.tag.toLowerCase().includes('webshop');
+  for (const [key, sum] of sums)
+    if (webShop && !perTurnInWebShop.has(key)) metrics[`traj_sum/${key}`] = sum;
+    else metrics[key] = sum / turns.length;
+  return metrics;
+}
+
+/** Fills each episode's `metrics`, with `pass@group_size` (1 for all members where one succeeded), and gives the batch's. */
+export function measureRollout(episodes: readonly RolloutEpisode[], group_size: number): Record<string, number> {
+  const solved = new Set(episodes.filter(({ success }) => success).map(({ group_id }) => group_id));
+  for (const episode of episodes)
+    Object.assign(episode.metrics, episodeMetrics(episode), {
+      [`pass@${group_size}`]: Number(solved.has(episode.group_id)),
+    });
+  const counted = episodes.filter(({ error }) => !error);
+  const metrics: Record<string, number> = { env_error_rate: 1 - counted.length / episodes.length };
+  if (counted.length === 0) return metrics;
+  for (const tag of new Set(counted.map(episode => episode.tag)))
+    Object.assign(
+      metrics,
+      tagMetrics(
+        tag,
+        counted.filter(episode => episode.tag === tag),
+      ),
+    );
+  const tiles = counted.map(episode => episode.metrics.max_tile).filter(tile => tile !== undefined);
+  if (tiles.length > 0) metrics['rollout/max_tile'] = Math.max(...tiles);
+  const turns = counted.flatMap(episode => episode.turns);
+  return {
+    ...metrics,
+    'charts/avg_episode_return': mean(counted.map(episode => episode.episodic_return)),
+    response_length: mean(counted.map(({ mask }) => mask.reduce((sum, bit) => sum + bit, 0))),
+    'response_length/clip_ratio': mean(turns.map(({ finish }) => Number(finish === 'length'))),
+    'num_turns/mean': turns.length / counted.length,
+    context_full: mean(counted.map(({ context_full }) => Number(context_full))),
+  };
+}
+
+/** `tag/k`: mean over the tag's episodes with 0 where an episode lacks the key; `tag/non-zero/k`: mean of the values that are not 0, where there are any. */
+function tagMetrics(tag: string, episodes: readonly RolloutEpisode[]): Record<string, number> {
+  const metrics: Record<string, number> = {};
+  for (const key of new Set(episodes.flatMap(episode => Object.keys(episode.metrics)))) {
+    const values = episodes.map(episode => episode.metrics[key] ?? 0);
+    const nonZero = values.filter(value => value !== 0);
+    metrics[`${tag}/${key}`] = mean(values);
+    if (nonZero.length > 0) metrics[`${tag}/non-zero/${key}`] = mean(nonZero);
+  }
+  return metrics;
+}
+
+function lastNumber(turns: RolloutEpisode['turns'], key: string): number | undefined {
+  return turns.map(({ info }) => numeric(info[key])).findLast(value => value !== undefined);
+}
+
+/** The value of a number or flag; undefined for anything that can't be averaged. */
+function numeric(value: unknown): number | undefined {
+  if (typeof value === 'boolean') return Number(value);
+  return typeof value === 'number' && Number.isFinite(value) ? value : undefined;
+}
+
+function mean(values: readonly number[]): number {
+  return values.length > 0 ? values.reduce((sum, value) => sum + value, 0) / values.length : 0;
+}

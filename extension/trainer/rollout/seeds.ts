@@ -1,0 +1,29 @@
+// Seeds of the random streams of a rollout. Every stream has a name and coordinates, and its seed is a hash of both, so the tokens
+// of one turn depend on nothing but (base seed, step, env_id, turn): not on batch order, threads, or what was drawn before.
+// The hash is MurmurHash3 (Appleby, public domain), 32-bit x86 form: each UTF-16 unit of the name is one word, each number two
+// (low, then high 32 bits); the length word counts those words.
+
+/** Seed (unsigned 32-bit) of the stream `name` at `coordinates`, which must be whole numbers of magnitude below 2^53. */
+export function deriveSeed(name: string, ...coordinates: number[]): number {
+  let hash = 0;
+  let words = 0;
+  const mix = (word: number): void => {
+    const scrambled = Math.imul(rotateLeft(Math.imul(word, 0xcc9e2d51), 15), 0x1b873593);
+    hash = (Math.imul(rotateLeft(hash ^ scrambled, 13), 5) + 0xe6546b64) | 0;
+    words++;
+  };
+  for (let index = 0; index < name.length; index++) mix(name.charCodeAt(index));
+  for (const coordinate of coordinates) {
+    if (!Number.isSafeInteger(coordinate)) throw new RangeError(`seed of ${name}: ${coordinate} is no whole number`);
+    mix(coordinate | 0);
+    mix(Math.floor(coordinate / 2 ** 32) | 0);
+  }
+  hash ^= words;
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
+  return (hash ^ (hash >>> 16)) >>> 0;
+}
+
+function rotateLeft(word: number, bits: number): number {
+  return (word << bits) | (word >>> (32 - bits));
+}

@@ -1,0 +1,83 @@
+// The text protocol of a turn (RAGEN's ctx_manager): what the user's side says, what the model's answer starts with, and how its
+// text becomes actions. Pure text in, text out; nothing here ever goes back into an episode's tokens.
+import { pythonFloat } from './python-float';
+
+/** `agent_proxy` keys that shape a turn. */
+export interface TurnProtocol {
+  enable_think: boolean;
+  /** Separator between actions of one answer; written with a space on each side. */
+  action_sep: string;
+  /** Further actions of an answer are cut. */
+  max_actions_per_turn: number;
+}
+
+/** One turn's state as shown to the model. */
+export interface TurnPrompt {
+  /** 1-based. */
+  turn: number;
+  state: string;
+  actions_left: number;
+  /** The turn before had no valid action. */
+  warn: boolean;
+  /** Length of answer that the prompt asks for, in words. */
+  max_tokens: number;
+}
+
+/** What the parser made of an answer. */
+export interface ParsedResponse {
+  /** Null when the text does not follow the format, or when thinking is off. */
+  thought: string | null;
+  /** Null when the text does not follow the format. */
+  answer: string | null;
+  /** As the model wrote them, after the cut to `max_actions_per_turn`. */
+  actions: string[];
+  /** The answer in canonical form for people to read (RAGEN's `llm_response`); the raw text where it did not parse. */
+  llm_response: string;
+}
+
+const markers = ['<think>', '</think>', '<answer>', '</answer>', '<|im_start|>', '<|im_end|>'];
+
+/** What every answer begins with, put into the prompt. */
+export function generationPrefix({ enable_think }: Pick<TurnProtocol, 'enable_think'>): string {
+  return enable_think ? '<think>' : '<answer>';
+}
+
+/** The user's text of a turn. */
+export function turnText({ turn, state, actions_left, warn, max_tokens }: TurnPrompt, protocol: TurnProtocol): string {
+  const format = `${protocol.enable_think ? '<think> [Your thoughts] </think> ' : ''}<answer> [your answer] </answer>`;
+  const warning = warn ? 'The last answer held no valid action, so the state has not changed. Please try again.\n' : '';
+  return (
+    `\nTurn ${turn}:\nState:\n${state}\n${warning}You have ${actions_left} actions left. ` +
+    `Always output: ${format} with no extra text. Strictly follow this format. ` +
+    `Max response length: ${max_tokens} words (tokens).\n`
+  );
+}
+
+/** The text that gives a finished turn's reward; the next turn's text follows in the same message. A turn without any executed action prints `0`. */
+export function rewardText(reward: number, executed: number): string {
+  return `Reward:\n${executed > 0 ? pythonFloat(reward) : '0'}\n`;
+}
+
+/** Parses an answer, generation prefix included. Text that does not follow the format has no actions. */
+export function parseResponse(raw: string, protocol: TurnProtocol): ParsedResponse {
+  const match = protocol.enable_think
+    ? /<think>(?<thought>.*?)<\/think>\s*<answer>(?<answer>.*?)<\/answer>/s.exec(raw)
+    : /<answer>(?<answer>.*?)<\/answer>/s.exec(raw);
+  if (!match?.groups) return { thought: null, answer: null, actions: [], llm_response: raw };
+  const thought = match.groups.thought === undefined ? null : withoutMarkers(match.groups.thought);
+  let answer = withoutMarkers(match.groups.answer);
+  let actions = answer
+    .split(protocol.action_sep)
+    .map(action => action.trim())
+    .filter(action => action !== '');
+  if (actions.length > protocol.max_actions_per_turn) {
+    actions = actions.slice(0, protocol.max_actions_per_turn);
+    answer = actions.join(` ${protocol.action_sep} `);
+  }
+  const thinking = thought === null ? '' : `<think>${thought}</think>`;
+  return { thought, answer, actions, llm_response: `${thinking}<answer>${answer}</answer>` };
+}
+
+function withoutMarkers(text: string): string {
+  return markers.reduce((rest, marker) => rest.replaceAll(marker, '').trim(), text.trim());
+}

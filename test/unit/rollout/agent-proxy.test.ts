@@ -1,0 +1,233 @@
+// The turn loop over a scripted generator: who is asked what, when it ends, what it costs when something goes wrong.
+import { describe, expect, it } from 'vitest';
+import { episodeSchema } from '../../../extension/protocol/run-folder';
+import { UserError } from '../../../extension/protocol/user-error';
+import { AgentProxy } from '../../../extension/trainer/rollout/agent-proxy';
+import { episodeRecord } from '../../../extension/trainer/rollout/episode-record';
+import { isTrainable } from '../../../extension/trainer/rollout/rollout-batch';
+import {
+  characterTokenizer,
+  corridor,
+  corridorOptions,
+  CorridorPool,
+  ScriptedGenerator,
+  showIds,
+} from './scripted-rollout';
+
+const step = (action: string) => `go</think><answer>${action}</answer>`;
+
+function proxy(script: (row: string, turn: number) => string, changes: Parameters<typeof corridorOptions>[0] = {}) {
+  const generator = new ScriptedGenerator(script);
+  const pool = new CorridorPool();
+  const agent = new AgentProxy(generator, pool, characterTokenizer, corridorOptions(changes));
+  return { generator, pool, agent };
+}
+const train = { mode: 'train', step: 1, environments: [corridor] } as const;
+
+describe('turn loop', () => {
+  it('asks only for living episodes, and ends when none is left', async () => {
+    // group 0 starts in cell 1 and needs three steps right, group 1 in cell 2 needs two
+    const { generator, pool, agent } = proxy(() => step('Right || Right'));
+    const { episodes } = await agent.rollout(train);
+    expect(generator.calls.map(({ rows }) => rows.map(({ row }) => row.slice(13)))).toEqual([
+      ['g000-m00', 'g000-m01', 'g001-m00', 'g001-m01'],
+      ['g000-m00', 'g000-m01'],
+    ]);
+    expect(episodes.map(({ success, turns }) => [success, turns.length])).toEqual([
+      [true, 2],
+      [true, 2],
+      [true, 1],
+      [true, 1],
+    ]);
+    expect([generator.live.size, pool.live.size]).toEqual([0, 0]);
+  });
+
+  it('stops at max_turn with neither terminated nor truncated', async () => {
+    const { generator, agent } = proxy(() => step('Up'));
+    const { episodes, metrics } = await agent.rollout(train);
+    expect(generator.calls).toHaveLength(3);
+    expect(episodes.every(({ terminated, truncated, success }) => !terminated && !truncated && !success)).toBe(true);
+    expect(metrics['num_turns/mean']).toBe(3);
+  });
+
+  it('appends per turn only what the row has not seen, rows together giving the episode’s ids', async () => {
+    const { generator, agent } = proxy(() => step('Up'));
+    const { episodes } = await agent.rollout(train);
+    const [first] = episodes;
+    const appended = generator.calls.map(({ rows }) => rows[0].append);
+    const joined = appended.flatMap((append, turn) => [...append, ...first.ids.slice(...first.turns[turn].span)]);
+    expect(joined).toEqual([...first.ids]);
+    expect(showIds(appended[1])).toContain('Reward:\n-0.1\n\nTurn 2:\nState:\n');
+  });
+
+  it('seeds each row by step, env_id and turn, whatever the batch', async () => {
+    const seedsOf = async (script: (row: string) => string, atStep: number, mode: 'train' | 'val' = 'train') => {
+      const { generator, agent } = proxy(script);
+      await agent.rollout({ ...train, mode, step: atStep });
+      return new Map(
+        generator.calls.flatMap(({ rows }, turn) => rows.map(({ row, seed }) => [`${row}/${turn}`, seed])),
+      );
+    };
+    const all = await seedsOf(() => step('Up'), 1);
+    expect(new Set(all.values()).size).toBe(12);
+    expect(await seedsOf(() => step('Up'), 1)).toEqual(all);
+    const alone = await seedsOf(row => step(row.endsWith('g000-m01') ? 'Up' : 'Left || Left || Left'), 1);
+    for (const [key, seed] of alone) expect(all.get(key)).toBe(seed);
+    const later = await seedsOf(() => step('Up'), 2);
+    expect([...later.values()].some(seed => [...all.values()].includes(seed))).toBe(false);
+    expect([...(await seedsOf(() => step('Up'), 1, 'val')).values()]).not.toContain([...all.values()][0]);
+  });
+
+  it('validates with its own groups, seeds and sampling, and leaves the training seeds alone', async () => {
+    const { generator, pool, agent } = proxy(() => step('Up'));
+    const { episodes } = await agent.rollout({ ...train, mode: 'val', step: 0 });
+    expect(episodes.map(({ seed }) => seed)).toEqual([123, 124]);
+    expect(generator.calls[0].sampling).toMatchObject({ temperature: 0.5, max_new_tokens: 100, max_model_len: 4000 });
+    expect(agent.state).toEqual({ seed_counter: 0 });
+    expect(pool.resets[0]).toMatchObject({ mode: 'val', seed: 123, member: 0, tag: 'Corridor' });
+    await agent.rollout(train);
+    expect(generator.calls.at(-1)?.sampling.temperature).toBe(1);
+    expect(agent.state).toEqual({ seed_counter: 2 });
+  });
+
+  it('warns in the very sequence that is trained on', async () => {
+    const { agent } = proxy((_, turn) => (turn === 1 ? 'no tags' : step('Up')));
+    const { episodes } = await agent.rollout(train);
+    const text = showIds(episodes[0].ids);
+    expect(text).toContain('Reward:\n0\n\nTurn 2:');
+    expect(text.match(/no valid action/g)).toHaveLength(1);
+    expect(episodes[0].turns[0]).toMatchObject({ raw: '<think>no tags', thought: null, penalty: -0.1 });
+  });
+});
+
+describe('full context', () => {
+  it('ends an episode whose next prompt does not fit', async () => {
+    const options = corridorOptions();
+    const { agent } = proxy(() => step('Up'), { rollout: { ...options.rollout, max_model_len: 1000 } });
+    const { episodes, metrics } = await agent.rollout(train);
+    expect(episodes[0]).toMatchObject({ context_full: true, truncated: true, terminated: false });
+    expect(episodes[0].turns.length).toBeGreaterThan(0);
+    expect(episodes[0].turns.length).toBeLessThan(3);
+    expect(episodes[0].ids.length).toBeLessThanOrEqual(1000);
+    expect(isTrainable(episodes[0])).toBe(true);
+    expect(metrics.context_full).toBe(1);
+  });
+
+  it('refuses a batch in which nothing fits', async () => {
+    const options = corridorOptions();
+    const { agent, pool } = proxy(() => step('Up'), { rollout: { ...options.rollout, max_model_len: 200 } });
+    await expect(agent.rollout(train)).rejects.toThrow(/max_model_len is 200, too little/);
+    await expect(agent.rollout(train)).rejects.toBeInstanceOf(UserError);
+    expect(pool.live.size).toBe(0);
+  });
+});
+
+describe('failures', () => {
+  it('are told, counted, and kept out of the means', async () => {
+    const { agent, pool } = proxy(() => step('Right || Right'));
+    pool.failure = (episode, actions) =>
+      actions.length > 0 && episode.endsWith('g001-m01') ? 'ice.ts:7 threw' : undefined;
+    const told: unknown[] = [];
+    const { episodes, metrics } = await agent.rollout({ ...train, onFailure: event => told.push(event) });
+    expect(told).toEqual([
+      {
+        id: 'train-000001-g001-m01',
+        tag: 'Corridor',
+        seed: 10001,
+        failure: { kind: 'threw', message: 'ice.ts:7 threw' },
+      },
+    ]);
+    expect(episodes.map(isTrainable)).toEqual([true, true, true, false]);
+    expect(metrics.env_error_rate).toBe(0.25);
+    expect(metrics['Corridor/success']).toBe(1);
+    expect(episodeRecord(episodes[3]).error).toBe('ice.ts:7 threw');
+  });
+
+  it('end the rollout with the first one’s sentence when they are too many', async () => {
+    const { agent, pool, generator } = proxy(() => step('Up'));
+    pool.failure = episode => (episode.endsWith('g000-m00') ? undefined : `no map for ${episode.slice(13)}`);
+    const rollout = agent.rollout(train);
+    await expect(rollout).rejects.toBeInstanceOf(UserError);
+    await expect(rollout).rejects.toThrow(/^no map for g000-m01 \(3 of 4 episodes failed; .*share is 0.5\)$/);
+    expect(generator.calls).toHaveLength(0);
+    expect(pool.live.size).toBe(0);
+    expect(agent.state).toEqual({ seed_counter: 0 });
+  });
+});
+
+describe('stopping and watching', () => {
+  it('ends between turns, lets go of everything, and plays the same batch again', async () => {
+    const control = new AbortController();
+    const { agent, pool, generator } = proxy((_, turn) => {
+      if (turn === 2) control.abort(new Error('paused'));
+      return step('Up');
+    });
+    await expect(agent.rollout({ ...train, signal: control.signal })).rejects.toThrow('paused');
+    expect(generator.calls).toHaveLength(2);
+    expect([generator.live.size, pool.live.size]).toEqual([0, 0]);
+    expect((await agent.rollout(train)).episodes[0].seed).toBe(10000);
+  });
+
+  it('keeps the first error when letting go fails too', async () => {
+    const { agent, pool } = proxy(() => {
+      throw new Error('engine stopped');
+    });
+    pool.closeEpisodes = () => Promise.reject(new Error('pipe closed'));
+    await expect(agent.rollout(train)).rejects.toThrow('engine stopped');
+  });
+
+  it('reports progress that only grows, to 1', async () => {
+    const { agent } = proxy(() => step('Right || Right'));
+    const seen: number[] = [];
+    await agent.rollout({ ...train, onProgress: fraction => seen.push(fraction) });
+    expect(seen.at(-1)).toBe(1);
+    expect(seen.length).toBeGreaterThan(2);
+    expect(seen).toEqual(seen.toSorted((a, b) => a - b));
+    expect(seen.every(fraction => fraction >= 0 && fraction <= 1)).toBe(true);
+  });
+});
+
+describe('metrics and records', () => {
+  it('averages over the tag’s episodes, with pass@k by group', async () => {
+    const { agent } = proxy(row => step(row.endsWith('g001-m00') ? 'Right || Right' : 'Left || Left || Left'));
+    const { episodes, metrics } = await agent.rollout(train);
+    expect(metrics).toMatchObject({
+      'Corridor/success': 0.25,
+      'Corridor/pass@2': 0.5,
+      'Corridor/non-zero/success': 1,
+      'response_length/clip_ratio': 0,
+      env_error_rate: 0,
+      context_full: 0,
+    });
+    expect(episodes.map(({ metrics }) => metrics['pass@2'])).toEqual([0, 0, 1, 1]);
+    expect(metrics['charts/avg_episode_return']).toBeCloseTo(
+      episodes.reduce((sum, { reward }) => sum + reward, 0) / 4,
+      12,
+    );
+    const sampled = episodes.map(({ mask }) => mask.reduce((sum, bit) => sum + bit, 0));
+    expect(metrics.response_length).toBe(sampled.reduce((a, b) => a + b, 0) / 4);
+  });
+
+  it('names answers that were cut off', async () => {
+    const { agent } = proxy(() => 'on and on…');
+    const { episodes, metrics } = await agent.rollout(train);
+    expect(metrics['response_length/clip_ratio']).toBe(1);
+    expect(episodes[0].turns[0].finish).toBe('length');
+  });
+
+  it('becomes a line of the run folder', async () => {
+    const { agent } = proxy(() => step('Up'));
+    const { episodes } = await agent.rollout(train);
+    const advantages = Float32Array.from(episodes[0].mask, bit => bit * 0.1);
+    const line = JSON.parse(JSON.stringify(episodeRecord(episodes[0], { kept: true, advantages })));
+    expect(episodeSchema.parse(line)).toEqual(line);
+    expect(line.advantage).toBeCloseTo(0.1, 6);
+    expect(line.kept).toBe(true);
+    expect(Float32Array.from(line.tokens.advantages)).toEqual(advantages);
+    expect(line.tokens.logprobs.map((logprob: number | null) => logprob !== null)).toEqual(
+      [...episodes[0].mask].map(Boolean),
+    );
+    const validation = episodeRecord(episodes[0]);
+    expect([validation.kept, validation.advantage, validation.tokens.advantages]).toEqual([null, null, undefined]);
+  });
+});
