@@ -1,0 +1,446 @@
+// Runs for previews and page tests: lines, events and episodes that follow the run folder's schemas and look like a real run
+// (reward that rises and stalls, validation each tenth step, a step whose gradient was not finite, FrozenLake and Sokoban episodes).
+// Everything comes from a seeded generator, so that screenshots can be compared.
+import type { DashboardSnapshot, EpisodeRow, RunSummary } from '../../../extension/protocol/pages';
+import type { Episode, EpisodeTurn, MetricsLine, RunEvent } from '../../../extension/protocol/run-folder';
+
+/** mulberry32: uniform numbers in [0, 1). */
+export function generator(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296;
+  };
+}
+
+const started = Date.UTC(2026, 1, 3, 9, 30);
+const stamp = (seconds: number) => new Date(started + seconds * 1000).toISOString();
+
+/** A run that is at `step` of `total`. */
+export function runAt(step: number, total: number, change: Partial<RunSummary['status']> = {}): RunSummary {
+  return {
+    id: '20260203-0930-sokoban-a1f3',
+    name: 'sokoban starpo-s',
+    folder: '/work/ragen/.ragen/runs/20260203-0930-sokoban-a1f3',
+    config_name: 'sokoban',
+    created: stamp(0),
+    live: true,
+    status: {
+      state: 'running',
+      step,
+      total_steps: total,
+      success: step > 0 ? 0.412 : null,
+      reward: step > 0 ? -0.31 : null,
+      tokens_per_s: step > 0 ? 2310 : null,
+      eta_s: step > 0 ? (total - step) * 21 : null,
+      phase: 'rollout',
+      updated: stamp(step * 21),
+      ...change,
+    },
+  };
+}
+
+/** Lines of steps 1…count of such a run. */
+export function metricLines(count: number, seed = 7): MetricsLine[] {
+  const random = generator(seed);
+  const noise = (size: number) => (random() + random() + random() - 1.5) * size;
+  const lines: MetricsLine[] = [];
+  let wall = 0;
+  for (let step = 1; step <= count; step++) {
+    const t = step / Math.max(count, 200);
+    const learnt = 1 / (1 + Math.exp(-9 * (t - 0.35)));
+    const late = Math.max(0, t - 0.75) * 3;
+    const generation = 11 + 3 * learnt + Math.abs(noise(2));
+    const update = 6 + Math.abs(noise(0.6));
+    wall += generation + update + 1.4;
+    const line: MetricsLine = {
+      step,
+      time: stamp(wall),
+      wall_s: wall,
+      'train/CoordSokoban/success': clamp(0.06 + 0.46 * learnt - 0.1 * late + noise(0.09)),
+      'train/CoordSokoban/pass@16': clamp(0.2 + 0.6 * learnt + noise(0.1)),
+      'train/CoordSokoban/num_actions': 7.4 - 2.1 * learnt + noise(0.6),
+      'train/CoordSokoban/action_is_effective': clamp(0.62 + 0.24 * learnt + noise(0.05)),
+      'train/CoordSokoban/manager_invalid_action': clamp(0.24 * Math.exp(-6 * t) + Math.abs(noise(0.02))),
+      'charts/avg_episode_return': -1.6 + 3.2 * learnt + noise(0.8),
+      'critic/score/mean': -1.7 + 3.3 * learnt - late + noise(0.8),
+      'critic/score/max': 8.9 + noise(1.6),
+      'critic/score/min': -3.4 + noise(0.6),
+      'critic/advantages/mean': noise(0.02),
+      'critic/advantages/max': 3.2 + noise(0.5),
+      'critic/advantages/min': -2.4 + noise(0.4),
+      'critic/values/mean': -1.4 + 2.4 * learnt + noise(0.2),
+      'critic/values/max': 2.2 + noise(0.4),
+      'critic/values/min': -2.8 + noise(0.4),
+      'critic/vf_loss': 0.9 * Math.exp(-3 * t) + 0.2 + Math.abs(noise(0.1)),
+      'critic/vf_explained_var': clamp(0.7 * learnt + noise(0.1)),
+      'actor/entropy': 1.32 - 0.7 * learnt + noise(0.06),
+      'actor/ppo_kl': 0.0008 + 0.0014 * learnt + Math.abs(noise(0.0008)),
+      'actor/kl_loss': 0.002 + 0.03 * learnt + Math.abs(noise(0.002)),
+      'actor/pg_clipfrac': clamp(0.012 + 0.02 * learnt + Math.abs(noise(0.008))),
+      'actor/pg_clipfrac_lower': clamp(Math.abs(noise(0.001))),
+      'actor/pg_loss': -0.012 + noise(0.05),
+      'actor/lr': 1e-6 * Math.min(1, step / 10),
+      'rollout/in_group_reward_std': 2.1 + 1.4 * learnt - 1.6 * late + noise(0.5),
+      'rollout/chosen_in_group_reward_std': 3.4 + 1.2 * learnt - 1.3 * late + noise(0.5),
+      'rollout/filter_kept_ratio': clamp(Math.round((0.55 - 0.3 * late + noise(0.2)) * 8) / 8),
+      'rollout/filter_kept_count': 4,
+      'rollout/filter_zero_count': Math.max(0, Math.round(1.5 + 2 * late + noise(2))),
+      'response_length/mean': 118 + 42 * t + noise(14),
+      'response_length/max': 402 + noise(50),
+      'response_length/min': 31 + noise(10),
+      'response_length/clip_ratio': clamp(0.04 * Math.exp(-5 * t) + Math.abs(noise(0.006))),
+      'prompt_length/mean': 241,
+      'prompt_length/max': 260,
+      'prompt_length/min': 236,
+      'perf/throughput': 2200 + noise(240),
+      'perf/rollout_tokens_per_s': 3150 + noise(320),
+      'perf/train_tokens_per_s': 7400 + noise(500),
+      'perf/total_num_tokens': 46000 + 9000 * t + noise(3000),
+      'perf/time_per_step': generation + update + 1.4,
+      'timing_s/gen': generation,
+      'timing_s/env': 0.4 + Math.abs(noise(0.1)),
+      'timing_s/old_log_prob': 1.1 + Math.abs(noise(0.1)),
+      'timing_s/adv': 0.004 + Math.abs(noise(0.001)),
+      'timing_s/update_actor': update,
+      'timing_s/step': generation + update + 1.4,
+    };
+    // A gradient that was not finite leaves its keys out.
+    if (step !== Math.round(count * 0.62))
+      line['actor/grad_norm'] = 0.35 + 0.2 * learnt + Math.abs(noise(0.2)) + (random() < 0.02 ? 1.8 : 0);
+    if (step % 10 === 0) {
+      line['val-env/CoordSokoban/success'] = clamp(0.05 + 0.42 * learnt - 0.06 * late + noise(0.04));
+      line['val-env/CoordSokoban/pass@1'] = line['val-env/CoordSokoban/success'];
+      line['timing_s/testing'] = 32 + noise(3);
+    }
+    lines.push(line);
+  }
+  return lines;
+}
+
+/** What happened to the run up to `step`. */
+export function runEvents(step: number): RunEvent[] {
+  const all: RunEvent[] = [];
+  for (let at = 25; at <= step; at += 25) {
+    all.push({
+      time: stamp(at * 21),
+      step: at,
+      kind: 'checkpoint',
+      message: `Checkpoint written to checkpoints/step-${String(at).padStart(6, '0')}`,
+    });
+  }
+  const others: RunEvent[] = [
+    {
+      time: stamp(640),
+      step: 31,
+      kind: 'environment_version',
+      message: 'CoordSokoban now runs envs/sokoban/environment.ts as edited (8f3c12d9 → 41be77a0)',
+      data: { tag: 'CoordSokoban', from: '8f3c12d9', to: '41be77a0' },
+    },
+    {
+      time: stamp(1300),
+      step: 62,
+      kind: 'setting',
+      message: 'actor.optim.lr: 1e-6 → 5e-7',
+      data: { key: 'actor_rollout_ref.actor.optim.lr', from: 1e-6, to: 5e-7 },
+    },
+    {
+      time: stamp(2380),
+      step: 113,
+      kind: 'alarm',
+      message: 'In-group reward std fell below 10 % of its first ten steps',
+      data: { metric: 'rollout/in_group_reward_std', value: 0.19, baseline: 2.11 },
+    },
+  ];
+  all.push(...others.filter(event => event.step <= step));
+  return all.sort((a, b) => a.step - b.step);
+}
+
+/** Lines as a snapshot's columns. */
+export function columnsOf(lines: readonly MetricsLine[]): Pick<DashboardSnapshot, 'steps' | 'series'> {
+  const series: Record<string, Float64Array> = {};
+  lines.forEach((line, row) => {
+    for (const [key, value] of Object.entries(line)) {
+      if (typeof value !== 'number' || key === 'step') continue;
+      (series[key] ??= new Float64Array(lines.length).fill(Number.NaN))[row] = value;
+    }
+  });
+  return { steps: lines.map(line => line.step), series };
+}
+
+/** Many steps of many metrics at once, for speed. */
+export function largeColumns(steps: number, metrics: number): Pick<DashboardSnapshot, 'steps' | 'series'> {
+  const random = generator(3);
+  const series: Record<string, Float64Array> = { wall_s: Float64Array.from({ length: steps }, (_, i) => i * 0.7) };
+  const few = metricLines(1)[0];
+  const names = Object.keys(few).filter(key => typeof few[key] === 'number' && !['step', 'wall_s'].includes(key));
+  for (let m = 0; m < metrics; m++) {
+    let value = random();
+    const column = new Float64Array(steps);
+    for (let i = 0; i < steps; i++) column[i] = value += (random() - 0.5) * 0.05;
+    series[names[m] ?? `custom/metric_${m}`] = column;
+  }
+  return { steps: Array.from({ length: steps }, (_, i) => i + 1), series };
+}
+
+/** Texts that would do harm as markup. */
+export const hostileTexts = [
+  '<img src=x onerror="window.harmed=1">',
+  '<script>window.harmed=1</script>',
+  '"><svg onload=window.harmed=1>',
+  '</pre></main><iframe srcdoc="<script>parent.harmed=1</script>"></iframe>',
+  'javascript:window.harmed=1',
+  '{{constructor.constructor("window.harmed=1")()}}',
+  '<style>body{display:none}</style>',
+  '\u202Egnp.exe &lt;b&gt;bold&lt;/b&gt; &#60;i&#62;',
+];
+
+const moves: Record<string, [number, number]> = { Up: [-1, 0], Down: [1, 0], Left: [0, -1], Right: [0, 1] };
+const moveNames = Object.keys(moves);
+
+interface World {
+  tag: string;
+  name: string;
+  reset(random: () => number): string[];
+  /** Changes the grid; returns the reward and whether the episode ended, and how. */
+  act(grid: string[], move: string): { reward: number; done: boolean; success: boolean };
+}
+
+const sokoban: World = {
+  tag: 'CoordSokoban',
+  name: 'sokoban',
+  reset(random) {
+    const grid = ['######', '#__O_#', '#____#', '#_X__#', '#____#', '######'].map(row => row.split(''));
+    const player: [number, number] = [
+      [4, 1],
+      [4, 2],
+      [2, 1],
+      [4, 4],
+    ][Math.floor(random() * 4)] as [number, number];
+    grid[player[0]][player[1]] = 'P';
+    return grid.map(row => row.join(''));
+  },
+  act(grid, move) {
+    const cells = grid.map(row => row.split(''));
+    const [row, column] = find(cells, ['P', 'S']);
+    const [down, right] = moves[move];
+    const next = cells[row + down][column + right];
+    const beyond = cells[row + 2 * down]?.[column + 2 * right];
+    const leave = () => (cells[row][column] = cells[row][column] === 'S' ? 'O' : '_');
+    let reward = -0.1;
+    let solved = false;
+    if ('X√'.includes(next) && '_O'.includes(beyond ?? '#')) {
+      cells[row + 2 * down][column + 2 * right] = beyond === 'O' ? '√' : 'X';
+      solved = beyond === 'O';
+      if (solved) reward += 11;
+      leave();
+      cells[row + down][column + right] = next === '√' ? 'S' : 'P';
+    } else if ('_O'.includes(next)) {
+      leave();
+      cells[row + down][column + right] = next === 'O' ? 'S' : 'P';
+    }
+    write(grid, cells);
+    return { reward, done: solved, success: solved };
+  },
+};
+
+const frozenLake: World = {
+  tag: 'FrozenLake',
+  name: 'frozen_lake',
+  reset(random) {
+    return random() < 0.5 ? ['P___', '_O_O', '___O', 'O__G'] : ['__OG', 'P___', '_O__', '____'];
+  },
+  act(grid, move) {
+    const cells = grid.map(row => row.split(''));
+    const [row, column] = find(cells, ['P']);
+    const [down, right] = moves[move];
+    const to = [Math.max(0, Math.min(3, row + down)), Math.max(0, Math.min(3, column + right))];
+    const under = cells[to[0]][to[1]];
+    cells[row][column] = '_';
+    cells[to[0]][to[1]] = under === 'O' ? 'X' : under === 'G' ? '√' : 'P';
+    write(grid, cells);
+    return { reward: under === 'G' ? 1 : 0, done: under === 'O' || under === 'G', success: under === 'G' };
+  },
+};
+
+/** All episodes of a step: `groups` prompt groups of `size`, every second group FrozenLake. */
+export function episodesOf(step: number, mode: 'train' | 'val', groups = 8, size = 16, seed = step): Episode[] {
+  const episodes: Episode[] = [];
+  for (let group = 0; group < groups; group++) {
+    const kept = mode === 'val' ? null : group % 3 !== 2;
+    for (let member = 0; member < size; member++) {
+      episodes.push(episode(step, mode, group, member, size, kept, generator(seed * 7919 + group * 131 + member)));
+    }
+  }
+  return episodes;
+}
+
+function episode(
+  step: number,
+  mode: 'train' | 'val',
+  group: number,
+  member: number,
+  size: number,
+  kept: boolean | null,
+  random: () => number,
+): Episode {
+  const world = group % 2 === 0 ? sokoban : frozenLake;
+  const grid = world.reset(generator(step * 31 + group));
+  const turns: EpisodeTurn[] = [];
+  const tokens: Episode['tokens'] = { ids: [], mask: [], logprobs: [] };
+  const give = (count: number, sampled: boolean) => {
+    for (let i = 0; i < count; i++) {
+      tokens.ids.push(Math.floor(random() * 151000));
+      tokens.mask.push(sampled ? 1 : 0);
+      tokens.logprobs.push(sampled ? -(random() ** 5) * 5 : null);
+    }
+  };
+  give(180, false);
+  let left = 10;
+  let [done, success] = [false, false];
+  for (let turn = 1; turn <= 5 && !done && left > 0; turn++) {
+    const state = grid.join('\n');
+    const wanted = [plan(world, grid, random), plan(world, grid, random)].slice(0, random() < 0.6 ? 2 : 1);
+    if (random() < 0.12) wanted[wanted.length - 1] = 'Jump';
+    const unparsed = random() < 0.05;
+    const answer = wanted.join(' || ');
+    const thought = thoughtOf(world, grid, wanted, random);
+    const executed: string[] = [];
+    let reward = 0;
+    for (const move of unparsed ? [] : wanted) {
+      if (!moveNames.includes(move) || done || left === 0) continue;
+      const outcome = world.act(grid, move);
+      executed.push(move);
+      left--;
+      reward += outcome.reward;
+      done = outcome.done;
+      success = outcome.success;
+    }
+    const from = tokens.ids.length;
+    give(unparsed ? 96 : 28 + Math.floor(random() * 60), true);
+    const span: [number, number] = [from, tokens.ids.length];
+    give(70, false);
+    const invalid = unparsed || wanted.some(move => !moveNames.includes(move));
+    turns.push({
+      turn,
+      state,
+      actions_left: left + executed.length,
+      raw: unparsed
+        ? `<think>${thought} I could also go around, or`
+        : `<think>${thought}</think><answer>${answer}</answer>`,
+      thought: unparsed ? null : thought,
+      answer: unparsed ? null : answer,
+      parsed: unparsed ? [] : wanted,
+      executed,
+      reward: Math.round(reward * 1e6) / 1e6,
+      penalty: invalid ? -0.1 : 0,
+      info: {
+        action_is_effective: executed.length > 0,
+        ...(executed.length === 0 ? { manager_invalid_action: true } : {}),
+      },
+      finish: unparsed ? 'length' : 'stop',
+      span,
+    });
+  }
+  const reward = sum(turns.map(turn => turn.reward));
+  const penalty = sum(turns.map(turn => turn.penalty));
+  const id = `${mode}-${String(step).padStart(6, '0')}-g${String(group).padStart(3, '0')}-m${String(member).padStart(2, '0')}`;
+  const system = `You're a helpful assistant. You are solving the ${world.name} puzzle.\nYour available actions are:\n${moveNames.join(', ')}`;
+  return {
+    id,
+    step,
+    mode,
+    group_id: group,
+    member,
+    env_id: group * size + member,
+    tag: world.tag,
+    environment: { name: world.name, version: '41be77a09d3f5c2e8b6a1f04e7c9d2b35a8f60e1c4d7b9a2f3e5c6d8b0a1f2e3' },
+    seed: (mode === 'train' ? 10000 : 123) + step * 8 + group,
+    terminated: done || left === 0,
+    truncated: (done || left === 0) && !success,
+    success,
+    reward,
+    penalty,
+    score: sum([reward, penalty]),
+    advantage: kept ? Math.round((reward - 1.2) * 180) / 1000 : null,
+    kept,
+    turns,
+    final_state: grid.join('\n'),
+    metrics: { success: success ? 1 : 0, num_actions: 10 - left },
+    messages: [
+      { role: 'system', content: system },
+      ...turns.flatMap((turn, i) => [
+        {
+          role: 'user',
+          content: `${i > 0 ? `Reward:\n${turns[i - 1].reward}\n` : ''}\nTurn ${turn.turn}:\nState:\n${turn.state}\nYou have ${turn.actions_left} actions left.\n`,
+        },
+        { role: 'assistant', content: turn.raw },
+      ]),
+    ],
+    tokens,
+  };
+}
+
+/** The row of the list for an episode. */
+export function rowOf(episode: Episode): EpisodeRow {
+  const { id, step, mode, group_id, member, tag, success, score, reward, advantage, kept } = episode;
+  const tokens = episode.tokens.mask.filter(bit => bit === 1).length;
+  return {
+    id,
+    step,
+    mode,
+    group_id,
+    member,
+    tag,
+    success,
+    score,
+    reward,
+    advantage,
+    turns: episode.turns.length,
+    tokens,
+    kept,
+  };
+}
+
+/** A move that is good more often than not. */
+function plan(world: World, grid: string[], random: () => number): string {
+  const cells = grid.map(row => row.split(''));
+  const [row, column] = find(cells, playerOf(world));
+  if (random() < 0.25) return moveNames[Math.floor(random() * 4)];
+  if (world === frozenLake) return row < 3 && random() < 0.5 ? 'Down' : 'Right';
+  if (row === 4 && column < 2) return 'Right';
+  return row === 4 && column > 2 ? 'Left' : 'Up';
+}
+
+function thoughtOf(world: World, grid: string[], wanted: string[], random: () => number): string {
+  const [row, column] = find(
+    grid.map(line => line.split('')),
+    playerOf(world),
+  );
+  const aim =
+    world === sokoban
+      ? 'The box X must end on the target O, two rows above it.'
+      : 'The goal G lies to the right and below; the holes O must be avoided.';
+  const second = random() < 0.4 ? ' If I go straight I get stuck at the wall, so I take the other side first.' : '';
+  return `I am at (${row}, ${column}). ${aim}${second} I will go ${wanted.join(' and then ')}.`;
+}
+
+/** Symbols that show where the player stands. */
+const playerOf = (world: World) => (world === sokoban ? ['P', 'S'] : ['P', 'X', '√']);
+
+function find(cells: string[][], symbols: string[]): [number, number] {
+  for (let row = 0; row < cells.length; row++) {
+    const column = cells[row].findIndex(cell => symbols.includes(cell));
+    if (column >= 0) return [row, column];
+  }
+  return [0, 0];
+}
+
+function write(grid: string[], cells: string[][]): void {
+  cells.forEach((row, i) => (grid[i] = row.join('')));
+}
+
+const clamp = (value: number) => Math.max(0, Math.min(1, value));
+const sum = (values: number[]) => Math.round(values.reduce((total, value) => total + value, 0) * 1e6) / 1e6;

@@ -1,0 +1,103 @@
+// Opens the shipped page bundles in headless Chromium with a host in memory, under the same content security policy as in the editor,
+// in each kind of theme and at several widths, and writes screenshots. Fails on any console error (a policy violation is one), on a
+// text that became markup, on sideways scrolling, and when the large run takes too long.
+//   node test/e2e/preview/run.mjs [--out FOLDER] [--only SUBSTRING]
+import { build } from 'esbuild';
+import { mkdirSync, readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import path from 'node:path';
+import { argv, env, exit } from 'node:process';
+import { chromium } from 'playwright-core';
+import { shots } from './shots.mjs';
+import { themes } from './themes.mjs';
+
+const option = name => (argv.includes(name) ? argv[argv.indexOf(name) + 1] : undefined);
+const out = path.resolve(option('--out') ?? '.e2e/preview');
+const only = option('--only') ?? '';
+const nonce = 'cHJldmlldw';
+mkdirSync(out, { recursive: true });
+
+await build({
+  entryPoints: {
+    dashboard: 'webview/dashboard/main.ts',
+    episodes: 'webview/episodes/main.ts',
+    host: 'test/e2e/preview/browser-host.ts',
+  },
+  bundle: true,
+  minify: true,
+  platform: 'browser',
+  format: 'iife',
+  target: 'es2022',
+  outdir: path.join(out, 'bundle'),
+  logLevel: 'error',
+});
+
+const metrics = readFileSync('docs/METRICS.md', 'utf8');
+const page = ({ name, theme, scenario }) => `<!DOCTYPE html>
+<html lang="en" style="${Object.entries(themes[theme].variables)
+  .map(([key, value]) => `--vscode-${key}: ${value.replaceAll('"', "'")}`)
+  .join('; ')}">
+<head><meta charset="UTF-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src 'nonce-${nonce}'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self'">
+<meta name="viewport" content="width=device-width, initial-scale=1.0"><title>${name}</title>
+<link rel="stylesheet" href="/bundle/${name}.css"></head>
+<body class="${themes[theme].class}" data-run="/work/run"><div id="app"></div>
+<script nonce="${nonce}">window.previewScenario = ${JSON.stringify(scenario)}; window.previewMetrics = ${JSON.stringify(metrics).replaceAll('<', '\\u003c')};</script>
+<script nonce="${nonce}" src="/bundle/host.js"></script>
+<script nonce="${nonce}" src="/bundle/${name}.js"></script></body></html>`;
+
+const server = createServer((request, response) => {
+  const url = new URL(request.url ?? '/', 'http://localhost');
+  if (url.pathname.startsWith('/bundle/')) {
+    response.setHeader('content-type', url.pathname.endsWith('.css') ? 'text/css' : 'text/javascript');
+    response.end(readFileSync(path.join(out, 'bundle', path.basename(url.pathname))));
+  } else if (url.pathname === '/page') {
+    response.setHeader('content-type', 'text/html; charset=utf-8');
+    response.end(page(Object.fromEntries(url.searchParams)));
+  } else {
+    response.statusCode = url.pathname === '/favicon.ico' ? 204 : 404;
+    response.end();
+  }
+});
+await new Promise(resolve => server.listen(0, '127.0.0.1', resolve));
+const origin = `http://127.0.0.1:${server.address().port}`;
+
+const browser = await chromium.launch({
+  executablePath: env.CHROMIUM ?? '/usr/bin/chromium',
+  args: [
+    '--no-sandbox',
+    '--disable-gpu',
+    '--disable-quic',
+    '--no-first-run',
+    '--disable-background-networking',
+    '--disable-component-update',
+    '--disable-sync',
+  ],
+});
+const problems = [];
+for (const shot of shots.filter(({ file }) => file.includes(only))) {
+  const { file, name, theme, scenario, width, height = 900, zoom = 1, act } = shot;
+  const context = await browser.newContext({
+    viewport: { width: Math.round(width / zoom), height: Math.round(height / zoom) },
+    deviceScaleFactor: zoom,
+  });
+  const tab = await context.newPage();
+  const complain = text => problems.push(`${file}: ${text}`);
+  tab.on('console', message => message.type() === 'error' && complain(message.text()));
+  tab.on('pageerror', error => complain(String(error)));
+  await tab.goto(`${origin}/page?${new URLSearchParams({ name, theme, scenario })}`);
+  await tab.waitForSelector(shot.ready ?? '#app > *');
+  await tab.waitForTimeout(250);
+  await act?.(tab, complain);
+  await tab.waitForTimeout(250);
+  if (await tab.evaluate(() => 'harmed' in window)) complain('a text was run as markup');
+  const excess = await tab.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+  if (excess > 0) complain(`scrolls sideways by ${excess} px`);
+  await tab.screenshot({ path: path.join(out, `${file}.png`) });
+  console.log(`${file}.png`);
+  await context.close();
+}
+await browser.close();
+server.close();
+for (const problem of problems) console.error(problem);
+exit(problems.length > 0 ? 1 : 0);

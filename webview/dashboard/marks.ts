@@ -1,0 +1,49 @@
+// Event marks at the foot of a chart: what happened to the run, where on its axis. Crowded marks are thinned, the graver stays.
+import type { RunEvent } from '../../extension/protocol/run-folder';
+
+export type MarkKind = 'alarm' | 'version' | 'setting' | 'checkpoint';
+
+export interface Mark {
+  kind: MarkKind;
+  x: number;
+  event: RunEvent;
+}
+
+/** The glyph of a mark, in text form (never as a coloured emoji). */
+export const glyphs: Record<MarkKind, string> = { alarm: '▲', version: '↻', setting: '⚙\uFE0E', checkpoint: '●' };
+
+const kinds: Partial<Record<RunEvent['kind'], MarkKind>> = {
+  alarm: 'alarm',
+  early_stop: 'alarm',
+  environment_version: 'version',
+  setting: 'setting',
+  checkpoint: 'checkpoint',
+};
+
+/** Graver first. */
+const order: MarkKind[] = ['alarm', 'version', 'setting', 'checkpoint'];
+
+/** The mark of an event's kind, undefined for events that charts do not show. */
+export const markOf = (event: RunEvent): MarkKind | undefined => kinds[event.kind];
+
+/** Marks of the events, by place. `xOf` gives an event's place on the axis, NaN where it has none. */
+export function marksOf(events: readonly RunEvent[], xOf: (event: RunEvent) => number): Mark[] {
+  const marks: Mark[] = [];
+  for (const event of events) {
+    const kind = markOf(event);
+    const x = kind ? xOf(event) : Number.NaN;
+    if (kind && Number.isFinite(x)) marks.push({ kind, x, event });
+  }
+  return marks.sort((a, b) => a.x - b.x);
+}
+
+/** Marks that stand at least `distance` apart, in the axis's own measure; of those too near the graver stays. */
+export function thinned(marks: readonly Mark[], distance: number): Mark[] {
+  const kept: Mark[] = [];
+  for (const kind of order) {
+    for (const mark of marks) {
+      if (mark.kind === kind && kept.every(other => Math.abs(other.x - mark.x) >= distance)) kept.push(mark);
+    }
+  }
+  return kept.sort((a, b) => a.x - b.x);
+}

@@ -1,0 +1,114 @@
+// Numbers as texts: three significant digits, SI prefixes, per cent, times as `1 m 12 s`. A proper minus sign is shown;
+// `plainNumbers` turns it back when numbers are copied.
+
+const minus = '−';
+
+const prefixes: [number, string][] = [
+  [1e12, ' T'],
+  [1e9, ' G'],
+  [1e6, ' M'],
+  [1e3, ' k'],
+];
+
+/** `0.123`, `12.3 k`, `1.20e−4`; whole numbers under a thousand as they are; a value that is not finite as a dash. */
+export function formatNumber(value: number): string {
+  if (!Number.isFinite(value)) return '–';
+  const size = Math.abs(value);
+  const sign = value < 0 ? minus : '';
+  if (size === 0) return '0';
+  if (size >= 1e15) return sign + size.toExponential(2).replace('e+', 'e');
+  for (const [divisor, prefix] of prefixes) {
+    // 999.5 would round to 1000 in three digits: it belongs to the next prefix.
+    if (size >= divisor * 0.9995) return sign + threeDigits(size / divisor) + prefix;
+  }
+  if (Number.isInteger(size)) return sign + String(size);
+  if (size < 0.0009995) return sign + size.toExponential(2).replace('e-', `e${minus}`);
+  return sign + threeDigits(size);
+}
+
+/** As `formatNumber`, with a sign on positive values too. */
+export function formatSigned(value: number): string {
+  return value > 0 ? `+${formatNumber(value)}` : formatNumber(value);
+}
+
+/** A share 0…1 as `61.2 %`, without the decimal at and above 99.95 and at 0. */
+export function formatPercent(share: number): string {
+  if (!Number.isFinite(share)) return '–';
+  const value = Math.abs(share * 100);
+  const text = value === 0 || value >= 99.95 ? value.toFixed(0) : value.toFixed(1);
+  return `${share < 0 && Number(text) !== 0 ? minus : ''}${text} %`;
+}
+
+/** A difference of shares as `+3.1 pp` (percentage points). */
+export function formatPoints(difference: number): string {
+  if (!Number.isFinite(difference)) return '–';
+  const text = Math.abs(difference * 100).toFixed(1);
+  const sign = Number(text) === 0 ? '' : difference > 0 ? '+' : minus;
+  return `${sign}${text} pp`;
+}
+
+/** Seconds as `850 ms`, `4.20 s`, `1 m 12 s`, `2 h 05 m`, `3 d 4 h`. */
+export function formatDuration(seconds: number): string {
+  if (!Number.isFinite(seconds)) return '–';
+  const sign = seconds < 0 ? minus : '';
+  const size = Math.abs(seconds);
+  if (size === 0) return '0 s';
+  if (size < 0.9995) return `${sign}${threeDigits(size * 1000)} ms`;
+  if (size < 9.995) return `${sign}${threeDigits(size)} s`;
+  const whole = Math.round(size);
+  const two = (value: number) => String(value).padStart(2, '0');
+  if (whole < 60) return `${sign}${whole} s`;
+  if (whole < 3600) return `${sign}${Math.floor(whole / 60)} m ${two(whole % 60)} s`;
+  const minutes = Math.round(size / 60);
+  if (minutes < 1440) return `${sign}${Math.floor(minutes / 60)} h ${two(minutes % 60)} m`;
+  const hours = Math.round(size / 3600);
+  return `${sign}${Math.floor(hours / 24)} d ${hours % 24} h`;
+}
+
+/** How a metric's values are to be read. */
+export type Unit = 'number' | 'share' | 'seconds';
+
+/** A value in its unit. */
+export function formatValue(value: number, unit: Unit): string {
+  if (unit === 'share') return formatPercent(value);
+  return unit === 'seconds' ? formatDuration(value) : formatNumber(value);
+}
+
+/** A change of a value in its unit, with its sign. */
+export function formatChange(change: number, unit: Unit): string {
+  if (unit === 'share') return formatPoints(change);
+  if (unit === 'number') return formatSigned(change);
+  return change > 0 ? `+${formatDuration(change)}` : formatDuration(change);
+}
+
+/** A tick of an axis: as short as it can be said. */
+export function formatTick(value: number, unit: Unit): string {
+  if (unit === 'share') return `${value < 0 ? minus : ''}${trimZeros((Math.abs(value) * 100).toFixed(2))} %`;
+  if (unit === 'seconds') return Math.abs(value) < 60 ? `${trimZeros(formatNumber(value))} s` : formatDuration(value);
+  return trimZeros(formatNumber(value));
+}
+
+/** Text with plain ASCII minus signs before digits, for the clipboard. */
+export function plainNumbers(text: string): string {
+  return text.replace(/−(?=[\d.])/g, '-');
+}
+
+/** Copied numbers can be pasted into code: the clipboard gets the plain minus sign. */
+export function copyPlainNumbers(root: Document): void {
+  root.addEventListener('copy', event => {
+    const text = root.getSelection()?.toString() ?? '';
+    if (!text.includes(minus) || !event.clipboardData) return;
+    event.clipboardData.setData('text/plain', plainNumbers(text));
+    event.preventDefault();
+  });
+}
+
+/** Three significant digits of a size in [0.001, 1000), without exponent. */
+function threeDigits(size: number): string {
+  const text = size.toPrecision(3);
+  return text.includes('e') ? String(Number(text)) : text;
+}
+
+function trimZeros(text: string): string {
+  return text.replace(/(\.\d*?)0+(?=$|\D)/, '$1').replace(/\.(?=$|\D)/, '');
+}

@@ -1,0 +1,32 @@
+// Small icons in the text's colour, 16 × 16, drawn as strokes so that they stay sharp and follow every theme.
+import { svg } from './dom';
+
+const paths = {
+  pause: 'M5.5 3v10M10.5 3v10',
+  play: 'M5 3l8 5-8 5z',
+  stop: 'M4 4h8v8H4z',
+  table: 'M2.5 3.5h11v9h-11zM2.5 6.5h11M2.5 9.5h11M6.5 3.5v9',
+  chart: 'M2.5 2.5v11h11M4.5 10.5l3-4 2.5 2 3.5-5',
+  grow: 'M9.5 2.5h4v4M13.5 2.5l-4.5 4.5M6.5 13.5h-4v-4M2.5 13.5l4.5-4.5',
+  shrink: 'M13.5 6.5h-4v-4M9.5 6.5l4-4M2.5 9.5h4v4M6.5 9.5l-4 4',
+  left: 'M10 3.5L5.5 8l4.5 4.5',
+  right: 'M6 3.5L10.5 8 6 12.5',
+  newest: 'M3.5 3.5L8 8l-4.5 4.5M8.5 3.5L13 8l-4.5 4.5',
+  episodes: 'M2.5 3.5h11M2.5 8h7M2.5 12.5h9',
+} as const;
+
+export type IconName = keyof typeof paths;
+
+export function icon(name: IconName): SVGElement {
+  return svg(
+    'svg',
+    { class: 'icon', viewBox: '0 0 16 16', width: 16, height: 16, 'aria-hidden': 'true' },
+    svg('path', {
+      d: paths[name],
+      fill: 'none',
+      stroke: 'currentColor',
+      'stroke-width': 1.2,
+      'stroke-linejoin': 'round',
+    }),
+  );
+}

@@ -1,0 +1,49 @@
+// Where a run stands, as a dot with a word. A run that claims to be at work without a living trainer was interrupted.
+import type { RunSummary } from '../../extension/protocol/pages';
+import { h, setAttribute, setText } from './dom';
+
+export type Standing = RunSummary['status']['state'] | 'interrupted';
+
+/** The standing of a run. */
+export function standingOf({ status, live }: Pick<RunSummary, 'status' | 'live'>): Standing {
+  const claimsLife = ['starting', 'running', 'paused', 'stopping'].includes(status.state);
+  return claimsLife && !live ? 'interrupted' : status.state;
+}
+
+/** What can be asked of a run that stands so. */
+export function commandsFor(standing: Standing): readonly ('pause' | 'resume' | 'stop')[] {
+  switch (standing) {
+    case 'starting':
+    case 'running':
+      return ['pause', 'stop'];
+    case 'paused':
+      return ['resume', 'stop'];
+    case 'interrupted':
+    case 'stopped':
+    case 'failed':
+      return ['resume'];
+    case 'stopping':
+    case 'finished':
+      return [];
+  }
+}
+
+/** The dot and the word; `update` changes both in place, so that the pulse of a live run does not start anew. */
+export function statusDot(): { element: HTMLElement; update(run: RunSummary): void } {
+  const word = h('span', { class: 'status-word' });
+  const element = h(
+    'span',
+    { class: 'status', role: 'status' },
+    h('span', { class: 'dot', 'aria-hidden': 'true' }),
+    word,
+  );
+  return {
+    element,
+    update(run) {
+      const standing = standingOf(run);
+      const phase = standing === 'running' && !['', 'idle'].includes(run.status.phase) ? run.status.phase : null;
+      setText(word, phase ? `${standing} · ${phase}` : standing);
+      setAttribute(element, 'data-standing', standing);
+    },
+  };
+}

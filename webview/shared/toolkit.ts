@@ -1,0 +1,85 @@
+// The controls of the pages. The one file that knows @vscode/webview-ui-toolkit, so that its successor can take its place here.
+// Factories return plain elements; before `registerToolkit` (or in a test without it) they are inert tags that still take events.
+import {
+  provideVSCodeDesignSystem,
+  vsCodeButton,
+  vsCodeDropdown,
+  vsCodeOption,
+  vsCodeTextField,
+} from '@vscode/webview-ui-toolkit';
+import { h, type Child } from './dom';
+
+/** Defines the toolkit's elements. To be called once, by the page's entry. */
+export function registerToolkit(): void {
+  provideVSCodeDesignSystem().register(vsCodeButton(), vsCodeDropdown(), vsCodeOption(), vsCodeTextField());
+}
+
+export interface ButtonOptions {
+  /** Shown on the button, or its accessible name when it has an icon alone. */
+  label: string;
+  icon?: Child;
+  /** Shows the icon alone. */
+  iconOnly?: boolean;
+  primary?: boolean;
+  title?: string;
+  onClick(): void;
+}
+
+export function button({ label, icon, iconOnly, primary, title, onClick }: ButtonOptions): HTMLElement {
+  const appearance = iconOnly ? 'icon' : primary ? 'primary' : 'secondary';
+  const element = h(
+    'vscode-button',
+    { appearance, title: title ?? (iconOnly ? label : null), 'aria-label': iconOnly ? label : null },
+    icon,
+    iconOnly ? null : label,
+  );
+  element.addEventListener('click', onClick);
+  return element;
+}
+
+export interface TextFieldOptions {
+  label: string;
+  placeholder?: string;
+  value?: string;
+  class?: string;
+  title?: string;
+  onInput(value: string): void;
+}
+
+/** A text field; its `value` is read and written as a property. */
+export function textField(options: TextFieldOptions): HTMLElement & { value: string } {
+  const { label, placeholder, value = '', title, onInput } = options;
+  const element = h('vscode-text-field', {
+    class: options.class,
+    'aria-label': label,
+    placeholder,
+    title,
+  }) as HTMLElement & { value: string };
+  element.value = value;
+  element.addEventListener('input', () => onInput(element.value));
+  return element;
+}
+
+export interface DropdownOptions<V extends string> {
+  label: string;
+  choices: readonly (readonly [value: V, text: string])[];
+  value: V;
+  onChange(value: V): void;
+}
+
+export function dropdown<V extends string>({
+  label,
+  choices,
+  value,
+  onChange,
+}: DropdownOptions<V>): HTMLElement & { value: string } {
+  const options = choices.map(([choice, text]) =>
+    h('vscode-option', { value: choice, selected: choice === value }, text),
+  );
+  const element = h('vscode-dropdown', { 'aria-label': label }, ...options) as HTMLElement & { value: string };
+  element.addEventListener('change', () => {
+    const chosen = choices.find(([choice]) => choice === element.value);
+    if (chosen) onChange(chosen[0]);
+  });
+  return element;
+}
