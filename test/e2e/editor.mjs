@@ -1,0 +1,261 @@
+// A real VS Code for a test: code-server with the packaged extension and a fresh profile on a free port, driven by Chromium.
+// Whatever was started here is stopped here, by process id: the browser, the server, and the trainers of the workspace's runs.
+import { execFileSync, spawn } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { env } from 'node:process';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { chromium } from 'playwright-core';
+import { root, tools } from './install.mjs';
+
+const slow = 60_000;
+const results = join(root, 'test-results');
+const themes = { dark: 'Default Dark Modern', light: 'Default Light Modern', contrast: 'Default High Contrast' };
+
+/** Where `run.mjs` leaves the package; UNPACKED=1 loads the repository itself instead, for quick tries. */
+export const packageFile = join(root, '.e2e', 'ragen-workbench.vsix');
+
+/** A fresh workspace folder with `files` by relative path. */
+export function makeWorkspace(files = {}) {
+  const folder = mkdtempSync(join(tmpdir(), 'ragen-workspace-'));
+  for (const [name, text] of Object.entries(files)) {
+    mkdirSync(join(folder, name, '..'), { recursive: true });
+    writeFileSync(join(folder, name), text);
+  }
+  return folder;
+}
+
+/** Waits until `probe` answers something true, and answers that. */
+export async function until(what, probe, limit = slow) {
+  const end = Date.now() + limit;
+  for (;;) {
+    const answer = await probe();
+    if (answer) return answer;
+    if (Date.now() > end) throw new Error(`waited ${limit / 1000} s in vain for ${what}`);
+    await sleep(200);
+  }
+}
+
+export class Editor {
+  /** Starts the server and opens `workspace` in the browser. `settings` go into the user's settings. */
+  static async start(workspace, { settings = {}, theme = 'dark', width = 1440, height = 900 } = {}) {
+    const editor = new Editor(workspace);
+    try {
+      await editor.serve({ 'workbench.colorTheme': themes[theme], ...settings });
+      await editor.browse(width, height);
+    } catch (error) {
+      await editor.stop();
+      throw error;
+    }
+    return editor;
+  }
+
+  constructor(workspace) {
+    this.workspace = workspace;
+    this.profile = mkdtempSync(join(tmpdir(), 'ragen-e2e-'));
+  }
+
+  async serve(settings) {
+    const data = join(this.profile, 'data');
+    this.extensions = join(this.profile, 'extensions');
+    this.settingsFile = join(data, 'User', 'settings.json');
+    mkdirSync(join(data, 'User'), { recursive: true });
+    mkdirSync(this.extensions);
+    this.settings = { ...calm, ...settings };
+    writeFileSync(this.settingsFile, JSON.stringify(this.settings, null, 2));
+    const config = join(this.profile, 'config.yaml');
+    writeFileSync(config, '');
+    const environment = { ...env, EXTENSIONS_GALLERY: '{"serviceUrl":""}' };
+    for (const name of ['CONFIG', 'DATA', 'CACHE'])
+      environment[`XDG_${name}_HOME`] = join(this.profile, name.toLowerCase());
+    for (const name of Object.keys(environment)) if (/^(VSCODE_|ELECTRON_|npm_)/.test(name)) delete environment[name];
+    const common = [tools.codeServer, '--config', config, '--user-data-dir', data, '--extensions-dir', this.extensions];
+    if (!env.UNPACKED)
+      execFileSync(tools.node, [...common, '--install-extension', packageFile], { env: environment, stdio: 'pipe' });
+
+    this.port = await freePort();
+    const options = [
+      '--auth',
+      'none',
+      '--bind-addr',
+      `127.0.0.1:${this.port}`,
+      '--disable-telemetry',
+      '--disable-update-check',
+    ];
+    options.push(
+      '--disable-workspace-trust',
+      '--disable-getting-started-override',
+      '--vscode-option',
+      'enable-smoke-test-driver',
+    );
+    // Its own process group, so that the server and its extension hosts end together.
+    this.server = spawn(tools.node, [...common, ...options], {
+      env: environment,
+      detached: true,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    this.output = '';
+    for (const stream of [this.server.stdout, this.server.stderr]) stream.on('data', text => (this.output += text));
+    await until('code-server', () => {
+      if (this.server.exitCode !== null)
+        throw new Error(`code-server ended with ${this.server.exitCode}: ${this.output}`);
+      return fetch(`http://127.0.0.1:${this.port}/healthz`).then(
+        answer => answer.ok,
+        () => false,
+      );
+    });
+  }
+
+  async browse(width, height) {
+    const args = [
+      '--no-sandbox',
+      '--disable-gpu',
+      '--disable-quic',
+      '--no-first-run',
+      '--disable-background-networking',
+    ];
+    args.push('--disable-component-update', '--disable-sync');
+    this.browser = await chromium.launch({ executablePath: tools.chromium, args });
+    this.page = await this.browser.newPage({ viewport: { width, height } });
+    this.page.setDefaultTimeout(slow);
+    this.console = [];
+    this.page.on('console', message => this.console.push(`${message.type()}: ${message.text()}`));
+    const payload = [['extensionDevelopmentPath', `vscode-remote://127.0.0.1:${this.port}${root}`]];
+    const development = env.UNPACKED ? `&payload=${encodeURIComponent(JSON.stringify(payload))}` : '';
+    await this.page.goto(`http://127.0.0.1:${this.port}/?folder=${encodeURIComponent(this.workspace)}${development}`);
+    await this.ready();
+  }
+
+  async ready() {
+    await this.page.locator('.monaco-workbench .activitybar').waitFor();
+    await this.page.locator('.activitybar .action-label[aria-label*="RAGEN"]').waitFor();
+  }
+
+  /** Reloads the window, as the user would. */
+  async reload() {
+    await this.page.reload();
+    await this.ready();
+  }
+
+  /** Runs a command by the title that the palette shows. */
+  async command(title) {
+    await this.page.keyboard.press('F1');
+    const input = this.page.locator('.quick-input-widget input.input');
+    await input.waitFor();
+    await input.fill(`>${title}`);
+    await this.choose(title);
+  }
+
+  /** Takes the entry of an open quick pick that holds `text`. */
+  async choose(text) {
+    const row = this.page.locator('.quick-input-widget .quick-input-list .monaco-list-row', { hasText: text }).first();
+    await row.waitFor();
+    await row.click();
+  }
+
+  /** Types into an open input box and presses Enter. */
+  async answer(text) {
+    const input = this.page.locator('.quick-input-widget input.input');
+    await input.waitFor();
+    await input.fill(text);
+    await input.press('Enter');
+  }
+
+  /** Shows the Runs view and answers its tree items. */
+  async showRuns() {
+    const action = this.page.locator('.activitybar .action-item', {
+      has: this.page.locator('.action-label[aria-label*="RAGEN"]'),
+    });
+    if (!(await action.and(this.page.locator('.checked')).isVisible())) await action.click();
+    await action.and(this.page.locator('.checked')).waitFor();
+    return this.page.locator('.part.sidebar').getByRole('treeitem');
+  }
+
+  /** The inner document of the webview whose root holds `selector`; waits for it. */
+  async webview(selector) {
+    return until(`a page with ${selector}`, async () => {
+      for (const frame of this.page.frames()) {
+        if (!frame.url().includes('fake.html')) continue;
+        const found = await frame
+          .locator(selector)
+          .first()
+          .isVisible()
+          .catch(() => false);
+        if (found) return frame;
+      }
+      return undefined;
+    });
+  }
+
+  /** Changes the colour theme, as saving the settings does. */
+  async theme(name) {
+    this.settings['workbench.colorTheme'] = themes[name];
+    writeFileSync(this.settingsFile, JSON.stringify(this.settings, null, 2));
+    const kind = { dark: 'vs-dark', light: 'vs', contrast: 'hc-black' }[name];
+    await this.page.locator(`.monaco-workbench.${kind}`).waitFor();
+    await sleep(500); // pages follow a moment later
+  }
+
+  /** A picture of the window in `test-results/`. */
+  async picture(name) {
+    mkdirSync(results, { recursive: true });
+    await this.page.screenshot({ path: join(results, `${name}.png`) });
+  }
+
+  /** Leases of the workspace's runs, by run id. */
+  leases() {
+    const folder = join(this.workspace, '.ragen', 'runs');
+    const leases = new Map();
+    for (const id of existsSync(folder) ? readdirSync(folder) : []) {
+      const file = join(folder, id, 'lease');
+      if (existsSync(file)) leases.set(id, JSON.parse(readFileSync(file, 'utf8')));
+    }
+    return leases;
+  }
+
+  async stop() {
+    await this.browser?.close();
+    if (this.server && this.server.exitCode === null) {
+      const ended = new Promise(resolve => this.server.once('exit', resolve));
+      process.kill(-this.server.pid, 'SIGTERM');
+      await Promise.race([ended, sleep(10_000)]);
+      if (this.server.exitCode === null && this.server.signalCode === null) process.kill(-this.server.pid, 'SIGKILL');
+    }
+    for (const { pid } of this.leases().values()) if (pid !== process.pid && isAlive(pid)) process.kill(pid, 'SIGKILL');
+    rmSync(this.profile, { recursive: true, force: true, maxRetries: 5 });
+  }
+}
+
+/** Whether a process lives. */
+export function isAlive(pid) {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const calm = {
+  'workbench.startupEditor': 'none',
+  'workbench.secondarySideBar.defaultVisibility': 'hidden',
+  'chat.disableAIFeatures': true,
+  'telemetry.telemetryLevel': 'off',
+  'extensions.autoUpdate': false,
+  'update.mode': 'none',
+  'git.enabled': false,
+  'window.restoreWindows': 'all',
+  'security.workspace.trust.enabled': false,
+};
+
+function freePort() {
+  return new Promise((resolve, reject) => {
+    const server = createServer().once('error', reject);
+    server.listen(0, '127.0.0.1', () => {
+      const { port } = server.address();
+      server.close(() => resolve(port));
+    });
+  });
+}
