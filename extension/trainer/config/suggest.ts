@@ -17,14 +17,17 @@ function distance(a: string, b: string): number {
   return previous[b.length];
 }
 
-/** The candidate nearest to `word`, if at most a third of it differs (at least two letters may); ties go to the first. */
+/** The candidate nearest to `word`, if at most a third of it differs (two letters may always); ties go to the first. */
 export function nearest(word: string, candidates: Iterable<string>): string | undefined {
   const lower = word.toLowerCase().slice(0, 200);
   let best: string | undefined;
   let least = Math.max(2, Math.floor(lower.length / 3)) + 1;
   for (const candidate of candidates) {
-    if (Math.abs(candidate.length - lower.length) >= least) continue;
-    const d = distance(lower, candidate.toLowerCase());
+    const other = candidate.toLowerCase();
+    // One word cut short, as test_freq is of test_frequency, is as near as a single letter.
+    const cut = Math.min(other.length, lower.length) >= 4 && (other.startsWith(lower) || lower.startsWith(other));
+    if (!cut && Math.abs(candidate.length - lower.length) >= least) continue;
+    const d = cut ? 1 : distance(lower, other);
     if (d < least) [best, least] = [candidate, d];
   }
   return best;

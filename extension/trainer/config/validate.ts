@@ -111,12 +111,13 @@ function reportIssues(
   }
 }
 
-/** The end of a sentence about the unknown key `unknown` below `path`: a near one there, else the same name elsewhere. */
+/** The end of a sentence about the unknown key `unknown` below `path`: the same name elsewhere, else a near one there. */
 export function adviseOnKey(path: readonly PropertyKey[], unknown: string, alsoHere: readonly string[] = []): string {
   const schema = schemaAt(configJsonSchema, path);
+  const elsewhere = leafKeys(configJsonSchema, '').find(key => key.endsWith(`.${unknown}`));
+  if (elsewhere) return `did you mean ${elsewhere}?`;
   const near = didYouMean(unknown, [...Object.keys(schema?.properties ?? {}), ...alsoHere], '');
-  const elsewhere = near === '' ? leafKeys(configJsonSchema, '').find(key => key.endsWith(`.${unknown}`)) : undefined;
-  if (near || elsewhere) return near || `did you mean ${elsewhere}?`;
+  if (near) return near;
   const open = (schema?.anyOf ?? [schema]).some(option => typeof option?.additionalProperties === 'object');
   return open ? 'put a + before the override to add it' : 'remove it';
 }

@@ -104,7 +104,8 @@ function tensorInfo(name: string, entry: unknown, file: string, dataStart: numbe
 /** A key that occurs twice in one object of valid JSON text; JSON.parse would silently keep the last. */
 function doubleKey(text: string): string | undefined {
   const open: (Set<string> | null)[] = [];
-  const token = /"(?:[^"\\]|\\.)*"|[{}[\]]/g;
+  const token = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\]]/g;
+  const colon = /\s*:/y;
   for (let match = token.exec(text); match; match = token.exec(text)) {
     const [word] = match;
     if (word === '{') open.push(new Set());
@@ -112,7 +113,8 @@ function doubleKey(text: string): string | undefined {
     else if (word === '}' || word === ']') open.pop();
     else {
       const keys = open.at(-1);
-      if (!keys || !/^\s*:/.test(text.slice(token.lastIndex, token.lastIndex + 64))) continue;
+      colon.lastIndex = token.lastIndex;
+      if (!keys || !colon.test(text)) continue;
       const key = JSON.parse(word) as string;
       if (keys.has(key)) return key;
       keys.add(key);

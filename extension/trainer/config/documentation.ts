@@ -1,0 +1,106 @@
+// docs/CONFIGURATION.md, written from the schema, so that it cannot say anything else than the program does.
+import { restrictions } from './availability';
+import { ignoredKeys } from './ignored-keys';
+import { configJsonSchema, expectation } from './schema';
+import type { JsonSchema } from './schema';
+import type { Preset } from './load-config';
+
+const intro = `# Configuration
+
+A run is configured in YAML with RAGEN's keys. A file starts from others by a \`defaults\` list and says what differs:
+
+    # What this run is for, in one line.
+    defaults:
+      - base          # RAGEN's defaults; looked up beside this file, then among the presets
+      - _self_        # this file's own keys; last unless said
+
+    trainer:
+      experiment_name: my_run
+    es_manager:
+      train:
+        env_groups: 4
+        env_configs: {tags: [FrozenLake], n_groups: [4]}
+
+Maps merge key by key, later entries win, lists are replaced whole. \`\${a.b}\` takes over the value of the key \`a.b\`.
+
+Overrides on the command line follow the same keys:
+
+| form | meaning |
+|---|---|
+| \`a.b=v\` | changes a key; \`v\` is typed as in YAML, lists are \`[x,y]\` |
+| \`+a.b=v\` | adds a key (\`env_config\`, new tags) |
+| \`++a.b=v\` | changes or adds |
+| \`~a.b\` | removes a key |
+
+Unknown keys are errors. All errors are shown at once, each with the file, line and column its value came from.
+`;
+
+/** The document, from the preset configurations and the plain values of \`base\` (shown as defaults). */
+export function configurationDocument(presets: readonly Preset[], base: Record<string, unknown>): string {
+  const sections = Object.entries(configJsonSchema.properties ?? {});
+  const single = sections.filter(([, schema]) => !schema.properties && typeof schema.additionalProperties !== 'object');
+  const grouped = sections.filter(([, schema]) => schema.properties !== undefined);
+  const tag = configJsonSchema.properties?.custom_envs.additionalProperties;
+  return [
+    intro,
+    '## Presets\n',
+    table(
+      ['name', 'what it is'],
+      presets.map(({ name, description }) => [`\`${name}\``, description]),
+    ),
+    '## Top level\n',
+    table(
+      keyColumns,
+      single.map(([key, schema]) => keyRow(key, schema, base[key])),
+    ),
+    ...grouped.flatMap(([key, schema]) => [
+      `## ${key}\n`,
+      `${schema.description}\n`,
+      table(keyColumns, rows(schema, '', base[key])),
+    ]),
+    '## custom_envs\n',
+    `Environments by tag. Each \`custom_envs.<tag>\` has:\n`,
+    typeof tag === 'object' ? table(keyColumns, rows(tag, '', undefined)) : '',
+    '## Not available in this version\n',
+    'These keys are accepted with the values named here alone.\n',
+    table(
+      ['key', 'values'],
+      restrictions.map(({ key, available }) => [`\`${key}\``, available.map(code).join(', ')]),
+    ),
+    '## Keys without effect\n',
+    'Configurations written for RAGEN may keep these keys and everything below them; a run notes that they are ignored.\n',
+    table(
+      ['key', 'there it steers'],
+      Object.entries(ignoredKeys).map(([key, steers]) => [`\`${key}\``, steers]),
+    ),
+  ].join('\n');
+}
+
+const keyColumns = ['key', 'value', 'default', 'meaning'];
+
+function rows(schema: JsonSchema, prefix: string, value: unknown): string[][] {
+  return Object.entries(schema.properties ?? {}).flatMap(([name, child]) => {
+    const key = prefix + name;
+    const inner = isRecord(value) ? value[name] : undefined;
+    return child.properties ? rows(child, `${key}.`, inner) : [keyRow(key, child, inner)];
+  });
+}
+
+const keyRow = (key: string, schema: JsonSchema, value: unknown): string[] => {
+  const fallback = value ?? schema.default;
+  return [`\`${key}\``, expectation(schema), fallback === undefined ? '' : code(fallback), described(schema)];
+};
+
+/** A nullable key keeps its sentence at the key or in one of the alternatives. */
+const described = (schema: JsonSchema): string =>
+  schema.description ?? schema.anyOf?.find(option => option.description)?.description ?? '';
+
+const isRecord = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null;
+
+const code = (value: unknown): string => `\`${typeof value === 'string' ? value : JSON.stringify(value)}\``;
+
+function table(head: readonly string[], body: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]): string =>
+    `| ${cells.map(cell => cell.replaceAll('|', '\\|')).join(' | ')} |`;
+  return [line(head), `|${head.map(() => '---').join('|')}|`, ...body.map(line), ''].join('\n');
+}

@@ -1,0 +1,26 @@
+// Where the tests find the presets that come along, and a short way to load one.
+import { resolve } from 'node:path';
+import { ConfigError } from '../../../extension/trainer/config/config-error';
+import type { ConfigProblem } from '../../../extension/trainer/config/config-error';
+import { loadConfig } from '../../../extension/trainer/config/load-config';
+import type { LoadedConfig } from '../../../extension/trainer/config/load-config';
+
+export const repository = resolve(import.meta.dirname, '../../..');
+export const presetFolder = `${repository}/media/presets`;
+
+export const load = (configName: string, ...overrides: string[]): LoadedConfig =>
+  loadConfig({ configName, overrides, presetFolders: [presetFolder], workspace: repository });
+
+/** The problems of loading a preset with these overrides; fails where there are none. */
+export function problemsOf(action: () => unknown): readonly ConfigProblem[] {
+  try {
+    action();
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems;
+    throw error;
+  }
+  throw new Error('no ConfigError was thrown');
+}
+
+export const messages = (configName: string, ...overrides: string[]): string[] =>
+  problemsOf(() => load(configName, ...overrides)).map(problem => problem.message);

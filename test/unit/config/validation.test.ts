@@ -1,0 +1,258 @@
+// What a configuration must not say: each rule with its sentence and its place.
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { restrictions } from '../../../extension/trainer/config/availability';
+import { ConfigError } from '../../../extension/trainer/config/config-error';
+import { loadConfig } from '../../../extension/trainer/config/load-config';
+import { load, messages, presetFolder, problemsOf } from './presets';
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'ragen-config-'));
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+const loadText = (text: string): unknown => {
+  writeFileSync(join(folder, 'run.yaml'), text);
+  return loadConfig({ configFile: 'run.yaml', overrides: [], presetFolders: [presetFolder], workspace: folder });
+};
+
+describe('places', () => {
+  test('all problems come at once, each with line and column', () => {
+    const text = [
+      'defaults: [base]',
+      'trainer:',
+      '  test_frequency: 3', // 3:3, the key
+      '  total_training_steps: many', // 4:25, the value
+      'lora:',
+      '  rank: 16', // 6:9
+      'trainerr: {}', // 7:1
+    ].join('\n');
+    const file = join(folder, 'run.yaml');
+    const problems = problemsOf(() => loadText(text));
+    expect([...problems].sort((a, b) => (a.line ?? 0) - (b.line ?? 0))).toEqual([
+      {
+        key: 'trainer.test_frequency',
+        message: 'config: trainer.test_frequency is not a known key: did you mean test_freq?',
+        file,
+        line: 3,
+        column: 3,
+      },
+      {
+        key: 'trainer.total_training_steps',
+        message: 'config: trainer.total_training_steps is "many": use an integer ≥ 1',
+        file,
+        line: 4,
+        column: 25,
+      },
+      {
+        key: 'lora.rank',
+        message: 'config: lora.rank is 16, but LoRA is not available in this version: set it to 0',
+        file,
+        line: 6,
+        column: 9,
+      },
+      {
+        key: 'trainerr',
+        message: 'config: trainerr is not a known key: did you mean trainer?',
+        file,
+        line: 7,
+        column: 1,
+      },
+    ]);
+  });
+
+  test('the error is that of its first problem and shows all', () => {
+    const error = (() => {
+      try {
+        return loadText('defaults: [base]\nseed: {train: -1, val: x}');
+      } catch (thrown) {
+        return thrown;
+      }
+    })();
+    expect(error).toBeInstanceOf(ConfigError);
+    expect(error).toMatchObject({
+      name: 'UserError',
+      key: 'seed.train',
+      line: 2,
+      column: 15,
+      file: join(folder, 'run.yaml'),
+    });
+    expect((error as Error).message.split('\n')).toHaveLength(2);
+    expect((error as Error).message).toMatch(/^config: seed\.train is -1: use an integer ≥ 0 \(.*run\.yaml:2:15\)/);
+  });
+
+  test('a value brought by a reference is blamed on where it was written', () => {
+    expect(problemsOf(() => loadText('defaults: [base]\nppo_mini_batch_size: none'))).toEqual([
+      {
+        key: 'ppo_mini_batch_size',
+        message: 'config: ppo_mini_batch_size is "none": use an integer ≥ 1',
+        file: join(folder, 'run.yaml'),
+        line: 2,
+        column: 22,
+      },
+    ]);
+  });
+
+  test('broken YAML is placed too', () => {
+    expect(problemsOf(() => loadText('defaults: [base]\ntrainer: {a: 1, a: 2}'))[0]).toMatchObject({
+      line: 2,
+      message: expect.stringMatching(/not valid.*unique/),
+    });
+    expect(problemsOf(() => loadText('a: [1'))[0].message).toMatch(/^config: the YAML is not valid/);
+    expect(problemsOf(() => loadText('- a'))[0].message).toMatch(/is not a map of keys/);
+    expect(problemsOf(() => loadText('defaults: [base]\nseed: {train: .nan}'))[0].message).toBe(
+      'config: seed.train is NaN: use a finite number',
+    );
+    expect(problemsOf(() => loadText('['.repeat(20_000)))[0].message).toMatch(/^config: the YAML/);
+  });
+});
+
+describe('schema', () => {
+  test.each([
+    ['actor_rollout_ref.actor.clip_ratio_c=1', 'config: actor_rollout_ref.actor.clip_ratio_c is 1: use a number > 1'],
+    ['actor_rollout_ref.rollout.temperature=0', 'config: actor_rollout_ref.rollout.temperature is 0: use a number > 0'],
+    [
+      'actor_rollout_ref.actor.loss_agg_mode=token',
+      'config: actor_rollout_ref.actor.loss_agg_mode is "token": use one of token-mean, seq-mean-token-sum, seq-mean-token-mean, seq-mean-token-sum-norm',
+    ],
+    [
+      'actor_rollout_ref.actor.optim.betas=[0.9,1]',
+      'config: actor_rollout_ref.actor.optim.betas[1] is 1: use a number ≥ 0 and < 1',
+    ],
+    ['custom_envs.Bandit.max_tokens=no', 'config: custom_envs.Bandit.max_tokens is "no": use an integer ≥ 1 or null'],
+    ['custom_envs.Bandit=3', 'config: custom_envs.Bandit is 3: use a map of keys'],
+    ['~seed.val', 'config: seed.val is missing: add it (an integer ≥ 0)'],
+    ['trainer.val_before_train=yes', 'config: trainer.val_before_train is "yes": use true or false'],
+    ['workbench.threads=1.5', 'config: workbench.threads is 1.5: use an integer ≥ 0'],
+    [
+      '+custom_envs.a/b={env_type: x, max_actions_per_traj: 1}',
+      'config: custom_envs.a/b is no valid name: build "a/b" of letters, digits, dots, hyphens and underscores',
+    ],
+  ])('%s', (override, message) => {
+    expect(messages('base', override)).toEqual([message]);
+  });
+
+  test('the hyphened spelling of low_var_kl is accepted', () => {
+    expect(
+      load('base', 'actor_rollout_ref.actor.kl_loss_type=low-var-kl').config.actor_rollout_ref.actor.kl_loss_type,
+    ).toBe('low_var_kl');
+  });
+});
+
+describe('rules between keys', () => {
+  test.each([
+    [
+      ['es_manager.train.env_groups=9'],
+      'config: es_manager.train.env_groups is 9 but n_groups sums to 8: make them equal',
+    ],
+    [
+      ['es_manager.val.env_configs.tags=[Bandit,CoordSokoban]'],
+      'config: es_manager.val.env_configs.n_groups has 1 numbers for 2 tags: give one for each',
+    ],
+    [
+      ['es_manager.val.env_configs.tags=[CordSokoban]'],
+      'config: es_manager.val.env_configs.tags[0] is "CordSokoban", which is no tag of custom_envs: did you mean CoordSokoban?',
+    ],
+    [
+      ['micro_batch_size_per_gpu=5'],
+      'config: micro_batch_size_per_gpu is 5, which does not divide ppo_mini_batch_size 32: choose a divisor',
+    ],
+    [
+      ['ppo_mini_batch_size=256'],
+      'config: ppo_mini_batch_size is 256, more than the 128 episodes a step trains on (env_groups 8 × group_size 16 × share kept by the rollout filter): lower it or sample more',
+    ],
+    [
+      [
+        'actor_rollout_ref.rollout.rollout_filter_strategy=top_k_abs',
+        'actor_rollout_ref.rollout.rollout_filter_value=1',
+      ],
+      'config: ppo_mini_batch_size is 32, more than the 16 episodes a step trains on (env_groups 8 × group_size 16 × share kept by the rollout filter): lower it or sample more',
+    ],
+    [
+      ['actor_rollout_ref.rollout.response_length=3600'],
+      'config: actor_rollout_ref.rollout.response_length is 3600, which leaves no room for a prompt in max_model_len 3600: lower it',
+    ],
+    [
+      ['actor_rollout_ref.rollout.val_kwargs.temperature=0'],
+      'config: actor_rollout_ref.rollout.val_kwargs.temperature is 0 while do_sample is true: raise it, or set do_sample to false for the likeliest tokens',
+    ],
+    [
+      ['actor_rollout_ref.actor.use_kl_loss=true', 'actor_rollout_ref.actor.use_ref=false'],
+      'config: actor_rollout_ref.actor.use_ref is false, but use_kl_loss needs the reference policy: set it to true',
+    ],
+    [
+      [
+        'actor_rollout_ref.rollout.rollout_filter_strategy=top_k_abs',
+        'actor_rollout_ref.rollout.rollout_filter_value=2.5',
+      ],
+      'config: actor_rollout_ref.rollout.rollout_filter_value is 2.5, but top_k_abs keeps a number of groups: use an integer ≥ 1',
+    ],
+    [
+      ['actor_rollout_ref.rollout.rollout_filter_strategy=min_p', 'actor_rollout_ref.rollout.rollout_filter_value=2'],
+      'config: actor_rollout_ref.rollout.rollout_filter_value is 2, but min_p takes a share: use a number from 0 to 1',
+    ],
+    [
+      ['es_manager.train.group_size=1', 'ppo_mini_batch_size=4', 'actor_rollout_ref.rollout.rollout_filter_value=0.9'],
+      'config: es_manager.train.group_size is 1, but reward_variance needs at least two episodes in a group: raise it or keep all groups (top_p with value 1 and include_zero)',
+    ],
+  ])('%j', (overrides, message) => {
+    expect(messages('base', ...overrides)).toEqual([message]);
+  });
+
+  test('a greedy validation may have temperature 0', () => {
+    const { config } = load(
+      'base',
+      'actor_rollout_ref.rollout.val_kwargs.temperature=0',
+      'actor_rollout_ref.rollout.val_kwargs.do_sample=false',
+    );
+    expect(config.actor_rollout_ref.rollout.val_kwargs.temperature).toBe(0);
+  });
+
+  test('prototype names are no tags', () => {
+    expect(messages('base', 'es_manager.val.env_configs.tags=[constructor]')[0]).toMatch(/is no tag of custom_envs/);
+  });
+});
+
+describe('features that are not there yet', () => {
+  test.each([
+    ['lora.rank=8', 'config: lora.rank is 8, but LoRA is not available in this version: set it to 0'],
+    [
+      'algorithm.bi_level_gae=true',
+      'config: algorithm.bi_level_gae is true, but bi-level GAE is not available in this version: set it to false',
+    ],
+    [
+      'agent_proxy.context_window_mode=single_turn',
+      'config: agent_proxy.context_window_mode is "single_turn", but a windowed context is not available in this version: set it to full',
+    ],
+    [
+      'grpo_advantage_length_weight=true',
+      'config: grpo_advantage_length_weight is true, but length weighting of advantages is not available in this version: set it to false',
+    ],
+    [
+      'algorithm.adv_estimator=remax',
+      'config: algorithm.adv_estimator is "remax", but this estimator is not available in this version: use one of grpo, gae, rloo, reinforce_plus_plus, reinforce_plus_plus_baseline',
+    ],
+    [
+      'workbench.device=webgpu',
+      'config: workbench.device is "webgpu", but training on a GPU is not available in this version: set it to cpu',
+    ],
+  ])('%s', (override, message) => {
+    expect(messages('base', override)).toEqual([message]);
+  });
+
+  test('every restriction is of a key that exists, and accepts the default', () => {
+    for (const { key, available } of restrictions) {
+      const base = key
+        .split('.')
+        .reduce<unknown>((value, part) => (value as Record<string, unknown>)[part], load('base').config);
+      expect(available, key).toContain(base);
+    }
+  });
+
+  test('nonsense is nonsense, not unavailable', () => {
+    expect(messages('base', 'lora.rank=high')).toEqual(['config: lora.rank is "high": use an integer ≥ 0']);
+  });
+});

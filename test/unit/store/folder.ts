@@ -1,0 +1,15 @@
+// A temporary folder for each test of a file.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach } from 'vitest';
+
+/** Call at the top of a test file; the result gives the folder of the test in hand. */
+export function temporaryFolder(): () => string {
+  let folder = '';
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'ragen-store-'));
+  });
+  afterEach(() => rmSync(folder, { recursive: true, force: true }));
+  return () => folder;
+}

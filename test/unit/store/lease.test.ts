@@ -1,0 +1,151 @@
+// Who may train a run: one process at a time, and a dead one's lease is taken over, under a clock of the test's own.
+import { existsSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { leaseStaleMs } from '../../../extension/protocol/run-folder';
+import { readLease, realWorld, takeLease } from '../../../extension/trainer/store/lease';
+import type { HeldLease, LeaseWorld } from '../../../extension/trainer/store/lease';
+import { isAlive, processStart } from '../../../extension/trainer/store/process-start';
+import { temporaryFolder } from './folder';
+
+const folder = temporaryFolder();
+const file = (): string => join(folder(), 'lease');
+const zero = Date.UTC(2026, 0, 1);
+
+/** A world whose time only passes when somebody sleeps or the test says so. */
+class TestWorld implements LeaseWorld {
+  time = zero;
+  readonly alive = new Map<number, number>();
+  private readonly ticks = new Set<() => void>();
+  now = (): number => this.time;
+  sleep = (ms: number): Promise<void> => {
+    this.time += ms;
+    return Promise.resolve();
+  };
+  isAlive = (pid: number): boolean => this.alive.has(pid);
+  processStart = (pid: number): number | undefined => this.alive.get(pid);
+  every(_ms: number, tick: () => void): () => void {
+    this.ticks.add(tick);
+    return () => this.ticks.delete(tick);
+  }
+  pass(seconds: number): void {
+    for (let i = 0; i < seconds; i++) {
+      this.time += 1000;
+      for (const tick of this.ticks) tick();
+    }
+  }
+}
+
+const take = (world: LeaseWorld, pid: number, onLost = () => {}): Promise<HeldLease> =>
+  takeLease({ runFolder: folder(), run: 'r1', pid, endpoint: '/tmp/socket', token: `token-${pid}`, onLost }, world);
+
+test('a second process is refused while the first lives, and may go on after its release', async () => {
+  const world = new TestWorld();
+  world.alive.set(1, zero).set(2, zero);
+  const held = await take(world, 1);
+  expect(JSON.parse(readFileSync(file(), 'utf8'))).toEqual({
+    pid: 1,
+    started: '2026-01-01T00:00:00.000Z',
+    endpoint: '/tmp/socket',
+    token: 'token-1',
+  });
+  if (process.platform !== 'win32') expect(statSync(file()).mode & 0o777).toBe(0o600);
+  await expect(take(world, 2)).rejects.toThrow(
+    'run r1 is already being trained by process 1: stop it first or resume after it ended',
+  );
+  expect(readLease(folder(), world)).toMatchObject({ live: true, lease: { pid: 1 } });
+  held.release();
+  expect(existsSync(file())).toBe(false);
+  expect(readLease(folder(), world)).toBeNull();
+  (await take(world, 2)).release();
+});
+
+test('the lease is touched each second, so that it stays fresh', async () => {
+  const world = new TestWorld();
+  world.alive.set(1, zero);
+  const held = await take(world, 1);
+  world.pass(60);
+  expect(statSync(file()).mtimeMs).toBe(world.time);
+  held.release();
+});
+
+test("a killed trainer's lease is taken over once it is old", async () => {
+  const world = new TestWorld();
+  world.alive.set(1, zero).set(2, zero);
+  await take(world, 1);
+  world.alive.delete(1);
+  expect(readLease(folder(), world)).toMatchObject({ live: false });
+  const held = await take(world, 2);
+  expect(world.time - zero).toBeGreaterThan(leaseStaleMs);
+  expect(held.lease.pid).toBe(2);
+});
+
+test('an old lease of a live process is held: a laptop that slept has one', async () => {
+  const world = new TestWorld();
+  world.alive.set(1, zero).set(2, zero);
+  await take(world, 1);
+  world.time += 3_600_000;
+  await expect(take(world, 2)).rejects.toThrow(/process 1/);
+});
+
+test('a pid given to a later process does not hold the lease', async () => {
+  const world = new TestWorld();
+  world.alive.set(1, zero).set(2, zero);
+  await take(world, 1);
+  world.alive.set(1, zero + 60_000);
+  world.time += 120_000;
+  expect((await take(world, 2)).lease.pid).toBe(2);
+});
+
+test('of many who find an abandoned lease one gets it', async () => {
+  const world = new TestWorld();
+  await take(world, 1);
+  world.time += 60_000;
+  for (let pid = 2; pid < 12; pid++) world.alive.set(pid, zero);
+  const outcomes = await Promise.allSettled(Array.from({ length: 10 }, (_, i) => take(world, i + 2)));
+  expect(outcomes.filter(outcome => outcome.status === 'fulfilled')).toHaveLength(1);
+  expect(existsSync(`${file()}.takeover`)).toBe(false);
+});
+
+test('a lease cut short and a take-over that died are nobody`s', async () => {
+  const world = new TestWorld();
+  world.alive.set(2, zero);
+  writeFileSync(file(), '{"pid": 1');
+  writeFileSync(`${file()}.takeover`, '');
+  for (const name of [file(), `${file()}.takeover`]) utimesSync(name, zero / 1000 - 60, zero / 1000 - 60);
+  expect((await take(world, 2)).lease.pid).toBe(2);
+});
+
+test('losing the lease is told once, and nothing of the new owner is removed', async () => {
+  const world = new TestWorld();
+  let lost = 0;
+  const held = await take(world, 1, () => lost++);
+  rmSync(file());
+  writeFileSync(
+    file(),
+    JSON.stringify({ pid: 9, started: new Date(zero).toISOString(), endpoint: 'e', token: 'other' }),
+  );
+  world.pass(3);
+  expect(lost).toBe(1);
+  held.release();
+  expect(readFileSync(file(), 'utf8')).toContain('other');
+});
+
+test('a folder that cannot be written is explained', async () => {
+  await expect(
+    takeLease(
+      { runFolder: join(folder(), 'gone'), run: 'r1', pid: 1, endpoint: '', token: '', onLost: () => {} },
+      new TestWorld(),
+    ),
+  ).rejects.toThrow(/store: cannot write .*lease \(ENOENT\): it does not exist/);
+});
+
+test('the real world knows this process', () => {
+  expect(isAlive(process.pid)).toBe(true);
+  expect(isAlive(2 ** 22 + 1)).toBe(false);
+  const start = processStart(process.pid);
+  expect(start).toBeDefined();
+  expect(Math.abs((start ?? 0) - (Date.now() - process.uptime() * 1000))).toBeLessThan(2500);
+  const stop = realWorld.every(1000, () => {});
+  stop();
+});
