@@ -17,10 +17,12 @@ export interface LoadedEnvironment {
   tag: string;
   name: string;
   source: string;
-  /** sha256 over the bundled code: the version each episode records. */
+  /** First 16 hex digits of the sha256 over the bundled code: the version each episode records. */
   version: string;
   /** Bundled source, to be kept in the run folder under `environments/<version>/`. */
   bundle: string;
+  /** Absolute paths of all source files that went into the bundle: the files to watch. */
+  files: string[];
   /** `env_config` with all defaults filled in. */
   config: Record<string, unknown>;
   instruction: string;

@@ -1,0 +1,94 @@
+// Turns a bundle into a definition, inside the worker: compiles it beside its source (so that breakpoints and stack traces find the
+// user's .ts), checks what it exports, and fills in its configuration. Every fault says what to mend.
+import { createRequire } from 'node:module';
+import { dirname } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { compileFunction } from 'node:vm';
+import type { z } from 'zod';
+import type { EnvironmentDefinition } from '../../envs/api/environment';
+import { badValue, FaultError } from './fault';
+import { providedModules } from './provided-modules';
+import { isProvided } from './provided-names';
+import { plainValue, shown } from './values';
+import type { Description, WorkerSetup } from './work';
+
+const badDefinition = (what: string, remedy: string) => new FaultError({ kind: 'build', what, remedy });
+
+/** Evaluates the bundle and returns its default export, checked. */
+export function loadDefinition({ code, filename, source }: WorkerSetup): EnvironmentDefinition {
+  const ownRequire = createRequire(source);
+  const require = (name: string): unknown => (isProvided(name) ? providedModules[name] : ownRequire(name));
+  const module = { exports: {} as { default?: unknown } };
+  const parameters = ['exports', 'require', 'module', '__filename', '__dirname', '__importMetaUrl'];
+  const run = compileFunction(code, parameters, { filename }) as (...values: unknown[]) => void;
+  run(module.exports, require, module, source, dirname(source), pathToFileURL(source).href);
+
+  const found = module.exports.default as Partial<EnvironmentDefinition> | undefined;
+  const remedy = 'end the file with "export default defineEnvironment({ name, config, instruction, create })"';
+  if (found === null || typeof found !== 'object') throw badDefinition('has no default export', remedy);
+  if (typeof found.name !== 'string' || found.name === '')
+    throw badDefinition('has a definition without a name', remedy);
+  if (typeof found.config?.safeParse !== 'function')
+    throw badDefinition(
+      `has a definition whose config is ${shown(found.config)}, no zod schema`,
+      'give it z.object({ … }), empty if need be',
+    );
+  if (typeof found.create !== 'function') throw badDefinition('has a definition without create(config)', remedy);
+  if (typeof found.instruction !== 'string' && typeof found.instruction !== 'function')
+    throw badDefinition(
+      `has a definition whose instruction is ${shown(found.instruction)}`,
+      'give it a text, empty if need be',
+    );
+  return found as EnvironmentDefinition;
+}
+
+/** What the definition says of itself under a parsed configuration. Makes one environment to see what it can do. */
+export async function describe(
+  { name, instruction, legend, actions, create }: EnvironmentDefinition,
+  config: Record<string, unknown>,
+): Promise<Description> {
+  const text = typeof instruction === 'function' ? instruction(config) : instruction;
+  if (typeof text !== 'string')
+    throw badValue(`gave the instruction ${shown(text)}`, 'return a text from instruction(config)');
+  const environment = create(config);
+  if (typeof environment?.reset !== 'function' || typeof environment.step !== 'function')
+    throw badValue(`gave ${shown(environment)} from create(config)`, 'return an object with reset and step');
+  const has_solver = typeof environment.solve === 'function';
+  await environment.close?.();
+  return {
+    name,
+    config: plainValue(config) as Record<string, unknown>,
+    instruction: text,
+    legend: plainValue(legend?.(config) ?? {}) as Record<string, string>,
+    actions: plainValue(typeof actions === 'function' ? actions(config) : actions) as
+      Record<number, string> | undefined,
+    has_solver,
+  };
+}
+
+/** The configuration with its defaults; a fault names the key as the configuration file has it. */
+export function parseConfig(schema: z.ZodType, given: Record<string, unknown>, tag: string): Record<string, unknown> {
+  const place = (path: readonly PropertyKey[]) => ['custom_envs', tag, 'env_config', ...path.map(String)].join('.');
+  const known = knownKeys(schema);
+  const unknown = known && Object.keys(given).find(key => !known.includes(key));
+  if (known && unknown !== undefined)
+    throw badValue(`does not know ${place([unknown])} (${shown(given[unknown])})`, `use one of ${known.join(', ')}`);
+  const parsed = schema.safeParse(given);
+  if (parsed.success) return parsed.data as Record<string, unknown>;
+  const [issue] = parsed.error.issues;
+  const value = issue.path.reduce<unknown>(
+    (held, key) => (held as Record<PropertyKey, unknown> | undefined)?.[key],
+    given,
+  );
+  const [head, ...tail] = issue.message.split(': ');
+  const allowed = tail.length > 0 ? tail.join(': ') : head;
+  throw badValue(`refuses ${place(issue.path)}, which is ${shown(value)} (${allowed})`, 'give it an allowed value');
+}
+
+/** The keys of an object schema, looking through a transform; undefined for other schemas and those that let any key pass. */
+function knownKeys(schema: z.ZodType): string[] | undefined {
+  const def = schema.def as { type: string; in?: z.ZodType; shape?: object; catchall?: z.ZodType };
+  if (def.type === 'pipe' && def.in) return knownKeys(def.in);
+  if (def.type !== 'object' || !def.shape) return undefined;
+  return !def.catchall || def.catchall.def.type === 'never' ? Object.keys(def.shape) : undefined;
+}

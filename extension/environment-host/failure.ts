@@ -1,0 +1,50 @@
+// Makes the one sentence that a user reads of a fault: which environment, where in his source, at which seed and after which actions,
+// and what to do about it.
+import type { EnvironmentFailure } from '../protocol/environment-link';
+import type { Bundle } from './build';
+import { placeOf } from './place';
+import { shown } from './values';
+import type { Fault, WorkItem } from './work';
+
+export interface FailureContext {
+  tag: string;
+  source: string;
+  bundle: Pick<Bundle, 'filename' | 'map'>;
+  timeoutMs: number;
+  /** Names of the actions by id, where they have some. */
+  names?: Record<number, string>;
+  /** What was being done; absent while the environment loads. */
+  item?: WorkItem;
+  /** The episode in hand, with the actions executed before the item. */
+  episode?: { seed: number; member: number; actions: readonly (number | string)[] };
+}
+
+/** Actions shown before the rest is left out. */
+const actionsShown = 20;
+
+/** The failure that a fault amounts to in its context. */
+export function failureOf(fault: Fault, context: FailureContext): EnvironmentFailure {
+  const { tag, source, item, episode, names } = context;
+  const place = placeOf(fault.stack, context.bundle);
+  const name = (action: number | string) => (typeof action === 'number' && names?.[action]) || shown(action);
+  const parts = [`environment ${tag} (${place ?? source}) ${fault.what}`];
+  if (item && item.do !== 'load') {
+    const inHand = item.do === 'step' || item.do === 'replay' ? item.actions.slice(0, Math.max(fault.action, 0)) : [];
+    const acting =
+      (item.do === 'step' || item.do === 'replay') && fault.action >= 0 ? item.actions[fault.action] : undefined;
+    const call = item.do === 'replay' && acting === undefined ? 'reset' : item.do === 'replay' ? 'step' : item.do;
+    parts.push(`in ${call}(${acting === undefined ? '' : name(acting)})`);
+    if (episode) {
+      const done = [...episode.actions, ...inHand];
+      const hidden = done.length - actionsShown;
+      const list = done.slice(-actionsShown).map(name);
+      parts.push(`at seed ${episode.seed}, member ${episode.member}`);
+      parts.push(
+        done.length === 0
+          ? 'before any action'
+          : `after ${hidden > 0 ? `${hidden} actions and ` : ''}[${list.join(', ')}]`,
+      );
+    }
+  }
+  return { kind: fault.kind, message: `${parts.join(' ')}: ${fault.remedy}`, at: place ?? source };
+}

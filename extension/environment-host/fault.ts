@@ -1,0 +1,28 @@
+// Faults of environment code: those that we find, as an error that carries its sentence, and those that were thrown.
+import { shown } from './values';
+import type { Fault } from './work';
+
+/** A fault found by a check of ours. */
+export class FaultError extends Error {
+  override readonly name = 'FaultError';
+  constructor(readonly fault: Omit<Fault, 'action'>) {
+    super(fault.what);
+  }
+}
+
+/** A value that an environment must not return. */
+export function badValue(what: string, remedy: string): FaultError {
+  return new FaultError({ kind: 'bad_value', what, remedy });
+}
+
+/** Whatever was thrown, as a fault. */
+export function faultOf(error: unknown): Omit<Fault, 'action'> {
+  if (error instanceof FaultError) return error.fault;
+  const { message, stack } = (error ?? {}) as { message?: unknown; stack?: unknown };
+  return {
+    kind: 'threw',
+    what: `threw ${shown(typeof message === 'string' ? message : error)}`,
+    remedy: 'mend the file and save it',
+    stack: typeof stack === 'string' ? stack : undefined,
+  };
+}

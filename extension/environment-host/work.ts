@@ -1,0 +1,80 @@
+// What passes between the environment process's main thread and the worker thread that runs one environment. Types alone.
+// While the worker works, a shared array says where it is, so that the main thread can tell which call never returned.
+
+/** What the worker is given at its start (`workerData`). */
+export interface WorkerSetup {
+  tag: string;
+  /** Absolute path of the user's source. */
+  source: string;
+  /** Path under which the bundle is compiled: beside the source, so that its source map's relative paths hold. */
+  filename: string;
+  /** Bundle with an inline source map. */
+  code: string;
+  config: Record<string, unknown>;
+  /** Int32Array, see `progress`. */
+  progress: SharedArrayBuffer;
+}
+
+/** Slots of the shared array. */
+export const progress = {
+  /** Index of the work item in hand; −1 while no environment code runs. */
+  item: 0,
+  /** Index of the action in hand within a step or replay; −1 in any other call. */
+  action: 1,
+  /** Grows with each call into environment code. */
+  calls: 2,
+  slots: 3,
+} as const;
+
+export type WorkItem =
+  | { do: 'load' }
+  | { do: 'reset'; episode: string; seed: number; member: number; mode: 'train' | 'val' }
+  | { do: 'step'; episode: string; actions: (number | string)[] }
+  /** Rebuilds an episode of a worker that is gone. */
+  | { do: 'replay'; episode: string; seed: number; member: number; mode: 'train' | 'val'; actions: (number | string)[] }
+  | { do: 'solve'; episode: string }
+  | { do: 'close'; episode: string };
+
+/** A fault of environment code, still without place and remedy-giving context. */
+export interface Fault {
+  kind: 'threw' | 'timed_out' | 'bad_value' | 'died' | 'build';
+  /** What happened, as the predicate of a sentence whose subject is the environment. */
+  what: string;
+  /** What the user can do, as an imperative. */
+  remedy: string;
+  /** The thrown error's stack in terms of the bundle. */
+  stack?: string;
+  /** Index of the action in hand, −1 in any other call. */
+  action: number;
+}
+
+/** What a definition says of itself under its configuration. */
+export interface Description {
+  name: string;
+  config: Record<string, unknown>;
+  instruction: string;
+  legend: Record<string, string>;
+  actions?: Record<number, string>;
+  has_solver: boolean;
+}
+
+export interface Outcome {
+  action: number | string;
+  reward: number;
+  terminated: boolean;
+  truncated: boolean;
+  info: Record<string, unknown>;
+}
+
+export interface WorkResult {
+  description?: Description;
+  observation?: string;
+  images?: Uint8Array[];
+  info?: Record<string, unknown>;
+  outcomes?: Outcome[];
+  solution?: (number | string)[];
+  fault?: Fault;
+}
+
+export type ToWorker = { id: number; items: WorkItem[] };
+export type FromWorker = { id: number; results: WorkResult[] } | { stream: 'stdout' | 'stderr'; text: string };

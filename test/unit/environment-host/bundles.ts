@@ -1,0 +1,85 @@
+// Builds the environment process's two bundles as esbuild.mjs does, into a folder of the test's own, and writes environments to run there.
+import { build } from 'esbuild';
+import { mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import {
+  EnvironmentProcess,
+  type EnvironmentProcessOptions,
+} from '../../../extension/trainer/rollout/environment-process';
+import type { EnvironmentNotice } from '../../../extension/protocol/environment-link';
+
+/** The repository's root. */
+export const root = resolve(__dirname, '../../..');
+
+/** Builds both bundles; returns the path of the process's entry. */
+export async function buildEntry(): Promise<string> {
+  const folder = mkdtempSync(join(tmpdir(), 'ragen-environment-host-'));
+  const source = join(root, 'extension/environment-host');
+  await build({
+    entryPoints: { 'environment-host': join(source, 'main.ts'), 'environment-worker': join(source, 'worker.ts') },
+    outdir: folder,
+    outExtension: { '.js': '.cjs' },
+    bundle: true,
+    platform: 'node',
+    format: 'cjs',
+    target: 'node20',
+    external: ['esbuild'],
+    logLevel: 'warning',
+    define: { 'import.meta.url': '__importMetaUrl' },
+    banner: { js: "const __importMetaUrl = require('node:url').pathToFileURL(__filename).href;" },
+  });
+  symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'), 'junction');
+  return join(folder, 'environment-host.cjs');
+}
+
+/** A folder for environment sources, with no node_modules above it. */
+export function workspace(): { folder: string; write(name: string, text: string): string } {
+  const folder = mkdtempSync(join(tmpdir(), 'ragen-workspace-'));
+  const write = (name: string, text: string) => {
+    const file = join(folder, name);
+    mkdirSync(join(file, '..'), { recursive: true });
+    writeFileSync(file, text);
+    return file;
+  };
+  return { folder, write };
+}
+
+/**
+ * An environment that counts its steps and ends at ten; `step` is a statement list run first in each step, with `action`, `seed`
+ * and `count` in sight.
+ */
+export const counter = (step = '', more: { top?: string; reset?: string } = {}) => `import { z } from 'zod';
+import { defineEnvironment } from 'ragen-workbench/api';
+${more.top ?? ''}
+export default defineEnvironment({
+  name: 'counter',
+  config: z.object({ start: z.number().default(0) }),
+  actions: { 1: 'Add', 2: 'Bad' },
+  instruction: config => 'Count from ' + config.start + '.',
+  create(config) {
+    let count = config.start;
+    let seed = 0;
+    return {
+      reset(options) {
+        seed = options.seed;
+        ${more.reset ?? ''}
+        return { observation: 'seed ' + seed + ' member ' + options.member + ' count ' + count };
+      },
+      step(action) {
+        ${step}
+        count++;
+        return { observation: 'count ' + count, reward: 0.5, terminated: count >= 10, truncated: false, info: { count } };
+      },
+    };
+  },
+});
+`;
+
+/** Starts a process with a short time-out; its notices are kept. */
+export async function startProcess(entry: string, options: Partial<EnvironmentProcessOptions> = {}) {
+  const notices: EnvironmentNotice[] = [];
+  const onNotice = (notice: EnvironmentNotice) => notices.push(notice);
+  const running = await EnvironmentProcess.start({ entry, stepTimeoutMs: 400, onNotice, ...options });
+  return { running, notices };
+}

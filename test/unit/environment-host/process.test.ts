@@ -1,0 +1,268 @@
+// The life of the environment process: built-in environments run in it, code is swapped at an episode's border, a process that dies is
+// rebuilt unseen, and nothing of it outlives its end.
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { cpSync, readFileSync, rmSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { EnvironmentProcess } from '../../../extension/trainer/rollout/environment-process';
+import { buildEntry, counter, root, startProcess, workspace } from './bundles';
+
+let entry: string;
+const open: EnvironmentProcess[] = [];
+const folders: string[] = [];
+
+beforeAll(async () => void (entry = await buildEntry()));
+afterAll(() => {
+  for (const folder of [dirname(entry), ...folders]) rmSync(folder, { recursive: true, force: true });
+});
+afterEach(async () => void (await Promise.all(open.splice(0).map(running => running.stop()))));
+
+async function start(options: Parameters<typeof startProcess>[1] = {}) {
+  const started = await startProcess(entry, options);
+  open.push(started.running);
+  return started;
+}
+function files() {
+  const made = workspace();
+  folders.push(made.folder);
+  return made;
+}
+const spec = (tag: string, source: string, config: Record<string, unknown> = {}) => ({
+  tag,
+  env_type: tag,
+  source,
+  config,
+});
+const reset = (episode: string, tag = 'T', member = 0) => ({
+  episode,
+  tag,
+  seed: 10005,
+  member,
+  mode: 'train' as const,
+});
+/** Whether a process runs; one that has ended but whose parent never asked (a zombie) does not. */
+const alive = (pid: number) => {
+  try {
+    process.kill(pid, 0);
+    return process.platform !== 'linux' || !/\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
+  } catch {
+    return false;
+  }
+};
+
+test('the built-in environments load with their defaults, play and solve', async () => {
+  const { running } = await start();
+  const { environments, error } = await running.load([
+    spec('SimpleSokoban', join(root, 'envs/sokoban/index.ts'), { num_boxes: 1 }),
+    spec('FrozenLake', join(root, 'envs/frozen-lake/index.ts'), { is_slippery: false }),
+    spec('Bandit', join(root, 'envs/bandit/index.ts')),
+  ]);
+  expect(error).toBeUndefined();
+  expect(environments.map(({ name, has_solver }) => [name, has_solver])).toEqual([
+    ['sokoban', true],
+    ['frozen_lake', true],
+    ['bandit', true],
+  ]);
+  expect(environments[0]).toMatchObject({
+    tag: 'SimpleSokoban',
+    config: { dim_room: [6, 6], num_boxes: 1, search_depth: 300, observation_format: 'grid' },
+    actions: { 1: 'Up', 2: 'Down', 3: 'Left', 4: 'Right' },
+    legend: {
+      '#': 'wall',
+      _: 'empty',
+      O: 'target',
+      '√': 'box on target',
+      X: 'box',
+      P: 'player',
+      S: 'player on target',
+    },
+    version: expect.stringMatching(/^[0-9a-f]{16}$/),
+  });
+  expect(environments[2].actions).toBeUndefined();
+  expect(environments[0].files).toContain(join(root, 'envs/sokoban/room.ts'));
+  expect(environments[0].bundle).toContain('sourceMappingURL=data:application/json;base64,');
+
+  const tags = ['SimpleSokoban', 'FrozenLake', 'Bandit'];
+  const states = await running.reset(tags.map(tag => reset(tag, tag)));
+  expect(states.map(({ version }) => version)).toEqual(environments.map(({ version }) => version));
+  const solutions = await running.solve(tags);
+  const steps = await running.step(solutions.map(({ episode, actions }) => ({ episode, actions: actions! })));
+  for (const step of steps) expect(step.outcomes.at(-1)).toMatchObject({ terminated: true, info: { success: true } });
+  await running.closeEpisodes(tags);
+  const [gone] = await running.step([{ episode: 'Bandit', actions: ['x'] }]);
+  expect(gone.error?.message).toBe('episode Bandit is unknown: reset it first');
+});
+
+test('the version depends on the code, not on where it lies', async () => {
+  const { running } = await start();
+  const here = files();
+  const there = files();
+  for (const { folder } of [here, there]) {
+    cpSync(join(root, 'envs/sokoban'), join(folder, 'sokoban'), { recursive: true });
+    cpSync(join(root, 'envs/api'), join(folder, 'api'), { recursive: true });
+  }
+  const other = files().write('bad.ts', counter());
+  const { environments } = await running.load([
+    spec('A', join(here.folder, 'sokoban/index.ts')),
+    spec('B', join(there.folder, 'sokoban/index.ts'), { num_boxes: 1 }),
+    spec('C', join(root, 'envs/sokoban/index.ts')),
+    spec('D', other),
+  ]);
+  const [a, b, c, d] = environments.map(({ version }) => version);
+  expect([b, c]).toEqual([a, a]);
+  expect(d).not.toBe(a);
+});
+
+test('changed code serves the next episodes; a running one keeps its own', async () => {
+  const { running } = await start();
+  const { write } = files();
+  const source = write('counter.ts', counter());
+  const first = (await running.load([spec('T', source)])).environments[0];
+  await running.reset([reset('old')]);
+  write('counter.ts', counter(`count += 10;`));
+  const second = (await running.load([spec('T', source)])).environments[0];
+  expect(second.version).not.toBe(first.version);
+  const [fresh] = await running.reset([reset('new')]);
+  expect(fresh.version).toBe(second.version);
+  const steps = await running.step([
+    { episode: 'old', actions: [1] },
+    { episode: 'new', actions: [1] },
+  ]);
+  expect(steps.map(({ observation, version }) => [observation, version])).toEqual([
+    ['count 1', first.version],
+    ['count 11', second.version],
+  ]);
+  expect((await running.load([spec('T', source)])).environments[0]).toEqual(second);
+});
+
+test('environment code may import its own files, node modules of Node, and read beside itself', async () => {
+  const { running } = await start();
+  const { write } = files();
+  write('lib/word.ts', `export const word: string = 'lib';`);
+  write('data.txt', 'data');
+  const top = `import { readFileSync } from 'node:fs';\nimport { join } from 'node:path';\nimport { word } from './lib/word';\nimport { Pcg64 } from 'ragen-workbench/api/random/pcg64';\nconst data = readFileSync(join(__dirname, 'data.txt'), 'utf8') + readFileSync(new URL('data.txt', import.meta.url), 'utf8');`;
+  const text = counter('', { top }).replace(`'count ' + count`, `word + data + new Pcg64(1).integers(0, 10)`);
+  const { error } = await running.load([spec('T', write('env.ts', text))]);
+  expect(error).toBeUndefined();
+  await running.reset([reset('a')]);
+  const [step] = await running.step([{ episode: 'a', actions: [1] }]);
+  expect(step.observation).toMatch(/^libdatadata\d$/);
+});
+
+test('environment code does not see ELECTRON_RUN_AS_NODE', async () => {
+  process.env.ELECTRON_RUN_AS_NODE = '1';
+  try {
+    const { running } = await start();
+    const text = counter().replace(`'count ' + count`, `String(process.env.ELECTRON_RUN_AS_NODE)`);
+    await running.load([spec('T', files().write('env.ts', text))]);
+    await running.reset([reset('a')]);
+    const [step] = await running.step([{ episode: 'a', actions: [1] }]);
+    expect(step.observation).toBe('undefined');
+  } finally {
+    delete process.env.ELECTRON_RUN_AS_NODE;
+  }
+});
+
+describe('a process that dies', () => {
+  test('between requests: the next one finds everything as it was', async () => {
+    const { running } = await start();
+    await running.load([spec('T', files().write('env.ts', counter()))]);
+    await running.reset([reset('a'), reset('b', 'T', 1)]);
+    await running.step([{ episode: 'a', actions: [1, 1, 1] }]);
+    process.kill(running.pid!, 'SIGKILL');
+    const steps = await running.step([
+      { episode: 'a', actions: [1] },
+      { episode: 'b', actions: [1, 1] },
+    ]);
+    expect(steps.map(({ observation, error }) => [observation, error])).toEqual([
+      ['count 4', undefined],
+      ['count 2', undefined],
+    ]);
+  });
+
+  test('during a request, once: the request is done by the new one', async () => {
+    const { running } = await start();
+    const { folder, write } = files();
+    const mark = JSON.stringify(join(folder, 'mark'));
+    const kill = `if (action === 2 && !existsSync(${mark})) { writeFileSync(${mark}, ''); process.kill(process.pid, 'SIGKILL'); for (;;); }`;
+    const top = `import { existsSync, writeFileSync } from 'node:fs';`;
+    await running.load([spec('T', write('env.ts', counter(kill, { top })))]);
+    await running.reset([reset('a')]);
+    await running.step([{ episode: 'a', actions: [1, 1] }]);
+    const [step] = await running.step([{ episode: 'a', actions: [2] }]);
+    expect(step).toMatchObject({ observation: 'count 3' });
+    expect(step.error).toBeUndefined();
+  });
+
+  test('twice over one request: one clear error, then and ever after', async () => {
+    const { running } = await start();
+    const kill = `if (action === 2) { process.kill(process.pid, 'SIGKILL'); for (;;); }`;
+    await running.load([spec('T', files().write('env.ts', counter(kill)))]);
+    await running.reset([reset('a')]);
+    const message = 'environment process: it died twice during step (ended by signal SIGKILL): mend the environment';
+    await expect(running.step([{ episode: 'a', actions: [2] }])).rejects.toThrow(message);
+    await expect(running.reset([reset('b')])).rejects.toThrow(message);
+  });
+
+  test('with changed code on the disk: the running episode is lost by name', async () => {
+    const { running } = await start();
+    const { write } = files();
+    const source = write('env.ts', counter());
+    await running.load([spec('T', source)]);
+    await running.reset([reset('a')]);
+    write('env.ts', counter('count += 10;'));
+    process.kill(running.pid!, 'SIGKILL');
+    const [step] = await running.step([{ episode: 'a', actions: [1] }]);
+    expect(step.error?.message).toContain(
+      'environment T changed while its process had died, so the episode at seed 10005, member 0 is lost',
+    );
+  });
+});
+
+describe('its end', () => {
+  test('stop ends what environments started, with the same promise each time', async () => {
+    const { running } = await start();
+    const top = `import { spawn } from 'node:child_process';`;
+    const text = counter(
+      `count = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { stdio: 'ignore' }).pid - 1;`,
+      { top },
+    );
+    await running.load([spec('T', files().write('env.ts', text))]);
+    await running.reset([reset('a')]);
+    const [step] = await running.step([{ episode: 'a', actions: [1] }]);
+    const pids = [running.pid!, Number(step.observation.slice('count '.length))];
+    expect(pids.map(alive)).toEqual([true, true]);
+    const stopped = running.stop();
+    expect(running.stop()).toBe(stopped);
+    await stopped;
+    await expect.poll(() => pids.map(alive)).toEqual([false, false]);
+    await expect(running.reset([reset('b')])).rejects.toThrow('environment process: it was stopped');
+  });
+
+  test('stop ends a request in hand', async () => {
+    const { running } = await start({ stepTimeoutMs: 60_000 });
+    await running.load([spec('T', files().write('env.ts', counter('for (;;);')))]);
+    await running.reset([reset('a')]);
+    const step = running.step([{ episode: 'a', actions: [1] }]);
+    const outcome = expect(step).rejects.toThrow('environment process: it was stopped');
+    await new Promise(done => setTimeout(done, 100));
+    await running.stop();
+    await outcome;
+  });
+});
+
+test.each([
+  [
+    'a node that is not there',
+    { nodePath: '/no/such/node' },
+    /\/no\/such\/node could not run .* \(spawn \/no\/such\/node ENOENT\): check the path of Node\.js/,
+  ],
+  [
+    'an entry that is not there',
+    { entry: '/no/such/host.cjs' },
+    /could not run \/no\/such\/host\.cjs \(ended with exit code 1; it said: Error: Cannot find module/,
+  ],
+])('start with %s ends in one sentence', async (_, options, message) => {
+  await expect(EnvironmentProcess.start({ entry, stepTimeoutMs: 100, onNotice: () => {}, ...options })).rejects.toThrow(
+    message,
+  );
+});
