@@ -107,6 +107,27 @@ test('of many who find an abandoned lease one gets it', async () => {
   expect(existsSync(`${file()}.takeover`)).toBe(false);
 });
 
+test('a lease that another put in place between the look and the take-over stays', async () => {
+  const world = new TestWorld();
+  await take(world, 1);
+  world.time += 60_000;
+  const first = world.isAlive;
+  world.isAlive = pid => {
+    // While this process judges the abandoned lease, process 3 is quicker.
+    if (pid === 1) {
+      rmSync(file());
+      writeFileSync(
+        file(),
+        JSON.stringify({ pid: 3, started: new Date(world.time).toISOString(), endpoint: '', token: '3' }),
+      );
+      world.alive.set(3, zero);
+    }
+    return first(pid);
+  };
+  await expect(take(world, 2)).rejects.toThrow(/already being trained by process 3/);
+  expect(readFileSync(file(), 'utf8')).toContain('"pid":3');
+});
+
 test('a lease cut short and a take-over that died are nobody`s', async () => {
   const world = new TestWorld();
   world.alive.set(2, zero);
