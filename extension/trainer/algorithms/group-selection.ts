@@ -50,7 +50,7 @@ export function selectGroups(scores: Float32Array, options: GroupSelection): num
   }
 }
 
-/** Takes groups until `value` of the whole score mass is reached; a mass that can't be reached selects nothing. */
+/** Takes groups until `value` of the whole score mass is reached. A score that is not positive ends it, at once when it comes first. */
 function linearTopP(scores: Float32Array, candidates: number[], options: GroupSelection): number[] {
   const total = candidates.reduce((sum, group) => sum + scores[group], 0);
   const threshold = options.rollout_filter_value * total - options.rollout_filter_selection_eps;
@@ -61,7 +61,7 @@ function linearTopP(scores: Float32Array, candidates: number[], options: GroupSe
     mass += scores[group];
     taken.push(group);
   }
-  return mass >= threshold ? taken : [];
+  return taken;
 }
 
 /** The smallest set of groups whose softmax probabilities reach `value`; at least one. */

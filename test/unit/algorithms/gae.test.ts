@@ -20,6 +20,16 @@ describe('GAE', () => {
     expectNumbers(generalizedAdvantages(episode, { gamma: 1, lam: 1 }), [0.9, 0.8, 0.7, 0.4, 0.4, 0.4, 0.3, 0.2]);
   });
 
+  it('discounts the next value and the running advantage', () => {
+    const sequence = {
+      rewards: Float32Array.of(0, 1),
+      values: Float32Array.of(0.2, 0.5),
+      mask: Uint8Array.of(1, 1),
+    };
+    // δ₁ = 1 − .5 = .5; δ₀ = .5·.5 − .2 = .05; A₀ = .05 + .5·.8·.5
+    expectNumbers(generalizedAdvantages(sequence, { gamma: 0.5, lam: 0.8 }), [0.25, 0.5]);
+  });
+
   it('whitens over the sampled tokens and gives returns for the critic', () => {
     const { advantages, returns } = gaeAdvantages([episode], { gamma: 1, lam: 1 });
     expectNumbers(advantages[0], [1.2149, 0.8678, 0.5207, 0, 0, -0.5207, -0.8678, -1.2149], 4);

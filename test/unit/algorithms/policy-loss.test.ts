@@ -54,6 +54,7 @@ describe('KL', () => {
     expect(tokenKl('abs', -0.3)).toBe(0.3);
     expect(tokenKl('k3', -0.3)).toBeCloseTo(Math.exp(0.3) - 1.3, 12);
     expect(tokenKl('k3', -50)).toBe(10);
+    expect(tokenKl('k3', -Infinity)).toBe(10);
   });
 
   it('comes off the reward of sampled tokens', () => {

@@ -119,6 +119,10 @@ describe('min_p', () => {
     expect(select(S, value, { strategy, ...call })).toEqual(kept),
   );
 
+  it('allows for rounding', () => {
+    expect(select([0.0001, 0.0001 - 3e-11], 1, { strategy })).toEqual([0, 1]);
+  });
+
   it('keeps equal scores and can select nothing from negative ones', () => {
     expect(select([0, 0, 0, 0], 0.5, { strategy })).toEqual([0, 1, 2, 3]);
     expect(select([-1, -2], 0.5, { strategy })).toEqual([]);

@@ -113,6 +113,19 @@ describe('full context', () => {
     expect(metrics.context_full).toBe(1);
   });
 
+  it('leaves an episode without turns when its first prompt does not fit, and plays the others', async () => {
+    const { agent, pool } = proxy(() => step('Up'));
+    const reset = pool.reset.bind(pool);
+    pool.reset = async episodes =>
+      (await reset(episodes)).map((state, index) =>
+        index === 0 ? { ...state, observation: 'x'.repeat(4000) } : state,
+      );
+    const { episodes, metrics } = await agent.rollout(train);
+    expect(episodes[0]).toMatchObject({ context_full: true, turns: [] });
+    expect(episodes.map(isTrainable)).toEqual([false, true, true, true]);
+    expect(metrics.context_full).toBe(0.25);
+  });
+
   it('refuses a batch in which nothing fits', async () => {
     const options = corridorOptions();
     const { agent, pool } = proxy(() => step('Up'), { rollout: { ...options.rollout, max_model_len: 200 } });
@@ -162,7 +175,11 @@ describe('stopping and watching', () => {
       if (turn === 2) control.abort(new Error('paused'));
       return step('Up');
     });
+    let steps = 0;
+    const play = pool.step.bind(pool);
+    pool.step = episodes => (steps++, play(episodes));
     await expect(agent.rollout({ ...train, signal: control.signal })).rejects.toThrow('paused');
+    expect(steps).toBe(1);
     expect(generator.calls).toHaveLength(2);
     expect([generator.live.size, pool.live.size]).toEqual([0, 0]);
     expect((await agent.rollout(train)).episodes[0].seed).toBe(10000);

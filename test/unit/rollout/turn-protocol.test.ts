@@ -41,6 +41,11 @@ describe('parse', () => {
       actions: ['Up', 'Down'],
       llm_response: '<think>two\nlines</think><answer>Up|| Down</answer>',
     },
+    {
+      raw: '<think> a <think></think><answer>Up</answer>',
+      actions: ['Up'],
+      llm_response: '<think>a</think><answer>Up</answer>',
+    },
   ])('$raw', ({ raw, actions, llm_response }) => {
     expect(parseResponse(raw, think)).toMatchObject({ actions, llm_response });
   });
