@@ -4,9 +4,12 @@
 import { connect, type Socket } from 'node:net';
 import {
   createMessageConnection,
+  ErrorCodes,
+  ResponseError,
   SocketMessageReader,
   SocketMessageWriter,
   type MessageConnection,
+  type RequestType,
 } from 'vscode-jsonrpc/node';
 import type { Lease, RunEvent, RunStatus } from '../protocol/run-folder';
 import {
@@ -55,16 +58,31 @@ export class TrainerLink {
     return this.connection !== undefined;
   }
 
-  /** Each asks the trainer and answers with the status after it. Throws a UserError where the trainer can't be reached. */
-  pause = async (): Promise<RunStatus> => (await this.reach()).sendRequest(pause, null);
-  resume = async (): Promise<RunStatus> => (await this.reach()).sendRequest(resume, null);
-  stop = async (): Promise<RunStatus> => (await this.reach()).sendRequest(stop, null);
-  checkpoint = async (): Promise<{ folder: string }> => (await this.reach()).sendRequest(checkpoint, null);
+  /**
+   * Each asks the trainer and answers with what it says. Throws a UserError where the trainer can't be reached or ends before it
+   * has answered.
+   */
+  pause = (): Promise<RunStatus> => this.ask(pause);
+  resume = (): Promise<RunStatus> => this.ask(resume);
+  stop = (): Promise<RunStatus> => this.ask(stop);
+  checkpoint = (): Promise<{ folder: string }> => this.ask(checkpoint);
 
   dispose(): void {
     this.disposed = true;
+    this.connection = undefined;
     this.socket?.destroy();
     this.wake?.();
+  }
+
+  private async ask<R>(type: RequestType<null, R, void>): Promise<R> {
+    const connection = await this.reach();
+    try {
+      return await connection.sendRequest(type, null);
+    } catch (error) {
+      if (error instanceof ResponseError && error.code !== ErrorCodes.PendingResponseRejected)
+        throw new UserError(error.message);
+      throw new UserError(`run ${this.run}: its trainer ended before it answered: see its log`);
+    }
   }
 
   private async reach(): Promise<MessageConnection> {

@@ -1,0 +1,32 @@
+import { expect, test } from 'vitest';
+import { escapeHtml, pageHtml } from '../../../extension/host/page-html';
+
+const parts = {
+  title: 'lake',
+  cspSource: 'https://csp.test',
+  script: 'https://csp.test/a.js',
+  folder: '/w/.ragen/runs/lake',
+};
+
+test('the script runs by the nonce that the policy names, a fresh one each time', () => {
+  const [first, second] = [pageHtml(parts), pageHtml(parts)];
+  const nonce = /script-src &#39;nonce-([^&]+)&#39;/.exec(first)![1];
+  expect(first).toContain(`<script nonce="${nonce}" src="https://csp.test/a.js"></script>`);
+  expect(first).toContain('default-src &#39;none&#39;');
+  expect(second).not.toContain(nonce);
+});
+
+test('a style sheet is linked where there is one', () => {
+  expect(pageHtml(parts)).not.toContain('<link');
+  expect(pageHtml({ ...parts, style: 'https://csp.test/a.css' })).toContain(
+    '<link rel="stylesheet" href="https://csp.test/a.css">',
+  );
+});
+
+test('a run’s name and folder cannot break out', () => {
+  const html = pageHtml({ ...parts, title: '</title><script>x</script>', folder: `/a"b'><img>` });
+  expect(html).toContain('<title>&lt;/title&gt;&lt;script&gt;x&lt;/script&gt;</title>');
+  expect(html).toContain('<body data-run="/a&quot;b&#39;&gt;&lt;img&gt;">');
+  expect(html.match(/<script/g)).toHaveLength(1);
+  expect(escapeHtml(`a&<>"'b`)).toBe('a&amp;&lt;&gt;&quot;&#39;b');
+});

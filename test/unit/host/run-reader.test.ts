@@ -1,0 +1,157 @@
+import {
+  appendFileSync,
+  mkdtempSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  unlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { RunReader } from '../../../extension/host/run-reader';
+import { standingOf } from '../../../extension/host/run-words';
+import { leaseStaleMs } from '../../../extension/protocol/run-folder';
+import { makeRun, touchLease } from '../../e2e/fixtures/make-run.mjs';
+
+let workspace: string;
+let folder: string;
+let now: number;
+beforeEach(() => {
+  workspace = mkdtempSync(join(tmpdir(), 'ragen-reader-'));
+  folder = makeRun(workspace, {
+    id: 'lake',
+    name: 'lake',
+    state: 'running',
+    step: 12,
+    total: 40,
+    seed: 3,
+    groups: 2,
+    members: 3,
+  });
+  now = Date.now();
+});
+afterEach(() => rmSync(workspace, { recursive: true }));
+
+const reader = () => new RunReader(folder, () => now);
+
+test('a folder without a manifest is no run', async () => {
+  unlinkSync(join(folder, 'manifest.json'));
+  const run = reader();
+  expect(await run.refresh()).toBe(false);
+  expect(run.summary).toBeUndefined();
+});
+
+test('a run is alive while its lease is fresh, and interrupted after', async () => {
+  const run = reader();
+  touchLease(folder);
+  now = statSync(join(folder, 'lease')).mtimeMs + leaseStaleMs - 1;
+  expect(await run.refresh()).toBe(true);
+  expect(run.summary).toMatchObject({
+    id: 'lake',
+    name: 'lake',
+    live: true,
+    status: { state: 'running', step: 12, total_steps: 40 },
+  });
+  expect(standingOf(run.summary!)).toBe('running');
+  now += 1;
+  expect(standingOf(run.summary!)).toBe('interrupted');
+});
+
+test('a run that has just begun may lack status and lease', async () => {
+  unlinkSync(join(folder, 'status.json'));
+  const run = reader();
+  await run.refresh();
+  const created = Date.parse(run.summary!.created);
+  now = created + 59_000;
+  expect(standingOf(run.summary!)).toBe('running');
+  now = created + 61_000;
+  expect(standingOf(run.summary!)).toBe('interrupted');
+});
+
+test('a torn or foreign status keeps the last good one', async () => {
+  const run = reader();
+  await run.refresh();
+  writeFileSync(join(folder, 'status.json'), '{"state":"runn');
+  await run.refresh();
+  expect(run.summary!.status.step).toBe(12);
+});
+
+test('a status from the link counts unless the file has a newer one', async () => {
+  const run = reader();
+  await run.refresh();
+  const { status } = run.summary!;
+  run.tell({ ...status, step: 13, updated: new Date(Date.parse(status.updated) + 1).toISOString() });
+  expect(run.summary!.status.step).toBe(13);
+  run.tell({ ...status, step: 5, updated: new Date(Date.parse(status.updated) - 1).toISOString() });
+  expect(run.summary!.status.step).toBe(13);
+});
+
+test('numbers grow with the files, and begin a new epoch when a resume cuts the metrics back', async () => {
+  const run = reader();
+  const first = await run.numbers();
+  expect(first.metrics.map(line => line.step)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]);
+  expect(first.events.map(event => event.kind)).toEqual(['state', 'checkpoint']);
+  expect(first.epoch).toBe(0);
+
+  const metrics = join(folder, 'metrics.jsonl');
+  appendFileSync(metrics, '{"step":13,"time":"t","wall_s":1}\n');
+  expect((await run.numbers()).metrics).toHaveLength(13);
+
+  truncateSync(metrics, statSync(metrics).size - '{"step":13,"time":"t","wall_s":1}\n'.length);
+  appendFileSync(metrics, '{"step":13,"time":"later","wall_s":2}\n');
+  const again = await run.numbers();
+  expect(again.epoch).toBe(1);
+  expect(again.metrics).toHaveLength(13);
+  expect(again.metrics.at(-1)).toEqual({ step: 13, time: 'later', wall_s: 2 });
+});
+
+test('numbers asked for at once are read once', async () => {
+  const run = reader();
+  const [first, second] = await Promise.all([run.numbers(), run.numbers()]);
+  expect(first).toBe(second);
+  expect(first.metrics).toHaveLength(12);
+});
+
+test('lists the steps with episodes, one step’s rows, and opens one episode', async () => {
+  const run = reader();
+  writeFileSync(join(folder, 'episodes', 'val-000010.jsonl'), '');
+  writeFileSync(join(folder, 'episodes', 'notes.txt'), '');
+  expect(await run.episodeSteps()).toEqual([
+    { step: 10, mode: 'train' },
+    { step: 10, mode: 'val' },
+    { step: 12, mode: 'train' },
+  ]);
+  const at = { step: 12, mode: 'train' } as const;
+  const rows = await run.episodeRows(at);
+  expect(rows.map(row => row.id)).toEqual(
+    [0, 1].flatMap(group => [0, 1, 2].map(member => `train-000012-g00${group}-m0${member}`)),
+  );
+  const episode = await run.episode(at, rows[4].id);
+  expect(episode).toMatchObject({ id: rows[4].id, group_id: 1, member: 1, score: rows[4].score });
+  expect(rows[4].tokens).toBe(episode!.tokens.mask.filter(sampled => sampled === 1).length);
+  expect(rows[4].turns).toBe(episode!.turns.length);
+  expect(await run.episode(at, 'train-000012-g009-m00')).toBeNull();
+  expect(await run.episodeRows({ step: 11, mode: 'train' })).toEqual([]);
+});
+
+test('rows appended while a step is written show up, torn ones later', async () => {
+  const run = reader();
+  const at = { step: 12, mode: 'train' } as const;
+  const file = join(folder, 'episodes', 'step-000012.jsonl');
+  const before = await run.episodeRows(at);
+  const line = JSON.stringify({ ...(await run.episode(at, before[0].id))!, id: 'train-000012-g007-m00' });
+  appendFileSync(file, line.slice(0, 100));
+  utimesSync(file, new Date(), new Date(Date.now() + 1000));
+  expect(await run.episodeRows(at)).toHaveLength(before.length);
+  appendFileSync(file, `${line.slice(100)}\n`);
+  expect((await run.episodeRows(at)).at(-1)!.id).toBe('train-000012-g007-m00');
+  expect((await run.episode(at, 'train-000012-g007-m00'))!.tag).toBe('CoordFrozenLake');
+});
+
+test('checkpoints come newest first', async () => {
+  folder = makeRun(workspace, { id: 'long', name: 'long', state: 'stopped', step: 30, seed: 4 });
+  expect(await reader().checkpoints()).toEqual(['step-000030', 'step-000020', 'step-000010']);
+});

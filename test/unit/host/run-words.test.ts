@@ -1,0 +1,48 @@
+import { expect, test } from 'vitest';
+import { duration, percent, short, standingOf } from '../../../extension/host/run-words';
+import type { RunStatus } from '../../../extension/protocol/run-folder';
+
+const standing = (state: RunStatus['state'], live: boolean) => standingOf({ status: { state } as RunStatus, live });
+
+test('a run at work needs a living trainer; an ended one does not', () => {
+  expect(standing('starting', true)).toBe('running');
+  expect(standing('running', true)).toBe('running');
+  expect(standing('stopping', true)).toBe('running');
+  expect(standing('running', false)).toBe('interrupted');
+  expect(standing('paused', true)).toBe('paused');
+  expect(standing('paused', false)).toBe('interrupted');
+  for (const ended of ['finished', 'stopped', 'failed'] as const) {
+    expect(standing(ended, false)).toBe(ended);
+    expect(standing(ended, true)).toBe(ended);
+  }
+});
+
+test.each([
+  [0, '0 %'],
+  [0.0123, '1.2 %'],
+  [0.0994, '9.9 %'],
+  [0.0996, '10 %'],
+  [0.612, '61 %'],
+  [1, '100 %'],
+])('percent of %d is %s', (share, text) => expect(percent(share)).toBe(text));
+
+test.each([
+  [0, '0 s'],
+  [59.4, '59 s'],
+  [59.6, '1 m 00 s'],
+  [72, '1 m 12 s'],
+  [3599.7, '1 h 00 m'],
+  [7500, '2 h 05 m'],
+])('%d seconds are %s', (seconds, text) => expect(duration(seconds)).toBe(text));
+
+test.each([
+  [0, '0.00'],
+  [0.12345, '0.123'],
+  [-1.5, '−1.50'],
+  [9.996, '10.0'],
+  [123.4, '123'],
+  [999.6, '1.00 k'],
+  [12345, '12.3 k'],
+  [999_900, '1.00 M'],
+  [2.5e9, '2.50 G'],
+])('%d is %s', (value, text) => expect(short(value)).toBe(text));

@@ -1,0 +1,134 @@
+// The link against a real JSON-RPC server on a socket of the file system.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer, type Server, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import {
+  createMessageConnection,
+  SocketMessageReader,
+  SocketMessageWriter,
+  type MessageConnection,
+} from 'vscode-jsonrpc/node';
+import { TrainerLink, type TrainerLinkListener } from '../../../extension/host/trainer-link';
+import type { Lease, RunStatus } from '../../../extension/protocol/run-folder';
+import { appended, hello, pause, resume, statusChanged, stop } from '../../../extension/protocol/trainer-link';
+
+const status = (over: Partial<RunStatus>): RunStatus => ({
+  state: 'running',
+  step: 1,
+  total_steps: 4,
+  success: null,
+  reward: null,
+  tokens_per_s: null,
+  eta_s: null,
+  phase: 'rollout',
+  updated: '2026-01-01T00:00:00Z',
+  ...over,
+});
+
+let folder: string;
+let server: Server | undefined;
+let sockets: Socket[];
+let connections: MessageConnection[];
+let lease: Lease | undefined;
+let link: TrainerLink;
+let told: { [K in keyof TrainerLinkListener]: ReturnType<typeof vi.fn> };
+
+/** Serves as a trainer does: greets who knows the token, answers pause. */
+async function serve(name: string, token = 'secret') {
+  const endpoint = process.platform === 'win32' ? `\\\\.\\pipe\\${name}-${process.pid}` : join(folder, name);
+  server = createServer(socket => {
+    sockets.push(socket);
+    const connection = createMessageConnection(new SocketMessageReader(socket), new SocketMessageWriter(socket));
+    connection.onRequest(hello, params => {
+      if (params.token !== token) throw new Error('the token is wrong');
+      return { run: 'lake', pid: 1, status: status({}) };
+    });
+    connection.onRequest(pause, () => status({ state: 'paused' }));
+    connection.listen();
+    connections.push(connection);
+  });
+  await new Promise<void>(resolve => server!.listen(endpoint, resolve));
+  lease = { pid: 1, started: '2026-01-01T00:00:00Z', endpoint, token: 'secret' };
+}
+
+async function unserve() {
+  const closed = new Promise(resolve => server?.close(resolve));
+  for (const socket of sockets) socket.destroy();
+  if (server) await closed;
+  server = undefined;
+  lease = undefined;
+}
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'ragen-link-'));
+  [sockets, connections, lease] = [[], [], undefined];
+  told = { status: vi.fn(), appended: vi.fn(), event: vi.fn(), trouble: vi.fn() };
+});
+afterEach(async () => {
+  link.dispose();
+  await unserve();
+  rmSync(folder, { recursive: true });
+});
+const begin = () => (link = new TrainerLink('lake', async () => lease, told));
+
+test('greets with the token, tells the status, and carries commands and notices', async () => {
+  await serve('a');
+  begin();
+  await vi.waitFor(() => expect(told.status).toHaveBeenCalledWith(expect.objectContaining({ step: 1 }), 0));
+  expect((await link.pause()).state).toBe('paused');
+  await connections[0].sendNotification(statusChanged, { status: status({ step: 2 }), fraction: 0.5 });
+  await connections[0].sendNotification(appended, { file: 'metrics.jsonl', bytes: 10, step: 2 });
+  await vi.waitFor(() => expect(told.appended).toHaveBeenCalledWith('metrics.jsonl'));
+  expect(told.status).toHaveBeenLastCalledWith(expect.objectContaining({ step: 2 }), 0.5);
+});
+
+test('a command waits for a trainer that is just starting', async () => {
+  begin();
+  const paused = link.pause();
+  await serve('late');
+  expect((await paused).state).toBe('paused');
+});
+
+test('comes back to a new trainer after the old one has gone', async () => {
+  await serve('first');
+  begin();
+  await vi.waitFor(() => expect(link.connected).toBe(true));
+  await unserve();
+  await vi.waitFor(() => expect(link.connected).toBe(false));
+  await serve('second');
+  await vi.waitFor(() => expect(link.connected).toBe(true), 5000);
+  expect((await link.pause()).state).toBe('paused');
+});
+
+test('a trainer that refuses the token is not taken, and why is told', async () => {
+  await serve('strict', 'another');
+  begin();
+  await vi.waitFor(() => expect(told.trouble).toHaveBeenCalledWith(expect.stringContaining('the token is wrong')));
+  expect(link.connected).toBe(false);
+});
+
+test('a trainer that ends before it answers, or refuses, is told in a sentence', async () => {
+  await serve('brief');
+  begin();
+  await vi.waitFor(() => expect(link.connected).toBe(true));
+  connections[0].onRequest(stop, () => sockets[0].destroy());
+  await expect(link.stop()).rejects.toThrow('run lake: its trainer ended before it answered: see its log');
+  await vi.waitFor(() => expect(connections).toHaveLength(2));
+  connections[1].onRequest(resume, () => {
+    throw new Error('the run is not paused');
+  });
+  await expect(link.resume()).rejects.toThrow(/the run is not paused/);
+});
+
+test('disposed, it leaves the trainer alone', async () => {
+  await serve('quiet');
+  begin();
+  await vi.waitFor(() => expect(link.connected).toBe(true));
+  const closed = new Promise(resolve => sockets[0].once('close', resolve));
+  link.dispose();
+  await closed;
+  await expect(link.pause()).rejects.toThrow(/run lake: its trainer does not answer/);
+  expect(sockets).toHaveLength(1);
+});
