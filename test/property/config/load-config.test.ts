@@ -61,7 +61,7 @@ test('overrides', () => {
   );
   fc.assert(
     fc.property(fc.array(override, { maxLength: 5 }), overrides => outcome('defaults: [base]', overrides)),
-    { numRuns: 150 },
+    { numRuns: 80 },
   );
 });
 
@@ -78,7 +78,7 @@ test('values of any kind at any key', () => {
     fc.property(fc.dictionary(fc.constantFrom(...Object.keys(base), 'x', 'hydra'), tree, { maxKeys: 4 }), value =>
       outcome(stringify({ defaults: ['base'], ...value }), []),
     ),
-    { numRuns: 150 },
+    { numRuns: 80 },
   );
 });
 
@@ -112,7 +112,7 @@ test('text that is hardly YAML', () => {
   );
   fc.assert(
     fc.property(fc.array(piece, { maxLength: 30 }), pieces => outcome(pieces.join(''), [])),
-    { numRuns: 300 },
+    { numRuns: 200 },
   );
 });
 
