@@ -21,6 +21,9 @@ export interface TokenizerFiles {
   eosTokenIds: number[];
 }
 
+/** Texts whose ids are remembered. */
+const rememberedTexts = 4096;
+
 /** Stands for an answer while the template is rendered; no template and no environment writes it. */
 const standIn = '\u0001answer\u0001';
 
@@ -31,6 +34,7 @@ export class ChatTokenizer {
   readonly stopTokenIds: number[];
   /** What the template writes right after an answer, tokenised: the stop token first. */
   private readonly turnEnd: number[];
+  private readonly encoded = new Map<string, number[]>();
 
   constructor(private readonly files: TokenizerFiles) {
     this.tokenizer = new Tokenizer(files.tokenizer, files.tokenizerConfig);
@@ -46,8 +50,15 @@ export class ChatTokenizer {
     this.stopTokenIds = [...new Set([this.turnEnd[0], ...files.eosTokenIds])];
   }
 
+  /** Ids of a text. The members of a group share their prompts, so the newest texts are remembered. */
   encode(text: string): number[] {
-    return text === '' ? [] : this.tokenizer.encode(text, { add_special_tokens: false }).ids;
+    let ids = this.encoded.get(text);
+    if (!ids) {
+      ids = text === '' ? [] : this.tokenizer.encode(text, { add_special_tokens: false }).ids;
+      if (this.encoded.size >= rememberedTexts) this.encoded.clear();
+      this.encoded.set(text, ids);
+    }
+    return [...ids];
   }
 
   /** Text of ids; special tokens are left out unless `special`. */

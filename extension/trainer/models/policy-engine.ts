@@ -34,7 +34,7 @@ export class PolicyEngine implements Engine {
   constructor(private readonly onTokens?: (sampled: number) => void) {}
 
   async load({ modelFolder, threads, reference, critic, seed }: LoadOptions): Promise<LoadedModel> {
-    const { config, weights } = readDecoder(modelFolder);
+    const { config, weights } = await readDecoder(modelFolder);
     const session = { threads };
     this.loaded = {
       actor: new Policy(config, weights, session),

@@ -1,0 +1,17 @@
+// Where the product's own files lie, from the folder of the running bundle (dist/): presets, models that come along, the built-in
+// environments and the other processes' bundles.
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const bundles = dirname(fileURLToPath(import.meta.url));
+const root = dirname(bundles);
+
+export const installation = {
+  root,
+  presets: join(root, 'media', 'presets'),
+  models: join(root, 'media', 'models'),
+  environments: join(root, 'envs'),
+  trainer: join(bundles, 'trainer.cjs'),
+  engineWorker: join(bundles, 'engine-worker.cjs'),
+  environmentHost: join(bundles, 'environment-host.cjs'),
+} as const;

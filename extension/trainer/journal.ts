@@ -1,0 +1,118 @@
+// The pen of a run: writes metrics, events, episodes and status into the run folder and tells watchers that there is more to read.
+// What is appended is whole lines; a step's metrics line is written last, so that a step with a line has everything else too.
+import { relative } from 'node:path';
+import type { Episode, RunEvent, RunStatus } from '../protocol/run-folder';
+import { episodesFile, runFiles } from '../protocol/run-folder';
+import type { LineLog } from './store/line-log';
+import type { RunFolder } from './store/run-folder';
+
+/** Whoever wants to hear of progress as it happens. */
+export interface Watchers {
+  status(status: RunStatus, fraction: number): void;
+  appended(file: string, bytes: number, step: number): void;
+  event(event: RunEvent): void;
+}
+
+export class Journal {
+  private readonly metricsLog: LineLog;
+  private readonly eventsLog: LineLog;
+  private current: RunStatus;
+  private fraction = 0;
+  private readonly started = performance.now();
+  private writing: Promise<void> = Promise.resolve();
+  private dirty = false;
+
+  constructor(
+    private readonly folder: RunFolder,
+    private readonly watchers: Watchers,
+    initial: RunStatus,
+    /** Seconds that earlier sittings of this run took. */
+    private readonly earlierSeconds: number,
+  ) {
+    this.metricsLog = folder.metrics();
+    this.eventsLog = folder.events();
+    this.current = initial;
+  }
+
+  get status(): RunStatus {
+    return this.current;
+  }
+
+  /** Seconds of all sittings. */
+  get wallSeconds(): number {
+    return this.earlierSeconds + (performance.now() - this.started) / 1000;
+  }
+
+  /** Byte lengths of the logs, for a checkpoint. */
+  get offsets(): Record<string, number> {
+    return { [runFiles.metrics]: this.metricsLog.offset, [runFiles.events]: this.eventsLog.offset };
+  }
+
+  /** A step's metrics; numbers that are not finite are left out. */
+  metrics(step: number, values: Readonly<Record<string, number>>): void {
+    const finite = Object.fromEntries(Object.entries(values).filter(([, x]) => Number.isFinite(x)));
+    const line = { step, time: now(), wall_s: round(this.wallSeconds), ...finite };
+    this.watchers.appended(runFiles.metrics, this.metricsLog.append(line), step);
+  }
+
+  event(kind: RunEvent['kind'], message: string, data?: Record<string, unknown>): void {
+    const event: RunEvent = { time: now(), step: this.current.step, kind, message, ...(data && { data }) };
+    this.eventsLog.append(event);
+    this.watchers.event(event);
+  }
+
+  episodes(mode: 'train' | 'val', step: number, episodes: Iterable<Episode>): void {
+    const log = this.folder.episodes(mode, step);
+    try {
+      log.truncateTo(0);
+      for (const episode of episodes) log.append(episode);
+      log.sync();
+      this.watchers.appended(episodesFile(mode, step), log.offset, step);
+    } finally {
+      log.close();
+    }
+  }
+
+  /** Changes the status, in memory and for watchers at once, on disk as soon as the last write is done. */
+  update(change: Partial<RunStatus>, fraction = 0): void {
+    this.current = { ...this.current, ...change, updated: now() };
+    this.fraction = fraction;
+    this.watchers.status(this.current, fraction);
+    this.dirty = true;
+    this.writing = this.writing.then(() => this.writeStatus());
+  }
+
+  /** Progress within a phase: for watchers alone. */
+  progress(fraction: number): void {
+    if (fraction - this.fraction < 0.01 && fraction >= this.fraction) return;
+    this.fraction = fraction;
+    this.watchers.status(this.current, fraction);
+  }
+
+  /** Makes everything durable. */
+  async sync(): Promise<void> {
+    this.metricsLog.sync();
+    this.eventsLog.sync();
+    await this.writing;
+  }
+
+  async close(): Promise<void> {
+    await this.sync();
+    this.metricsLog.close();
+    this.eventsLog.close();
+  }
+
+  /** The folder of a checkpoint as the user knows it, from the run folder. */
+  relative(path: string): string {
+    return relative(this.folder.path, path);
+  }
+
+  private async writeStatus(): Promise<void> {
+    if (!this.dirty) return;
+    this.dirty = false;
+    await this.folder.writeStatus(this.current);
+  }
+}
+
+const now = (): string => new Date().toISOString();
+const round = (seconds: number): number => Math.round(seconds * 1000) / 1000;

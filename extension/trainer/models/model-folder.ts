@@ -1,0 +1,74 @@
+// A model folder in Hugging Face's form: config.json and *.safetensors become a decoder with weights, tokenizer.json with its
+// companions a chat tokenizer. Every file is checked against the others before anything is used, so nothing is half-loaded.
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { UserError } from '../../protocol/user-error';
+import { Weights as TensorFiles } from '../store/safetensors';
+import { ChatTokenizer } from './chat-tokenizer';
+import { parameterSpecs, parseDecoderConfig } from './decoder-config';
+import type { DecoderConfig } from './decoder-config';
+import { Weights } from './weights';
+
+/** Reads configuration and weights. Throws a UserError that names file, tensor and remedy. */
+export async function readDecoder(folder: string): Promise<{ config: DecoderConfig; weights: Weights }> {
+  const config = parseDecoderConfig(readJson(folder, 'config.json'), join(folder, 'config.json'));
+  const specs = parameterSpecs(config);
+  const files = await TensorFiles.open(folder);
+  try {
+    for (const { name, dims } of specs) {
+      const shape = files.info(name)?.shape;
+      if (!shape)
+        throw new UserError(`${folder}: the weights have no tensor ${name}: use weights of the architecture that config.json names`);
+      if (shape.join() !== dims.join())
+        throw new UserError(
+          `${folder}: the tensor ${name} is [${shape.join(', ')}], but config.json asks for [${dims.join(', ')}]: use weights and config.json of one model`,
+        );
+    }
+    const weights = new Weights(specs);
+    for (const { name } of specs) {
+      const data = await files.readFloats(name);
+      const bad = data.findIndex(x => !Number.isFinite(x));
+      if (bad >= 0)
+        throw new UserError(`${folder}: the tensor ${name} holds ${data[bad]} at element ${bad}: get the weights anew, they are damaged`);
+      weights.view(name).set(data);
+    }
+    return { config, weights };
+  } finally {
+    await files.close();
+  }
+}
+
+/** Reads tokenizer and chat template. Throws a UserError where one is missing or unusable. */
+export function readTokenizer(folder: string): ChatTokenizer {
+  const tokenizerConfig = optionalJson(folder, 'tokenizer_config.json') ?? {};
+  const generation = optionalJson(folder, 'generation_config.json') ?? optionalJson(folder, 'config.json') ?? {};
+  const eos = generation.eos_token_id;
+  const templateFile = join(folder, 'chat_template.jinja');
+  const inline = tokenizerConfig.chat_template;
+  return new ChatTokenizer({
+    folder,
+    tokenizer: readJson(folder, 'tokenizer.json'),
+    tokenizerConfig,
+    chatTemplate: existsSync(templateFile) ? readFileSync(templateFile, 'utf8') : typeof inline === 'string' ? inline : undefined,
+    eosTokenIds: (Array.isArray(eos) ? eos : [eos]).filter(id => typeof id === 'number'),
+  });
+}
+
+function readJson(folder: string, name: string): Record<string, unknown> {
+  const file = join(folder, name);
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch (error) {
+    throw new UserError(`${folder}: cannot read ${name} (${(error as NodeJS.ErrnoException).code}): choose a model folder that has it`);
+  }
+  try {
+    return JSON.parse(text) as Record<string, unknown>;
+  } catch (error) {
+    throw new UserError(`${file}: is not JSON (${(error as Error).message}): get the file anew`);
+  }
+}
+
+function optionalJson(folder: string, name: string): Record<string, unknown> | undefined {
+  return existsSync(join(folder, name)) ? readJson(folder, name) : undefined;
+}

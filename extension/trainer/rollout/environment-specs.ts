@@ -1,0 +1,33 @@
+// Which source file each configured tag runs: a built-in environment by RAGEN's `env_type`, or the user's own TypeScript by its path.
+import { existsSync, readFileSync } from 'node:fs';
+import { isAbsolute, join, resolve } from 'node:path';
+import type { EnvironmentSpec } from '../../protocol/environment-link';
+import { UserError } from '../../protocol/user-error';
+
+export interface TagSource {
+  env_type: string;
+  env_config?: Record<string, unknown> | null;
+}
+
+/**
+ * @param builtIn folder of the built-in environments, with registry.json (env_type → file)
+ * @throws UserError where a tag's env_type is neither built in nor a file
+ */
+export function environmentSpecs(
+  tags: readonly string[],
+  custom_envs: Readonly<Record<string, TagSource>>,
+  builtIn: string,
+  workspace: string,
+): EnvironmentSpec[] {
+  const registry = JSON.parse(readFileSync(join(builtIn, 'registry.json'), 'utf8')) as Record<string, string>;
+  return [...new Set(tags)].map(tag => {
+    const { env_type, env_config } = custom_envs[tag];
+    const known = Object.hasOwn(registry, env_type) ? join(builtIn, registry[env_type]) : undefined;
+    const source = known ?? (isAbsolute(env_type) ? env_type : resolve(workspace, env_type));
+    if (!existsSync(source))
+      throw new UserError(
+        `config: custom_envs.${tag}.env_type is ${env_type}, which is neither built in (${Object.keys(registry).join(', ')}) nor a file: correct it`,
+      );
+    return { tag, env_type, source, config: env_config ?? {} };
+  });
+}

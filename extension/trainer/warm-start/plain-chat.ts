@@ -1,0 +1,39 @@
+// The chat format of the tiny model (ChatML, as Qwen's), and a tokenizer of single characters that plays episodes with it before
+// there is a vocabulary: its transcripts are the corpus from which the vocabulary is made.
+import type { ChatMessage, PromptTokenizer } from '../rollout/context-manager';
+
+/** chat_template.jinja of the tiny model. */
+export const chatTemplate =
+  "{% for message in messages %}{{ '<|im_start|>' + message.role + '\\n' + message.content + '<|im_end|>' + '\\n' }}{% endfor %}" +
+  "{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}";
+
+/** Tokens that are one id each; the special ones never reach decoded text. */
+export const addedTokens = [
+  { content: '<|endoftext|>', special: true },
+  { content: '<|im_start|>', special: true },
+  { content: '<|im_end|>', special: true },
+  { content: '<think>', special: false },
+  { content: '</think>', special: false },
+  { content: '<answer>', special: false },
+  { content: '</answer>', special: false },
+];
+
+const turn = ({ role, content }: ChatMessage): string => `<|im_start|>${role}\n${content}<|im_end|>\n`;
+
+/** The conversation as the chat template writes it. */
+export const transcript = (messages: readonly ChatMessage[]): string => messages.map(turn).join('');
+
+export const codePoints = {
+  encode: (text: string): number[] => Array.from(text, c => c.codePointAt(0)!),
+  decode: (ids: readonly number[]): string => String.fromCodePoint(...ids),
+};
+
+/** Private-use code point that stands for `<|im_end|>`. */
+export const codePointStop = 0xe000;
+
+export const codePointTokenizer: PromptTokenizer = {
+  encodePrompt: (messages, prefix) => codePoints.encode(`${transcript(messages)}<|im_start|>assistant\n${prefix}`),
+  encodeContinuation: (_ended, user, prefix) =>
+    codePoints.encode(`\n${turn({ role: 'user', content: user })}<|im_start|>assistant\n${prefix}`),
+  decode: ids => codePoints.decode(ids.filter(id => id !== codePointStop)),
+};
