@@ -7,7 +7,7 @@ import { coordinateText, gridCoordText } from '../api/board-text';
 import { Pcg64 } from '../api/random/pcg64';
 import { drawnMove, dynamics } from './dynamics';
 import { drawLake, goal, hole, moved, type Lake } from './lake';
-import { plan } from './solver';
+import { bestMoves, plan } from './solver';
 
 const meanings = ['player', 'empty', 'hole', 'goal', 'player in hole', 'player on goal'];
 
@@ -43,8 +43,9 @@ export default defineEnvironment({
     observation_format === 'coord'
       ? {}
       : (grid_vocab ?? Object.fromEntries(meanings.map((meaning, i) => [grid_lookup[`${i}` as '0'], meaning]))),
-  instruction: ({ size, observation_format }) =>
-    'You are on a frozen lake. Walk to the goal and keep out of the holes. The ice is slippery: a move may carry you sideways.' +
+  instruction: ({ size, is_slippery, observation_format }) =>
+    'You are on a frozen lake. Walk to the goal and keep out of the holes.' +
+    (is_slippery ? ' The ice is slippery: a move may carry you sideways.' : '') +
     (observation_format === 'grid' ? '' : coordinates(size)) +
     ' Answer with your moves, for example <answer> Right || Down </answer>.',
 
@@ -55,6 +56,7 @@ export default defineEnvironment({
     let lake: Lake;
     let cell = 0;
     let slips: Pcg64;
+    let best: Int8Array | undefined; // of this lake, made when a solution is asked for
 
     const cellsOf = (tile: number) => [...lake.tiles.keys()].filter(at => lake.tiles[at] === tile);
     const grid = () => {
@@ -85,6 +87,7 @@ export default defineEnvironment({
         slips = new Pcg64(seed);
         slips.random(); // Gymnasium draws the initial state, though there is but one
         cell = lake.start;
+        best = undefined;
         return { observation: render(config.observation_format) };
       },
 
@@ -108,7 +111,7 @@ export default defineEnvironment({
       },
 
       render,
-      solve: () => plan(lake, ice, cell)?.map(move => move + 1),
+      solve: () => plan((best ??= bestMoves(lake, ice)), size, cell)?.map(move => move + 1),
     };
   },
 });

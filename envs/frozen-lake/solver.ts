@@ -37,12 +37,11 @@ export function bestMoves({ size, tiles }: Lake, ice: Dynamics): Int8Array {
  * The best moves from a cell if none slips, up to the goal. Where the best move leans on a slip (it leads back to a cell of the way),
  * the plan ends with it: plan again from where the player then stands. Undefined where no move can reach the goal.
  */
-export function plan(lake: Lake, ice: Dynamics, from: number): number[] | undefined {
-  const best = bestMoves(lake, ice);
+export function plan(best: Int8Array, size: number, from: number): number[] | undefined {
   if (best[from] < 0) return undefined;
   const moves: number[] = [];
-  const passed = new Uint8Array(lake.tiles.length);
-  for (let cell = from; best[cell] >= 0 && !passed[cell]; cell = moved(cell, best[cell], lake.size)) {
+  const passed = new Uint8Array(best.length);
+  for (let cell = from; best[cell] >= 0 && !passed[cell]; cell = moved(cell, best[cell], size)) {
     passed[cell] = 1;
     moves.push(best[cell]);
   }

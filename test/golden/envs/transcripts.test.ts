@@ -1,0 +1,42 @@
+// Whole episodes as text, to be read as the specification of what a model sees: instruction, observations, actions, rewards.
+// After a change that is meant: npx vitest run test/golden/envs -u, and read the difference.
+import { expect, test } from 'vitest';
+import type { ActionLookup, EnvironmentDefinition, StepResult } from '../../../envs/api/environment';
+import bandit from '../../../envs/bandit/index';
+import frozenLake from '../../../envs/frozen-lake/index';
+import sokoban from '../../../envs/sokoban/index';
+
+/** An episode that takes the given actions, or the solver's when there are none. */
+function episode(definition: EnvironmentDefinition, given: object, seed: number, member: number, actions?: (number | string)[]): string {
+  const config = definition.config.parse(given);
+  const resolve = <T>(value: T | ((config: unknown) => T)) => (value instanceof Function ? value(config) : value);
+  const names: ActionLookup = resolve(definition.actions) ?? {};
+  const environment = definition.create(config);
+  const text = [
+    `${definition.name} ${JSON.stringify(given)}, seed ${seed}, member ${member}`,
+    `instruction: ${resolve(definition.instruction)}`,
+    `legend: ${JSON.stringify(definition.legend?.(config) ?? {})}`,
+    (environment.reset({ seed, member }) as { observation: string }).observation,
+  ];
+  for (const action of actions ?? (environment.solve!() as (number | string)[])) {
+    const { observation, reward, terminated, truncated, info } = environment.step(action) as StepResult;
+    const ended = terminated ? ', terminated' : truncated ? ', truncated' : '';
+    text.push(`> ${names[action as number] ?? action}: reward ${reward}${ended}, ${JSON.stringify(info)}`, String(observation));
+    if (ended) break;
+  }
+  return `${text.join('\n')}\n`;
+}
+
+test.each([
+  ['sokoban-simple', sokoban, { num_boxes: 1 }, 10000, undefined],
+  ['sokoban-larger', sokoban, { dim_room: [8, 8], num_boxes: 2, search_depth: 10 }, 3, undefined],
+  ['sokoban-coordinates', sokoban, { num_boxes: 1, observation_format: 'grid_coord' }, 10001, [1, 1, 4]],
+  ['frozen-lake-dry', frozenLake, { is_slippery: false, p: 0.7 }, 10009, undefined],
+  ['frozen-lake-slippery', frozenLake, { success_rate: 0.8, p: 0.8 }, 10003, [1, 2]],
+  ['frozen-lake-coordinates', frozenLake, { observation_format: 'coord' }, 10001, [3, 2]],
+  ['bandit', bandit, {}, 10000, undefined],
+  ['bandit-test', bandit, { split: 'test' }, 123, ['Dragon', 'secretary']],
+] as const)('%s', async (name, definition, config, seed, actions) => {
+  const text = episode(definition as unknown as EnvironmentDefinition, config, seed, 1, actions && [...actions]);
+  await expect(text).toMatchFileSnapshot(`transcripts/${name}.txt`);
+});
