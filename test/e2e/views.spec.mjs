@@ -25,11 +25,11 @@ after(async () => {
 test('the tree groups runs by where they stand', async () => {
   const items = await editor.showRuns();
   await until('eight tree items', async () => (await items.count()) >= 8);
-  const texts = (await items.allInnerTexts()).map(text => text.replace(/\s+/g, ' ').trim());
-  assert.match(texts.join(' | '), /Running 1 \| frozen-lake step 12\/40 · success \d+ %/);
-  assert.match(texts.join(' | '), /Failed or interrupted 2/);
-  assert.match(texts.join(' | '), /Finished 1 \| sokoban-grpo step 40\/40/);
-  assert.match(texts.join(' | '), /Stopped 1 \| bandit step 7\/40/);
+  const labels = await items.evaluateAll(rows => rows.map(row => row.getAttribute('aria-label')));
+  const text = labels.join(' | ');
+  assert.match(text, /Running.*frozen-lake, rollout, step 12\/40 · success \d+ %/);
+  assert.match(text, /Failed or interrupted.*countdown, failed, step 3\/40.*lake-long, interrupted.*step 23\/40/);
+  assert.match(text, /Finished.*sokoban-grpo, finished, step 40\/40.*Stopped.*bandit, stopped, step 7\/40/);
   const status = editor.page.locator('.statusbar-item', { hasText: 'frozen-lake 12/40' });
   await status.waitFor();
 });

@@ -113,10 +113,10 @@ test('a trainer that ends before it answers, or refuses, is told in a sentence',
   await serve('brief');
   begin();
   await vi.waitFor(() => expect(link.connected).toBe(true));
-  connections[0].onRequest(stop, () => sockets[0].destroy());
+  connections[0].onRequest(stop, () => new Promise<RunStatus>(() => sockets[0].destroy()));
   await expect(link.stop()).rejects.toThrow('run lake: its trainer ended before it answered: see its log');
   await vi.waitFor(() => expect(connections).toHaveLength(2));
-  connections[1].onRequest(resume, () => {
+  connections[1].onRequest(resume, (): RunStatus => {
     throw new Error('the run is not paused');
   });
   await expect(link.resume()).rejects.toThrow(/the run is not paused/);
