@@ -117,6 +117,10 @@ export class EnvironmentThread {
   }
 
   private async perform(items: ThreadItem[]): Promise<ThreadResult[]> {
+    if (!this.worker && items.every(item => item.do === 'close')) {
+      for (const { episode } of items) this.records.delete(episode); // nothing holds them any more
+      return items.map(() => ({}));
+    }
     const results: (ThreadResult | undefined)[] = items.map(() => undefined);
     for (let strays = 0; ;) {
       const fault = await this.ready(items);

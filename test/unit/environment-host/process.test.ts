@@ -162,6 +162,19 @@ test('environment code does not see ELECTRON_RUN_AS_NODE', async () => {
   }
 });
 
+test('an environment that eats all memory takes down its own episode alone', async () => {
+  const { running } = await start({ execArgv: ['--max-old-space-size=64'], stepTimeoutMs: 20_000 });
+  const eat = `if (action === 2) for (const eaten = []; ; ) eaten.push(new Array(1000).fill(String(eaten.length)));`;
+  await running.load([spec('T', files().write('env.ts', counter(eat)))]);
+  await running.reset([reset('a'), reset('b')]);
+  const [a, b] = await running.step([
+    { episode: 'a', actions: [2] },
+    { episode: 'b', actions: [1] },
+  ]);
+  expect(a.error).toMatchObject({ kind: 'died', message: expect.stringContaining('ran out of memory in step(Bad)') });
+  expect(b).toMatchObject({ observation: 'count 1' });
+});
+
 describe('a process that dies', () => {
   test('between requests: the next one finds everything as it was', async () => {
     const { running } = await start();
