@@ -123,8 +123,10 @@ async function begin(host: Host, args: string[], cwd: string, name: string): Pro
       return startRun(node, cli, args, cwd);
     });
   } catch (error) {
-    if (error instanceof ConfigError && problems.show(error.problems, cwd) > 0)
-      await vscode.commands.executeCommand('workbench.actions.view.problems');
+    const shown = error instanceof ConfigError ? problems.show(error.problems, cwd) : 0;
+    if (shown > 0) await vscode.commands.executeCommand('workbench.actions.view.problems');
+    if (shown > 1)
+      throw new UserError(vscode.l10n.t('{0} … and {1} more in the Problems view.', messageOf(error), shown - 1));
     throw error;
   }
   problems.clear();
@@ -155,8 +157,10 @@ function trusted(): boolean {
 
 async function report({ log }: Host, error: unknown): Promise<void> {
   if (!(error instanceof UserError)) log.error(error instanceof Error ? error : String(error));
-  void vscode.window.showErrorMessage(error instanceof Error ? error.message : String(error));
+  void vscode.window.showErrorMessage(messageOf(error));
 }
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 /** The editor hands a view's commands its nodes, and others nothing or things of its own. */
 function isRunArgument(argument: unknown): argument is RunArgument {

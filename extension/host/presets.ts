@@ -3,6 +3,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { basename, extname, join } from 'node:path';
 import * as vscode from 'vscode';
+import { parse } from 'yaml';
 
 export interface Preset {
   /** `--config-name`: the file's name without its ending. */
@@ -27,17 +28,16 @@ const looksLikeRagen = new RegExp(`^(?:${ragenKeys.join('|')})\\s*:`, 'm');
 /** More YAML files than these are not looked at. */
 const mostFiles = 500;
 
-/** Shipped presets, `quickstart` first, else by name. */
+/** Shipped presets, `quickstart` first, else by name. Those that others build on (`defaults: [base]`) are parts, not choices. */
 export async function shippedPresets(extensionPath: string): Promise<Preset[]> {
   const folder = join(extensionPath, 'media', 'presets');
   const names = (await readdir(folder).catch(() => [])).filter(name => extname(name) === '.yaml').sort();
-  const presets = await Promise.all(
-    names.map(async name => ({
-      name: basename(name, '.yaml'),
-      description: describe(await readFile(join(folder, name), 'utf8')),
-    })),
-  );
-  return presets.sort((a, b) => Number(b.name === 'quickstart') - Number(a.name === 'quickstart'));
+  const texts = await Promise.all(names.map(name => readFile(join(folder, name), 'utf8')));
+  const parts = new Set(texts.flatMap(defaultsOf));
+  const presets = names.map((name, index) => ({ name: basename(name, '.yaml'), description: describe(texts[index]) }));
+  return presets
+    .filter(preset => !parts.has(preset.name))
+    .sort((a, b) => Number(b.name === 'quickstart') - Number(a.name === 'quickstart'));
 }
 
 /** The workspace's configurations, by path. */
@@ -58,4 +58,11 @@ async function presetOf(uri: vscode.Uri): Promise<Preset | undefined> {
 /** The first comment line of a YAML text. */
 function describe(text: string): string {
   return /^#+\s*(.+)$/m.exec(text.split(/\n(?=[^#\n])/)[0])?.[1].trim() ?? '';
+}
+
+/** The names in a YAML text's `defaults` list. */
+function defaultsOf(text: string): string[] {
+  const parsed: unknown = parse(text);
+  const listed = typeof parsed === 'object' && parsed !== null && 'defaults' in parsed ? parsed.defaults : [];
+  return Array.isArray(listed) ? listed.filter(name => typeof name === 'string') : [];
 }
