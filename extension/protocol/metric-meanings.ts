@@ -12,7 +12,7 @@ export function parseMetricMeanings(markdown: string): Record<string, string> {
   for (const line of markdown.split(/\r?\n/)) {
     const row = /^\s*\|(.+?)\|(.+)\|\s*$/.exec(line);
     if (!row) continue;
-    const meaning = row[2].trim();
+    const meaning = row[2].replaceAll('`', '').trim();
     for (const [, key] of row[1].matchAll(/`([^`]+)`/g)) meanings[key.trim()] ??= meaning;
   }
   return meanings;

@@ -35,6 +35,22 @@ export function progressRange(last: number, limit: number | null): Range {
   return { min: 0, max, step: max / 2 };
 }
 
+/** Round values inside a range: every `step`, or every other one where there is little room. */
+export function ticksOf({ min, max, step }: Range, roomy: boolean): number[] {
+  const count = Math.round((max - min) / step);
+  const every = roomy || count <= 3 ? 1 : Math.ceil(count / 3);
+  const first = Math.ceil(min / step - 1e-9);
+  const ticks: number[] = [];
+  for (let i = first; i * step <= max + step * 1e-9; i++) if (i % every === 0) ticks.push(clean(i * step, step));
+  return ticks;
+}
+
+/** Ends and middle of a progress axis, or round values between where there is room. */
+export function progressTicks(range: Range, roomy: boolean): number[] {
+  if (!roomy) return [range.min, range.step, range.max];
+  return ticksOf({ ...range, step: roundUp(range.max / 8, [1, 2, 2.5, 5]) }, true);
+}
+
 /** The smallest number `multiple · 10ⁿ` at or above `value` (positive). */
 function roundUp(value: number, multiples: readonly number[]): number {
   const power = 10 ** Math.floor(Math.log10(value));

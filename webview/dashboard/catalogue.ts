@@ -29,6 +29,8 @@ interface Planned {
   /** Keys or patterns that share the chart; with `first` only the first that the run has. */
   keys: (string | RegExp)[];
   first?: boolean;
+  /** Shades from smallest to largest around the mean, where the run logs them. */
+  band?: boolean;
 }
 
 const pinned: Planned[] = [
@@ -71,8 +73,9 @@ const planned: { id: string; title: string; charts: Planned[] }[] = [
         title: 'response length',
         keys: ['response_length/mean', 'train/response_length', 'response_length'],
         first: true,
+        band: true,
       },
-      { title: 'prompt length', keys: ['prompt_length/mean'] },
+      { title: 'prompt length', keys: ['prompt_length/mean'], band: true },
       { title: 'responses at the limit', keys: ['response_length/clip_ratio'] },
     ],
   },
@@ -89,6 +92,7 @@ const planned: { id: string; title: string; charts: Planned[] }[] = [
 ];
 
 const prefixTitles: Record<string, string> = {
+  charts: 'Returns',
   actor: 'Policy, more',
   critic: 'Critic and advantages',
   rollout: 'Rollout',
@@ -104,13 +108,13 @@ const prefixTitles: Record<string, string> = {
 /** Groups in their order for the keys a run has. The first group (`pinned`) is always whole, with empty charts where keys are missing. */
 export function arrange(keys: readonly string[]): ChartGroup[] {
   const free = new Set(keys.filter(key => key !== 'wall_s'));
-  const take = ({ title, keys: wanted, first }: Planned): ChartSpec => {
+  const take = ({ title, keys: wanted, first, band: banded }: Planned): ChartSpec => {
     const groups = wanted.map(want =>
       [...free].filter(key => (typeof want === 'string' ? key === want : want.test(key))),
     );
     const found = first ? (groups.find(group => group.length > 0) ?? []) : groups.flat();
     for (const key of found) free.delete(key);
-    const band = found.length === 1 ? bandOf(found[0], free) : undefined;
+    const band = banded && found.length === 1 ? bandOf(found[0], free) : undefined;
     return { id: title, title, unit: unitOf(found[0] ?? ''), lines: labelled(found), band };
   };
   const groups: ChartGroup[] = [{ id: 'pinned', title: 'Overview', charts: pinned.map(take) }];
@@ -170,14 +174,14 @@ function bandOf(key: string, free: Set<string>): ChartSpec['band'] {
   return { low, high };
 }
 
-/** Labels as short as they still tell the lines apart: `train`, `validation`, with the tag where there are several. */
+/** Labels as short as they still tell the lines apart: `train`, `val`, with the tag where there are several. */
 function labelled(keys: string[]): ChartLine[] {
   const parts = keys.map(key => key.split('/'));
   const tags = new Set(parts.filter(part => part.length === 3).map(part => part[1]));
   return keys.map((key, i) => {
     const [prefix, tag] = parts[i];
     if (parts[i].length < 3) return { key, label: parts[i][parts[i].length - 1].replaceAll('_', ' ') };
-    const side = prefix === 'val-env' ? 'validation' : prefix;
+    const side = prefix === 'val-env' ? 'val' : prefix;
     return { key, label: tags.size > 1 ? `${side} ${tag}` : side };
   });
 }

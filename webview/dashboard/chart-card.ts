@@ -1,7 +1,7 @@
 // One chart with its head: short name, newest value, change over the last ten steps, key and meaning on hover, and a table behind
 // it. A card draws only while it is on screen; the page tells it the shared crosshair, the ranges and when data have come.
 import { h, replaceChildren, setAttribute, setText } from '../shared/dom';
-import { formatChange, formatValue } from '../shared/format';
+import { formatChange, formatDuration, formatValue } from '../shared/format';
 import { icon } from '../shared/icons';
 import { dashes } from '../shared/palette';
 import type { Theme } from '../shared/theme';
@@ -46,7 +46,8 @@ export class ChartCard {
   /** The part that decides whether the card is on screen. */
   private readonly plotArea: HTMLElement;
   private readonly values = h('div', { class: 'chart-values' });
-  private readonly crosshair = h('div', { class: 'crosshair', hidden: true });
+  private readonly crosshairLabel = h('span');
+  private readonly crosshair = h('div', { class: 'crosshair', hidden: true }, this.crosshairLabel);
   private readonly explanation = h('dl', { class: 'chart-explanation', hidden: true });
   private readonly canvas = h('canvas', { role: 'img' });
   private readonly growButton: HTMLElement;
@@ -134,8 +135,11 @@ export class ChartCard {
     if (!this.context || !this.visible) return;
     const x = row === null ? Number.NaN : this.context.xs[row];
     this.crosshair.hidden = !this.plot || !Number.isFinite(x);
-    if (this.plot && Number.isFinite(x))
+    if (this.plot && Number.isFinite(x)) {
       this.crosshair.style.transform = `translateX(${Math.round(this.plot.pixelOf(x))}px)`;
+      const { axis, store } = this.context;
+      setText(this.crosshairLabel, axis === 'time' ? formatDuration(x) : String(store.steps[row ?? 0]));
+    }
     this.showValues(this.context, row);
   }
 
@@ -262,8 +266,7 @@ export class ChartCard {
     });
     const only = lines.length === 1 ? store.column(lines[0].key) : undefined;
     const change = only && hovered === null ? changeOverTenSteps(store.steps, only) : Number.NaN;
-    if (hovered !== null) parts.push(h('span', { class: 'muted' }, `step ${store.steps[hovered]}`));
-    else if (Number.isFinite(change)) {
+    if (Number.isFinite(change)) {
       parts.push(h('span', { class: 'muted', title: 'change over the last ten steps' }, formatChange(change, unit)));
     }
     replaceChildren(this.values, ...parts);

@@ -14,7 +14,7 @@ import {
 import { formatDuration, formatTick, type Unit } from '../shared/format';
 import { withAlpha } from '../shared/palette';
 import type { Theme } from '../shared/theme';
-import type { Range } from './axis';
+import { progressTicks, ticksOf, type Range } from './axis';
 import { glyphs, type Mark } from './marks';
 import type { Point } from './transforms';
 
@@ -88,7 +88,7 @@ export const chartPlotter: Plotter = canvas => {
     xAt: pixel => chart.scales.x.getValueForPixel(pixel) ?? Number.NaN,
     pixelOf: x => chart.scales.x.getPixelForValue(x),
     markAt(x, y) {
-      if (!data || y < chart.chartArea.bottom - markSize - 6) return null;
+      if (!data || y < chart.chartArea.bottom - 4) return null;
       const near = data.marks.map(mark => ({ mark, distance: Math.abs(chart.scales.x.getPixelForValue(mark.x) - x) }));
       near.sort((a, b) => a.distance - b.distance);
       return near.length > 0 && near[0].distance <= markSize ? near[0].mark : null;
@@ -128,33 +128,33 @@ function setScales(chart: Chart<'line', Point[]>, { x, y, unit, axis, theme, lar
   const ticks = { color: theme.muted, font: { family: theme.fontFamily, size: 10.5 }, autoSkip: false, maxRotation: 0 };
   const grid = (context: ScriptableScaleContext) => {
     const edge = context.tick?.value === 0;
-    return theme.highContrast ? theme.border : mixed(theme.muted, edge ? 0.32 : 0.13);
+    return mixed(theme.muted, (edge ? 0.32 : 0.13) * (theme.highContrast ? 2 : 1));
   };
   const callback = (value: string | number) => {
     if (axis === 'time') return formatDuration(Number(value));
     return formatTick(Number(value), 'number');
   };
+  const fixed = (values: number[]) => (scale: { ticks: { value: number }[] }) => {
+    scale.ticks = values.map(value => ({ value }));
+  };
   scales.x = {
     type: 'linear',
     min: x.min,
     max: x.max,
+    afterBuildTicks: fixed(progressTicks(x, large)),
     border: { display: false },
     grid: { display: false },
-    ticks: { ...ticks, stepSize: large ? x.step / 4 : x.step, align: 'inner', callback },
+    ticks: { ...ticks, padding: markSize - 2, align: 'inner', callback },
   };
   scales.y = {
     type: 'linear',
     min: y.min,
     max: y.max,
+    afterBuildTicks: fixed(ticksOf(y, large)),
     afterFit: scale => void (scale.width = axisWidth),
     border: { display: false },
     grid: { color: grid, drawTicks: false, lineWidth: 1 },
-    ticks: {
-      ...ticks,
-      padding: 6,
-      stepSize: large || y.max - y.min <= y.step * 3 ? y.step : y.step * 2,
-      callback: value => formatTick(Number(value), unit),
-    },
+    ticks: { ...ticks, padding: 6, callback: value => formatTick(Number(value), unit) },
   };
 }
 
@@ -171,12 +171,12 @@ function marksPlugin(read: () => PlotData | null): Plugin<'line'> {
       ctx.save();
       ctx.font = `${markSize}px ${data.theme.fontFamily}`;
       ctx.textAlign = 'center';
-      ctx.textBaseline = 'bottom';
+      ctx.textBaseline = 'top';
       for (const { kind, x } of data.marks) {
         const at = scales.x.getPixelForValue(x);
         if (at < chartArea.left - 1 || at > chartArea.right + 1) continue;
         ctx.fillStyle = kind === 'alarm' ? data.theme.warning : data.theme.muted;
-        ctx.fillText(glyphs[kind], at, chartArea.bottom + 1);
+        ctx.fillText(glyphs[kind], at, chartArea.bottom + 3);
       }
       ctx.restore();
     },

@@ -8,19 +8,23 @@ export interface Point {
 }
 
 /**
- * Exponential moving average over the finite values, with the start's bias taken out (as TensorBoard does it).
- * @param factor weight of the past, 0 (off) … 0.99
+ * Exponential moving average over the finite values, with the start's bias taken out. The past fades with the rows between two
+ * values, so that a metric of every tenth step is smoothed over the same span as its neighbours.
+ * @param factor weight of the past one row on, 0 (off) … 0.99
  */
 export function smooth(values: Float64Array, factor: number): Float64Array {
   if (factor <= 0) return values;
   const smoothed = new Float64Array(values.length).fill(Number.NaN);
   let mean = 0;
   let weight = 0;
+  let last = 0;
   for (let i = 0; i < values.length; i++) {
     if (!Number.isFinite(values[i])) continue;
-    mean = mean * factor + values[i] * (1 - factor);
-    weight = weight * factor + (1 - factor);
+    const kept = factor ** Math.max(1, i - last);
+    mean = mean * kept + values[i] * (1 - factor);
+    weight = weight * kept + (1 - factor);
     smoothed[i] = mean / weight;
+    last = i;
   }
   return smoothed;
 }

@@ -26,11 +26,11 @@ export const dashes: readonly (readonly number[])[] = [
   [10, 2, 2, 2, 2, 2],
 ];
 
-/** The place in the palette of a run, the same wherever the run is shown (FNV-1a of its id). */
+/** The place in the palette of a run, the same wherever the run is shown (FNV-1a of its id); never grey, which reads as disabled. */
 export function colourOfRun(runId: string): number {
   let hash = 0x811c9dc5;
   for (let i = 0; i < runId.length; i++) hash = Math.imul(hash ^ runId.charCodeAt(i), 0x01000193) >>> 0;
-  return hash % light.length;
+  return hash % hue.grey;
 }
 
 /** `#rrggbb` with an opacity 0…1. */

@@ -39,6 +39,16 @@ const hover = async tab => {
   await plot.hover({ position: { x: 160, y: 60 } });
 };
 
+const openFirst = async tab => {
+  await tab.locator('.episode-row').nth(2).click();
+  await tab.waitForSelector('.turn');
+};
+const lake = async tab => {
+  await tab.locator('.filter input').fill('tag:lake success:true');
+  await tab.locator('.episode-row').first().click();
+  await tab.waitForSelector('.turn');
+};
+
 export const shots = [
   { file: 'dashboard-light-wide', name: 'dashboard', theme: 'light', scenario: 'running', width: 1280, ready: charts },
   {
@@ -125,4 +135,95 @@ export const shots = [
     act: large,
   },
   { file: 'dashboard-hostile', name: 'dashboard', theme: 'light', scenario: 'hostile', width: 900, ready: charts },
+  ...['light', 'dark'].flatMap(theme => [
+    {
+      file: `episodes-${theme}-wide`,
+      name: 'episodes',
+      theme,
+      scenario: 'running',
+      width: 1280,
+      ready: '.episode-row',
+      act: openFirst,
+    },
+    {
+      file: `episodes-${theme}-320-list`,
+      name: 'episodes',
+      theme,
+      scenario: 'running',
+      width: 320,
+      ready: '.episode-row',
+    },
+    {
+      file: `episodes-${theme}-320`,
+      name: 'episodes',
+      theme,
+      scenario: 'running',
+      width: 320,
+      ready: '.episode-row',
+      act: openFirst,
+    },
+  ]),
+  {
+    file: 'episodes-dark-lake',
+    name: 'episodes',
+    theme: 'dark',
+    scenario: 'running',
+    width: 1280,
+    ready: '.episode-row',
+    act: lake,
+  },
+  {
+    file: 'episodes-light-raw',
+    name: 'episodes',
+    theme: 'light',
+    scenario: 'running',
+    width: 1000,
+    ready: '.episode-row',
+    act: async tab => {
+      await openFirst(tab);
+      await tab.keyboard.press('r');
+      await tab.keyboard.press('x');
+    },
+  },
+  {
+    file: 'episodes-light-filter',
+    name: 'episodes',
+    theme: 'light',
+    scenario: 'running',
+    width: 1000,
+    ready: '.episode-row',
+    act: async tab => {
+      await tab.locator('.filter input').fill('success:false step:130..140 text:stuck sucess:1');
+      await tab.waitForTimeout(1500);
+    },
+  },
+  {
+    file: 'episodes-light-zoom',
+    name: 'episodes',
+    theme: 'light',
+    scenario: 'running',
+    width: 1280,
+    zoom: 2,
+    ready: '.episode-row',
+    act: openFirst,
+  },
+  {
+    file: 'episodes-contrast',
+    name: 'episodes',
+    theme: 'high-contrast',
+    scenario: 'running',
+    width: 1100,
+    ready: '.episode-row',
+    act: openFirst,
+  },
+  { file: 'episodes-dark-empty', name: 'episodes', theme: 'dark', scenario: 'empty', width: 900 },
+  {
+    file: 'episodes-hostile',
+    name: 'episodes',
+    theme: 'dark',
+    scenario: 'hostile',
+    width: 900,
+    ready: '.episode-row',
+    act: openFirst,
+  },
 ];

@@ -1,0 +1,141 @@
+// One turn: what the model saw, thought and did, and what it got for it. Everything from the model and the environment is text.
+import type { Episode, EpisodeTurn } from '../../extension/protocol/run-folder';
+import { h, type Child } from '../shared/dom';
+import { formatSigned } from '../shared/format';
+import { hue } from '../shared/palette';
+import type { Theme } from '../shared/theme';
+import { actionFates } from './actions';
+import { readBoard } from './board';
+import { boardPicture } from './board-picture';
+import { markedLines } from './changes';
+import { sampledTokens, tokenStrip, tokenSummary } from './tokens';
+
+export interface TurnOptions {
+  theme: Theme;
+  /** The model's whole text and the state's text, as they are. */
+  raw: boolean;
+  /** The sampled ids, shaded by log-prob. */
+  tokens: boolean;
+}
+
+/** The section of a turn. `running` is the return up to and with this turn, penalties included; `largest` scales the reward's bar. */
+export function turnView(
+  episode: Episode,
+  index: number,
+  running: number,
+  largest: number,
+  options: TurnOptions,
+): HTMLElement {
+  const turn = episode.turns[index];
+  const last = index === episode.turns.length - 1;
+  const sampled = sampledTokens(episode, turn);
+  const facts = [`${turn.actions_left} action${turn.actions_left === 1 ? '' : 's'} left`, tokenSummary(sampled)].join(
+    ' · ',
+  );
+  const cut =
+    turn.finish === 'length' &&
+    h('span', { class: 'warning', title: 'Generation reached its limit of tokens' }, 'cut at the length limit');
+  return h(
+    'section',
+    { class: 'turn', 'data-turn': turn.turn, 'aria-label': `Turn ${turn.turn}` },
+    h('header', { class: 'turn-head' }, h('h3', {}, `Turn ${turn.turn}`), h('span', { class: 'muted' }, facts), cut),
+    h(
+      'div',
+      { class: 'turn-body' },
+      h(
+        'div',
+        { class: 'turn-state' },
+        stateView(turn.state, episode.turns[index - 1]?.state ?? null, episode, options),
+      ),
+      h(
+        'div',
+        { class: 'turn-answer' },
+        options.raw
+          ? h('pre', { class: 'raw' }, turn.raw)
+          : h('div', { class: 'answer' }, thoughtView(turn), actionsView(turn, last && episode.terminated)),
+        options.tokens && tokenStrip(sampled, options.theme),
+        rewardView(turn, running, largest, options.theme),
+      ),
+    ),
+  );
+}
+
+/** A state: as a board where it is one, else as text; what changed since `previous` is marked. */
+export function stateView(
+  state: string,
+  previous: string | null,
+  { environment, tag }: Episode,
+  { theme, raw }: TurnOptions,
+): HTMLElement {
+  const name = `${environment.name} ${tag}`;
+  const board = raw ? null : readBoard(state, name);
+  if (!board) return textState(state, previous);
+  const before = previous === null ? null : readBoard(previous, name);
+  return h(
+    'figure',
+    { class: 'state-board', title: state },
+    board.before !== '' && textState(board.before, before?.before ?? null),
+    boardPicture(board, before, theme) as Child,
+    board.after !== '' && textState(board.after, before?.after ?? null),
+  );
+}
+
+function textState(state: string, previous: string | null): HTMLElement {
+  const lines = markedLines(state, previous).flatMap(({ text, changed }, i) => [
+    i > 0 ? '\n' : '',
+    changed ? h('mark', { title: 'changed since the last turn' }, text) : text,
+  ]);
+  return h('pre', { class: 'state-text' }, ...lines);
+}
+
+function thoughtView({ thought, raw }: EpisodeTurn): HTMLElement {
+  if (thought !== null)
+    return h('p', { class: 'thought' }, thought === '' ? h('span', { class: 'muted' }, 'no thought') : thought);
+  return h(
+    'div',
+    { class: 'unparsed' },
+    h('p', { class: 'warning' }, 'The answer did not parse: no action was taken from it.'),
+    h('pre', { class: 'raw' }, raw),
+  );
+}
+
+function actionsView(turn: EpisodeTurn, endsEpisode: boolean): HTMLElement | null {
+  const fates = actionFates(turn, endsEpisode);
+  if (fates.length === 0 && turn.answer === null) return null;
+  if (fates.length === 0)
+    return h('p', { class: 'muted' }, turn.answer === '' ? 'empty answer' : `answer “${turn.answer}” holds no action`);
+  const chips = fates.map(({ name, reason }) =>
+    h(
+      'li',
+      { class: reason === null ? 'chip' : 'chip refused' },
+      reason === null ? name : h('s', {}, name),
+      reason !== null && h('span', { class: 'reason' }, reason),
+    ),
+  );
+  return h('ul', { class: 'chips', 'aria-label': 'Actions' }, ...chips);
+}
+
+/** `reward −0.10 · penalty −0.1 · return 10.8`, with a bar left or right of zero. */
+function rewardView({ reward, penalty }: EpisodeTurn, running: number, largest: number, theme: Theme): HTMLElement {
+  const width = largest > 0 ? Math.min(50, (Math.abs(reward) / largest) * 50) : 0;
+  const side = reward < 0 ? 'right:50%' : 'left:50%';
+  const colour = theme.palette[reward < 0 ? hue.orange : hue.blue];
+  const bar = h(
+    'span',
+    { class: 'bar', 'aria-hidden': 'true' },
+    reward !== 0 && h('span', { style: `${side};width:max(2px, ${width.toFixed(1)}%);background:${colour}` }),
+  );
+  return h(
+    'div',
+    { class: 'reward' },
+    bar,
+    h('span', {}, 'reward ', h('strong', {}, formatSigned(reward))),
+    penalty !== 0 &&
+      h(
+        'span',
+        { class: 'warning', title: 'Format penalty, not shown to the model' },
+        `penalty ${formatSigned(penalty)}`,
+      ),
+    h('span', { class: 'muted' }, `return ${formatSigned(running)}`),
+  );
+}
