@@ -53,6 +53,7 @@ export class Graph {
 
   /** Declares an input; its symbols can be read back at run time by later reshapes. */
   input(name: string, type: ElementType, dims: readonly Dim[]): Value {
+    if (this.inputs.some(other => other.name === name)) throw new Error(`graph ${this.name}: has two inputs ${name}`);
     const value: Value = { name, type, dims };
     this.inputs.push(value);
     dims.forEach((dim, axis) => {
@@ -67,6 +68,8 @@ export class Graph {
   }
 
   constant(type: 'float32' | 'int64', dims: readonly number[], data: Float32Array | BigInt64Array): Value {
+    if (data.length !== dims.reduce((n, d) => n * d, 1))
+      throw new Error(`graph ${this.name}: a constant [${dims.join(', ')}] was given ${data.length} numbers`);
     const value: Value = { name: this.fresh('const'), type, dims };
     this.constants.push({ value, data });
     return value;

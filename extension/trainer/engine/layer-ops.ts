@@ -4,11 +4,14 @@
 import { contrib } from './graph';
 import type { Dim, Graph, Value } from './graph';
 import { binary, sumTo, unary } from './ops';
-import { broadcast, expectDim } from './shapes';
+import { broadcast, expectDim, expectDims, expectType, showDims } from './shapes';
 
 /** x [n, in] · W [out, in]ᵀ (+ b [out]) → [n, out]: a Hugging Face linear layer. */
 export function linear(g: Graph, x: Value, weight: Value, bias: Value | null = null): Value {
+  expectMatrix('linear', x, 2);
+  expectMatrix('linear', weight, 2);
   expectDim('linear', x.dims[1], weight.dims[1]);
+  if (bias) expectDims('linear', bias, [weight.dims[0]]);
   const y = g.emit('Gemm', bias ? [x, weight, bias] : [x, weight], 'float32', [x.dims[0], weight.dims[0]], { transB: 1 });
   g.record(bias ? [x, weight, bias] : [x, weight], [y], ([dy]) => {
     if (!dy) return [];
@@ -45,6 +48,7 @@ export function matmul(g: Graph, a: Value, b: Value, options: MatmulOptions = {}
 
 /** Softmax over the last axis. */
 export function softmax(g: Graph, x: Value): Value {
+  expectType('softmax', x, 'float32');
   const last = x.dims.length - 1;
   const y = g.emit('Softmax', [x], 'float32', x.dims, { axis: last });
   g.record([x], [y], ([dy]) => {
@@ -57,6 +61,7 @@ export function softmax(g: Graph, x: Value): Value {
 
 /** x / sqrt(mean(x²) + eps) · w over the last axis; w has that axis's length. */
 export function rmsNorm(g: Graph, x: Value, weight: Value, eps: number): Value {
+  expectDims('rmsNorm', weight, x.dims.slice(-1));
   const statDims = [...x.dims.slice(0, -1), 1];
   const [y, inverse] = g.emitMany(
     'SimplifiedLayerNormalization',
@@ -102,6 +107,11 @@ export interface RotaryTables {
 
 /** Rotates halves of each head of x [b, heads, t, headSize] by its position [b, t] (Hugging Face's rotate_half form). */
 export function rotary(g: Graph, x: Value, positions: Value, tables: RotaryTables): Value {
+  const [b, , t, headSize] = x.dims;
+  expectType('rotary', positions, 'int64');
+  expectDims('rotary', positions, [b, t]);
+  for (const table of [tables.cos, tables.sin, tables.sinNegated])
+    expectDims('rotary', table, [tables.cos.dims[0], Number(headSize) / 2]);
   const rotate = (v: Value, sin: Value): Value =>
     g.emit('RotaryEmbedding', [v, positions, tables.cos, sin], 'float32', v.dims, { interleaved: 0 }, contrib);
   const y = rotate(x, tables.sin);
@@ -115,6 +125,9 @@ export function rotary(g: Graph, x: Value, positions: Value, tables: RotaryTable
  */
 export function tokenLogProbs(g: Graph, logits: Value, targets: Value): { logprob: Value; entropy: Value } {
   const n = logits.dims[0];
+  expectMatrix('tokenLogProbs', logits, 2);
+  expectType('tokenLogProbs', targets, 'int64');
+  expectDims('tokenLogProbs', targets, [n]);
   const column: Dim[] = [n, 1];
   const lse = g.emit('ReduceLogSumExp', [logits, g.integers([1])], 'float32', column, { keepdims: 1 });
   const logp = binary(g, 'Sub', logits, lse);
@@ -143,6 +156,8 @@ export function tokenLogProbs(g: Graph, logits: Value, targets: Value): { logpro
 }
 
 function product(g: Graph, a: Value, b: Value, { transA = false, transB = false, alpha = 1 }: MatmulOptions): Value {
+  expectMatrix('matmul', a);
+  expectMatrix('matmul', b);
   const [m, k] = transA ? [a.dims.at(-1)!, a.dims.at(-2)!] : [a.dims.at(-2)!, a.dims.at(-1)!];
   const [k2, n] = transB ? [b.dims.at(-1)!, b.dims.at(-2)!] : [b.dims.at(-2)!, b.dims.at(-1)!];
   expectDim('matmul', k, k2);
@@ -150,6 +165,13 @@ function product(g: Graph, a: Value, b: Value, { transA = false, transB = false,
   if (!transA && !transB && alpha === 1) return g.emit('MatMul', [a, b], 'float32', dims);
   const attributes = { transA: Number(transA), transB: Number(transB), alpha: { float: alpha } };
   return g.emit('FusedMatMul', [a, b], 'float32', dims, attributes, contrib);
+}
+
+/** Throws unless the value is a float matrix, or a batch of them where `rank` is left open. */
+function expectMatrix(op: string, x: Value, rank?: number): void {
+  expectType(op, x, 'float32');
+  if (x.dims.length < 2 || (rank !== undefined && x.dims.length !== rank))
+    throw new Error(`graph: ${op} needs ${rank ?? 2} axes${rank ? '' : ' at least'}, got ${showDims(x.dims)} for ${x.name}`);
 }
 
 function sumLast(g: Graph, x: Value): Value {

@@ -2,7 +2,7 @@
 // shapes, emits ONNX nodes and records how gradients flow back (vector-Jacobian products, reverse mode).
 // The products, attention and the decoder's own layers are in layer-ops.ts.
 import type { Dim, Graph, Value } from './graph';
-import { broadcast, expectType, sameDims, summedAxes } from './shapes';
+import { broadcast, expectDims, expectSameCount, expectType, sameDims, showDims, summedAxes } from './shapes';
 
 export function add(g: Graph, a: Value, b: Value): Value {
   const y = binary(g, 'Add', a, b);
@@ -78,6 +78,10 @@ export function abs(g: Graph, x: Value): Value {
 
 /** Clamp to [lo, hi]; the gradient passes where lo ≤ x ≤ hi, as PyTorch's does. */
 export function clip(g: Graph, x: Value, lo: Value, hi: Value): Value {
+  for (const bound of [lo, hi]) {
+    expectType('Clip', bound, x.type);
+    expectDims('Clip', bound, []);
+  }
   const y = g.emit('Clip', [x, lo, hi], x.type, x.dims);
   g.record([x], [y], ([dy]) => [dy && where(g, compare(g, 'Equal', x, y), dy, g.scalar(0))]);
   return y;
@@ -112,15 +116,19 @@ export function select(g: Graph, condition: Value, a: Value, b: Value): Value {
 
 /** A comparison; not differentiable. */
 export function compare(g: Graph, op: 'Equal' | 'Greater' | 'GreaterOrEqual' | 'Less', a: Value, b: Value): Value {
+  expectType(op, a, b.type);
   return g.emit(op, [a, b], 'bool', broadcast(a.dims, b.dims));
 }
 
 /** A condition as 0/1 floats; not differentiable. */
-export const toFloat = (g: Graph, condition: Value): Value =>
-  g.emit('Cast', [condition], 'float32', condition.dims, { to: 1 });
+export function toFloat(g: Graph, condition: Value): Value {
+  expectType('toFloat', condition, 'bool');
+  return g.emit('Cast', [condition], 'float32', condition.dims, { to: 1 });
+}
 
 /** Sum over all elements: a scalar. */
 export function sumAll(g: Graph, x: Value): Value {
+  expectType('sumAll', x, 'float32');
   const y = g.emit('ReduceSum', [x], 'float32', [], { keepdims: 0 });
   g.record([x], [y], ([dy]) => [dy && expandLike(g, dy, x)]);
   return y;
@@ -138,12 +146,15 @@ export function meanLast(g: Graph, x: Value): Value {
 
 export function reshape(g: Graph, x: Value, dims: readonly Dim[]): Value {
   if (sameDims(x.dims, dims)) return x;
+  expectSameCount('reshape', x.dims, dims);
   const y = g.emit('Reshape', [x, g.shapeVector(dims, x.dims)], x.type, dims);
   g.record([x], [y], ([dy]) => [dy && reshape(g, dy, x.dims)]);
   return y;
 }
 
 export function transpose(g: Graph, x: Value, perm: readonly number[]): Value {
+  if ([...perm].sort((a, b) => a - b).join() !== [...x.dims.keys()].join())
+    throw new Error(`graph: transpose needs an order of the axes of ${showDims(x.dims)}, got ${perm.join(', ')}`);
   const y = g.emit('Transpose', [x], x.type, perm.map(i => x.dims[i]), { perm });
   const inverse = perm.map((_, i) => perm.indexOf(i));
   g.record([x], [y], ([dy]) => [dy && transpose(g, dy, inverse)]);
@@ -180,9 +191,14 @@ export function binary(g: Graph, op: string, a: Value, b: Value): Value {
 }
 
 /** Emits an elementwise node without recording it. */
-export const unary = (g: Graph, op: string, x: Value): Value => g.emit(op, [x], x.type, x.dims);
+export function unary(g: Graph, op: string, x: Value): Value {
+  expectType(op, x, 'float32');
+  return g.emit(op, [x], 'float32', x.dims);
+}
 
 function where(g: Graph, condition: Value, a: Value, b: Value): Value {
+  expectType('Where', condition, 'bool');
+  expectType('Where', a, b.type);
   return g.emit('Where', [condition, a, b], a.type, broadcast(condition.dims, broadcast(a.dims, b.dims)));
 }
 

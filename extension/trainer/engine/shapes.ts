@@ -28,6 +28,24 @@ export function expectType(op: string, value: Value, type: Value['type']): void 
   if (value.type !== type) throw new Error(`graph: ${op} needs ${type}, got ${value.type} for ${value.name}`);
 }
 
+/** Throws unless the value has exactly these dimensions. */
+export function expectDims(op: string, value: Value, dims: readonly Dim[]): void {
+  if (!sameDims(value.dims, dims))
+    throw new Error(`graph: ${op} needs ${showDims(dims)}, got ${showDims(value.dims)} for ${value.name}`);
+}
+
+/** Throws where it is plain that two shapes differ in their number of elements: their symbols are the same, their numbers are not. */
+export function expectSameCount(op: string, a: readonly Dim[], b: readonly Dim[]): void {
+  const symbols = (dims: readonly Dim[]): string =>
+    dims
+      .filter(dim => typeof dim === 'string')
+      .sort()
+      .join();
+  const count = (dims: readonly Dim[]): number => dims.reduce<number>((n, d) => (typeof d === 'number' ? n * d : n), 1);
+  if (symbols(a) === symbols(b) && count(a) !== count(b))
+    throw new Error(`graph: ${op} needs as many elements, got ${showDims(a)} and ${showDims(b)}`);
+}
+
 /** Throws unless two dimensions are the same number or the same symbol. */
 export function expectDim(op: string, a: Dim, b: Dim): void {
   if (a !== b) throw new Error(`graph: ${op} needs equal dimensions, got ${a} and ${b}`);

@@ -181,19 +181,17 @@ const table: Case[] = [
     { what: 'log-prob and entropy', pick: [0, 1] },
     { what: 'log-prob', pick: [0] },
     { what: 'entropy', pick: [1] },
-  ].map(
-    ({ what, pick }): Case => ({
-      op: 'tokenLogProbs',
-      what,
-      inputs: [of('n', 5)],
-      indices: [{ dims: ['n'], below: 5 }],
-      sizes: { n: 4 },
-      build: (g, [logits], [targets]) => {
-        const { logprob, entropy } = tokenLogProbs(g, logits, targets);
-        return pick.map(i => [logprob, entropy][i]);
-      },
-    }),
-  ),
+  ].map(({ what, pick }): Case => ({
+    op: 'tokenLogProbs',
+    what,
+    inputs: [of('n', 5)],
+    indices: [{ dims: ['n'], below: 5 }],
+    sizes: { n: 4 },
+    build: (g, [logits], [targets]) => {
+      const { logprob, entropy } = tokenLogProbs(g, logits, targets);
+      return pick.map(i => [logprob, entropy][i]);
+    },
+  })),
 ];
 
 function rotaryTables(g: Graph, positions: number, half: number): layerOps.RotaryTables {
