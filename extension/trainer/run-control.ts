@@ -67,3 +67,8 @@ export class RunControl {
     for (const resolve of this.wake.splice(0)) resolve();
   }
 }
+
+/** Thrown out of a rollout in hand when the run is asked to stop; the rollout leaves no trace. */
+export class RunStopped extends Error {
+  override readonly name = 'RunStopped';
+}

@@ -92,8 +92,8 @@ export interface LoadOptions {
   /** Folder in Hugging Face's form. */
   modelFolder: string;
   threads: number;
-  /** Keep a frozen copy of the loaded weights as reference policy. */
-  reference: boolean;
+  /** Folder of the reference policy's weights, of the same architecture; null for none. */
+  referenceFolder: string | null;
   /** Make a critic: a copy of the decoder with a value head. */
   critic: boolean;
   /** Seed of the critic's new head. */
@@ -102,22 +102,20 @@ export interface LoadOptions {
 
 export interface LoadedModel {
   parameters: number;
-  /** sha256 of the loaded weights. */
-  sha256: string;
   maxPositions: number;
 }
 
-/** Weights and moments of one trained network, flat, for checkpoints. */
-export interface NetworkState {
-  weights: Float32Array;
+/** AdamW's state of one network: moments as long as its flat weights. */
+export interface MomentState {
   m: Float32Array;
   v: Float32Array;
   step: number;
 }
 
+/** What a checkpoint holds of the engine besides the actor's weights, which are stored by name. */
 export interface EngineState {
-  actor: NetworkState;
-  critic?: NetworkState;
+  actor: MomentState;
+  critic?: MomentState & { weights: Float32Array };
 }
 
 export interface NamedTensor {

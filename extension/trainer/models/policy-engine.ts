@@ -1,6 +1,5 @@
 // The engine behind the training loop: actor, reference and critic with their sessions, on one provider. It lives in a worker
 // thread (engine/worker.ts), because onnxruntime's run() blocks the thread that calls it.
-import { createHash } from 'node:crypto';
 import type {
   CriticLossOptions,
   CriticSample,
@@ -10,8 +9,8 @@ import type {
   GenerationRow,
   LoadOptions,
   LoadedModel,
+  MomentState,
   NamedTensor,
-  NetworkState,
   OptimizerOptions,
   PolicyLossOptions,
   SamplingOptions,
@@ -20,12 +19,12 @@ import type {
   WeightedSample,
   WhichPolicy,
 } from '../engine/engine';
+import { UserError } from '../../protocol/user-error';
 import { RandomStream } from '../engine/random-stream';
 import { Critic, criticWeights } from './critic';
 import { Generator } from './generator';
 import { readDecoder } from './model-folder';
 import { Policy } from './policy';
-import { Weights } from './weights';
 
 export class PolicyEngine implements Engine {
   private loaded?: { actor: Policy; generator: Generator; reference?: Policy; critic?: Critic };
@@ -33,20 +32,19 @@ export class PolicyEngine implements Engine {
   /** `onTokens` hears, during a generation, how many tokens it has sampled. */
   constructor(private readonly onTokens?: (sampled: number) => void) {}
 
-  async load({ modelFolder, threads, reference, critic, seed }: LoadOptions): Promise<LoadedModel> {
+  async load({ modelFolder, referenceFolder, threads, critic, seed }: LoadOptions): Promise<LoadedModel> {
     const { config, weights } = await readDecoder(modelFolder);
     const session = { threads };
+    const reference = referenceFolder === null ? undefined : (await readDecoder(referenceFolder)).weights;
+    if (reference && reference.flat.length !== weights.flat.length)
+      throw new UserError(`${referenceFolder}: the reference policy is of another shape than the policy: use weights of one model`);
     this.loaded = {
       actor: new Policy(config, weights, session),
       generator: new Generator(config, weights, session),
-      reference: reference ? new Policy(config, new Weights(weights.specs, weights.flat.slice()), session) : undefined,
+      reference: reference && new Policy(config, reference, session),
       critic: critic ? new Critic(config, criticWeights(config, weights, new RandomStream(seed)), session) : undefined,
     };
-    return {
-      parameters: weights.count,
-      sha256: createHash('sha256').update(new Uint8Array(weights.flat.buffer)).digest('hex'),
-      maxPositions: config.maxPositions,
-    };
+    return { parameters: weights.count, maxPositions: config.maxPositions };
   }
 
   generate(rows: GenerationRow[], sampling: SamplingOptions): Promise<GeneratedRow[]> {
@@ -90,13 +88,18 @@ export class PolicyEngine implements Engine {
 
   async state(): Promise<EngineState> {
     const { actor, critic } = this.models;
-    return { actor: await networkState(actor), ...(critic && { critic: await networkState(critic) }) };
+    return {
+      actor: await momentsOf(actor),
+      ...(critic && { critic: { ...(await momentsOf(critic)), weights: critic.weights.flat.slice() } }),
+    };
   }
 
   async restore(state: EngineState): Promise<void> {
     const { actor, critic } = this.models;
-    await restoreNetwork(actor, state.actor);
-    if (critic && state.critic) await restoreNetwork(critic, state.critic);
+    await restoreMoments(actor, state.actor);
+    if (!critic || !state.critic) return;
+    copyInto(critic.weights.flat, state.critic.weights);
+    await restoreMoments(critic, state.critic);
   }
 
   async parameters(): Promise<NamedTensor[]> {
@@ -116,21 +119,22 @@ export class PolicyEngine implements Engine {
   }
 }
 
-async function networkState(network: Policy | Critic): Promise<NetworkState> {
+async function momentsOf(network: Policy | Critic): Promise<MomentState> {
   const { m, v, step } = (await network.adamw()).state;
-  return { weights: network.weights.flat.slice(), m: m.slice(), v: v.slice(), step };
+  return { m: m.slice(), v: v.slice(), step };
 }
 
-async function restoreNetwork(network: Policy | Critic, saved: NetworkState): Promise<void> {
+async function restoreMoments(network: Policy | Critic, saved: MomentState): Promise<void> {
   const { state } = await network.adamw();
-  for (const [target, source] of [
-    [network.weights.flat, saved.weights],
-    [state.m, saved.m],
-    [state.v, saved.v],
-  ]) {
-    if (target.length !== source.length)
-      throw new Error(`engine: the checkpoint holds ${source.length} numbers where the model has ${target.length}`);
-    target.set(source);
-  }
+  copyInto(state.m, saved.m);
+  copyInto(state.v, saved.v);
   state.step = saved.step;
+}
+
+function copyInto(target: Float32Array, source: Float32Array): void {
+  if (target.length !== source.length)
+    throw new UserError(
+      `checkpoint: it holds ${source.length} numbers where the model has ${target.length}: resume with the model it was made with`,
+    );
+  target.set(source);
 }

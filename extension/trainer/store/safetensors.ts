@@ -223,13 +223,21 @@ export interface FloatTensor {
   data: Float32Array;
 }
 
-/** Writes tensors as F32, in the order given, the file being replaced at once. `format: pt` is what other tools ask for. */
+/** Writes tensors as F32, in the order given, the file being replaced at once. */
 export async function writeSafetensors(
   file: string,
   tensors: readonly FloatTensor[],
-  metadata: Readonly<Record<string, string>> = { format: 'pt' },
+  metadata?: Readonly<Record<string, string>>,
   fs: FileSystem = fileSystem,
 ): Promise<void> {
+  await replaceFile(file, safetensorsParts(tensors, metadata), fs);
+}
+
+/** The bytes of a safetensors file in order. `format: pt` is what other tools ask for. */
+export function safetensorsParts(
+  tensors: readonly FloatTensor[],
+  metadata: Readonly<Record<string, string>> = { format: 'pt' },
+): Uint8Array[] {
   const header = new Map<string, unknown>([['__metadata__', metadata]]);
   let offset = 0;
   for (const { name, shape, data } of tensors) {
@@ -246,5 +254,5 @@ export async function writeSafetensors(
   text.copy(padded);
   const length = Buffer.alloc(8);
   length.writeBigUInt64LE(BigInt(padded.length));
-  await replaceFile(file, [length, padded, ...tensors.map(({ data }) => bytesOf(data))], fs);
+  return [length, padded, ...tensors.map(({ data }) => bytesOf(data))];
 }

@@ -1,0 +1,175 @@
+#!/usr/bin/env node
+// The terminal: `ragen train|resume|eval|runs`. Every command takes --json: then standard output is one JSON document, and everything
+// for people goes to standard error. A user's mistake is one sentence and exit code 1.
+import { Command } from 'commander';
+import { checkpointFolder, runFiles } from '../protocol/run-folder';
+import { UserError } from '../protocol/user-error';
+import { ConfigError } from './config/config-error';
+import { presets } from './config/load-config';
+import { follow, metricLines } from './terminal/follow';
+import { endOfTrainer, makeRun, presetFolders, startTrainer, workspaceOf } from './terminal/start';
+import { StepTable } from './terminal/step-table';
+import { closingWords, summarize } from './terminal/summary';
+import { newestValid, openCheckpoint } from './store/checkpoint';
+import { readLease } from './store/lease';
+import { RunFolder } from './store/run-folder';
+
+interface Common {
+  json?: boolean;
+  workspace?: string;
+}
+
+interface StartFlags extends Common {
+  configName?: string;
+  config?: string;
+  detach?: boolean;
+}
+
+const program = new Command('ragen').description('Trains LLM agents that reason, by reinforcement learning over whole episodes.');
+
+const withCommon = (command: Command): Command =>
+  command
+    .option('--workspace <folder>', 'folder whose .ragen/runs holds the runs (default: here)')
+    .option('--json', 'print one JSON document on standard output, logs on standard error');
+
+const withConfig = (command: Command): Command =>
+  withCommon(command)
+    .argument('[overrides...]', 'key=value, such as trainer.total_training_steps=20')
+    .option('--config-name <name>', 'configuration by name (see ragen presets)')
+    .option('--config <file>', 'configuration file')
+    .option('--detach', 'return as soon as the trainer serves the run');
+
+withConfig(program.command('train').description('train a policy')).action((overrides: string[], flags: StartFlags) =>
+  answer(flags, () => start(overrides, flags)),
+);
+
+withConfig(program.command('eval').description('play the validation episodes once, without training'))
+  .option('--run <id>', 'evaluate a checkpoint of this run, with its configuration')
+  .option('--checkpoint <name>', 'which checkpoint of the run, such as step-000100 (default: the newest)')
+  .action((overrides: string[], flags: StartFlags & { run?: string; checkpoint?: string }) =>
+    answer(flags, () => evaluate(overrides, flags)),
+  );
+
+withCommon(program.command('resume').description('go on with a run from a checkpoint'))
+  .argument('<run>', 'id of the run')
+  .option('--checkpoint <name>', 'such as step-000100 (default: the newest that is whole)')
+  .option('--detach', 'return as soon as the trainer serves the run')
+  .action((id: string, flags: Common & { checkpoint?: string; detach?: boolean }) =>
+    answer(flags, async () => {
+      const workspace = workspaceOf(flags.workspace);
+      const folder = RunFolder.find(workspace, id);
+      const args = flags.checkpoint === undefined ? ['--resume'] : ['--checkpoint', flags.checkpoint];
+      return serveAndFollow(folder, workspace, args, flags);
+    }),
+  );
+
+withCommon(program.command('runs').description('list the runs of this folder')).action((flags: Common) =>
+  answer(flags, async () => {
+    const rows = RunFolder.list(workspaceOf(flags.workspace)).map(folder => {
+      const status = folder.readStatus();
+      const live = readLease(folder.path)?.live ?? false;
+      const interrupted = !live && status !== null && ['starting', 'running', 'paused', 'stopping'].includes(status.state);
+      return {
+        run: folder.id,
+        name: folder.manifest.name,
+        state: interrupted ? 'interrupted' : (status?.state ?? 'new'),
+        step: status?.step ?? 0,
+        total_steps: status?.total_steps ?? null,
+        success: status?.success ?? null,
+        live,
+        folder: folder.path,
+        ...(status?.error !== undefined && { error: status.error }),
+      };
+    });
+    const lines = rows.map(
+      ({ run, state, step, total_steps, success }) =>
+        `${run}  ${state.padEnd(11)} ${String(step).padStart(6)}/${total_steps ?? '?'}  ${success === null ? '' : `${(success * 100).toFixed(1)} %`}`,
+    );
+    return { document: rows, words: lines.join('\n') || 'No runs here yet: ragen train --config-name quickstart' };
+  }),
+);
+
+withCommon(program.command('presets').description('list the configurations that a run can start from')).action((flags: Common) =>
+  answer(flags, async () => {
+    const found = presets(presetFolders(workspaceOf(flags.workspace)));
+    return { document: found, words: found.map(({ name, description }) => `${name.padEnd(18)} ${description}`).join('\n') };
+  }),
+);
+
+interface Answer {
+  /** The JSON document of --json. */
+  document: unknown;
+  /** The same for people. */
+  words: string;
+  /** The run failed: exit code 1. */
+  failed?: string;
+}
+
+async function start(overrides: string[], flags: StartFlags): Promise<Answer> {
+  const workspace = workspaceOf(flags.workspace);
+  const { folder, notes } = await makeRun({ configName: flags.configName, configFile: flags.config, overrides, workspace });
+  for (const note of notes) process.stderr.write(`note: ${note}\n`);
+  return serveAndFollow(folder, workspace, [], flags);
+}
+
+async function evaluate(overrides: string[], flags: StartFlags & { run?: string; checkpoint?: string }): Promise<Answer> {
+  if (flags.run === undefined) return start([...overrides, 'trainer.val_only=true'], flags);
+  const workspace = workspaceOf(flags.workspace);
+  const trained = RunFolder.find(workspace, flags.run);
+  const named = flags.checkpoint === undefined ? undefined : Number(/^(?:step-)?(\d+)$/.exec(flags.checkpoint)?.[1]);
+  const checkpoint =
+    named === undefined
+      ? (await newestValid(trained.path)).checkpoint
+      : await openCheckpoint(trained.file(checkpointFolder(named)));
+  if (!checkpoint) throw new UserError(`eval: run ${flags.run} has no checkpoint: train it further or give --config-name and model_path`);
+  const { config_name: name, overrides: made } = trained.manifest;
+  const own = [...made, `model_path=${checkpoint.folder}`, `trainer.experiment_name=eval-${trained.manifest.name}`];
+  const where = /\.ya?ml$/.test(name) ? { config: name } : { configName: name };
+  return start([...own, ...overrides, 'trainer.val_only=true'], { ...flags, ...where });
+}
+
+async function serveAndFollow(
+  folder: RunFolder,
+  workspace: string,
+  args: string[],
+  flags: { json?: boolean; detach?: boolean },
+): Promise<Answer> {
+  await startTrainer(folder, workspace, args);
+  if (flags.detach) return { document: { run: folder.id, folder: folder.path }, words: `Run ${folder.id} is training: ${folder.path}` };
+  process.stderr.write(`Run ${folder.id} → ${folder.path}\n`);
+  const status = await follow(folder, new StepTable());
+  const summary = summarize(folder, metricLines(folder), status);
+  const gone = status !== null && ['starting', 'running', 'paused', 'stopping'].includes(status.state);
+  const failed = status?.state === 'failed' ? (status.error ?? endOfTrainer(folder, null)) : undefined;
+  return {
+    document: summary,
+    words: closingWords(summary, workspace),
+    failed: gone ? `trainer of ${folder.id}: it ended without a word: see ${folder.file(runFiles.log)}, then ragen resume ${folder.id}` : failed,
+  };
+}
+
+/** Runs a command and gives its answer in the form asked for. */
+async function answer(flags: Common, command: () => Promise<Answer>): Promise<void> {
+  try {
+    const { document, words, failed } = await command();
+    if (flags.json) process.stdout.write(`${JSON.stringify(document)}\n`);
+    else process.stdout.write(`${words}\n`);
+    if (failed !== undefined) {
+      process.stderr.write(`${failed}\n`);
+      process.exitCode = 1;
+    }
+  } catch (error) {
+    process.exitCode = 1;
+    const { message, stack } = error as Error;
+    process.stderr.write(`${error instanceof UserError ? message : stack}\n`);
+    if (flags.json) process.stdout.write(`${JSON.stringify({ error: errorDocument(error as Error) })}\n`);
+  }
+}
+
+function errorDocument(error: Error): Record<string, unknown> {
+  if (!(error instanceof ConfigError)) return { message: error.message };
+  const { message, file, line, column, key, problems } = error;
+  return { message, file, line, column, key, problems };
+}
+
+void program.parseAsync();

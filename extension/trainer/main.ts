@@ -1,0 +1,145 @@
+// Entry of the trainer: `node trainer.cjs --run <folder> [--workspace <folder>] [--resume [--checkpoint step-000100]]` serves one run from its
+// lease to its end. Standard error is the run's trainer.log. Whatever happens, the status on disk tells how the run ended, and in
+// one sentence why.
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import pino from 'pino';
+import { checkpointFolder } from '../protocol/run-folder';
+import type { RunStatus } from '../protocol/run-folder';
+import { UserError } from '../protocol/user-error';
+import { Journal } from './journal';
+import { Run, newToken } from './run';
+import { RunControl } from './run-control';
+import { newestValid, openCheckpoint } from './store/checkpoint';
+import type { StoredCheckpoint } from './store/checkpoint';
+import { takeLease } from './store/lease';
+import { RunFolder } from './store/run-folder';
+import { train } from './train';
+import type { TrainerState } from './train';
+import { TrainerServer, endpointFor } from './trainer-server';
+
+const log = pino({ base: { pid: process.pid }, timestamp: pino.stdTimeFunctions.isoTime }, pino.destination(2));
+
+async function main(): Promise<void> {
+  const { values } = parseArgs({
+    options: {
+      run: { type: 'string' },
+      workspace: { type: 'string', default: process.cwd() },
+      resume: { type: 'boolean', default: false },
+      checkpoint: { type: 'string' },
+    },
+  });
+  if (!values.run) throw new UserError('trainer: --run is missing: give the folder of a run');
+  const folder = RunFolder.open(values.run);
+  const token = newToken();
+  const endpoint = endpointFor(folder.path, folder.id);
+  const lease = await takeLease({
+    runFolder: folder.path,
+    run: folder.id,
+    pid: process.pid,
+    endpoint,
+    token,
+    onLost: () => {
+      log.fatal('the lease is in other hands: this trainer stops writing');
+      process.exit(1);
+    },
+  });
+  try {
+    await serve(folder, { endpoint, token, workspace: values.workspace, checkpoint: await startingPoint(folder, values) });
+  } finally {
+    lease.release();
+  }
+}
+
+interface Serving {
+  endpoint: string;
+  token: string;
+  workspace: string;
+  checkpoint: StoredCheckpoint | null;
+}
+
+async function serve(folder: RunFolder, { endpoint, token, workspace, checkpoint }: Serving): Promise<void> {
+  if (checkpoint) await folder.rollBack(checkpoint.manifest.step, checkpoint.manifest.offsets);
+  const earlier = (checkpoint?.manifest.state ?? {}) as { wall_s?: number; success?: number | null };
+  const initial: RunStatus = {
+    state: 'starting',
+    step: checkpoint?.manifest.step ?? 0,
+    total_steps: (folder.manifest.config as { trainer: { total_training_steps: number } }).trainer.total_training_steps,
+    success: earlier.success ?? null,
+    reward: null,
+    tokens_per_s: null,
+    eta_s: null,
+    phase: 'idle',
+    updated: new Date().toISOString(),
+  };
+  const watched: { server?: TrainerServer } = {};
+  const journal = new Journal(
+    folder,
+    {
+      status: (status, fraction) => watched.server?.status(status, fraction),
+      appended: (file, bytes, step) => watched.server?.appended(file, bytes, step),
+      event: event => watched.server?.event(event),
+    },
+    initial,
+    earlier.wall_s ?? 0,
+  );
+  const control = new RunControl(state => {
+    journal.update({ state });
+    journal.event('state', state);
+  });
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => control.stop());
+  watched.server = await TrainerServer.listen(endpoint, { id: folder.id, token, control, status: () => journal.status });
+  let run: Run | undefined;
+  try {
+    journal.update({ state: 'starting' });
+    const opened = await Run.open({ folder, workspace, checkpoint, control, journal });
+    run = opened.run;
+    if (checkpoint) journal.event('resume', `resumed from ${journal.relative(checkpoint.folder)}`);
+    log.info({ model: run.model, step: opened.state.step }, 'running');
+    journal.update({ state: 'running' });
+    journal.event('state', 'running');
+    const end = await train(run, opened.state);
+    await finalCheckpoint(run, opened.state);
+    journal.update({ state: end, phase: 'idle', eta_s: null });
+    journal.event('state', end);
+    log.info({ step: opened.state.step }, end);
+  } catch (error) {
+    const { message, stack } = error as Error;
+    log.error({ stack }, message);
+    const sentence = error instanceof UserError ? message : `trainer: ${message} (see trainer.log)`;
+    journal.update({ state: 'failed', phase: 'idle', error: sentence, eta_s: null });
+    journal.event('state', `failed: ${sentence}`);
+    process.exitCode = 1;
+  } finally {
+    control.end();
+    await run?.close();
+    await journal.close();
+    await watched.server.close();
+  }
+}
+
+async function finalCheckpoint(run: Run, state: TrainerState): Promise<void> {
+  if (state.step > 0) await run.checkpoint(state);
+}
+
+/** The checkpoint to go on from: the one named, or the newest that is whole; none for a new run. */
+async function startingPoint(
+  folder: RunFolder,
+  { resume, checkpoint }: { resume: boolean; checkpoint?: string },
+): Promise<StoredCheckpoint | null> {
+  if (checkpoint !== undefined) {
+    const step = Number(/^(?:step-)?(\d+)$/.exec(checkpoint)?.[1]);
+    if (Number.isNaN(step)) throw new UserError(`resume: ${checkpoint} is no checkpoint: name one like step-000100`);
+    return openCheckpoint(join(folder.path, checkpointFolder(step)));
+  }
+  if (!resume) return null;
+  const { checkpoint: newest, broken } = await newestValid(folder.path);
+  for (const { folder: path, reason } of broken) log.warn(`passed over ${path}: ${reason}`);
+  return newest;
+}
+
+main().catch((error: Error) => {
+  log.error({ stack: error.stack }, error.message);
+  process.stderr.write(`${error.message}\n`);
+  process.exitCode = 1;
+});

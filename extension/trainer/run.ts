@@ -1,0 +1,232 @@
+// One run, assembled: engine, tokenizer, environments and agent proxy for its configuration, and the pen that writes its folder.
+// Opening takes the run's lease first, so that two trainers never write one folder; a resume goes back to a checkpoint, the logs
+// included, and from there gives the same numbers as a run that was never interrupted.
+import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { LoadedEnvironment } from '../protocol/environment-link';
+import { UserError } from '../protocol/user-error';
+import { resolveModelPath } from './config/model-path';
+import { runConfigSchema } from './config/schema';
+import type { RunConfig } from './config/schema';
+import type { EngineState, LoadedModel } from './engine/engine';
+import { startEngine } from './engine/remote-engine';
+import type { RemoteEngine } from './engine/remote-engine';
+import { installation } from './installation';
+import { Journal } from './journal';
+import { readTokenizer } from './models/model-folder';
+import { AgentProxy } from './rollout/agent-proxy';
+import { EnvironmentProcess } from './rollout/environment-process';
+import { environmentSpecs } from './rollout/environment-specs';
+import type { RolloutBatch } from './rollout/rollout-batch';
+import { RunControl, RunStopped } from './run-control';
+import { trainingSuccess } from './step-metrics';
+import { readBlob, readFloats, writeCheckpoint } from './store/checkpoint';
+import type { StoredCheckpoint } from './store/checkpoint';
+import type { RunFolder } from './store/run-folder';
+import { safetensorsParts } from './store/safetensors';
+import type { TrainerState } from './train';
+
+/** Files of the model folder that a checkpoint carries along, so that it can be loaded as a model itself. */
+const companions = ['config.json', 'tokenizer.json', 'tokenizer_config.json', 'chat_template.jinja', 'generation_config.json'];
+
+/** What is asked of the world to open a run. */
+export interface OpenOptions {
+  folder: RunFolder;
+  /** The workspace, from which relative paths of the configuration lead. */
+  workspace: string;
+  /** Go on from here. */
+  checkpoint: StoredCheckpoint | null;
+  control: RunControl;
+  journal: Journal;
+}
+
+export class Run {
+  private constructor(
+    readonly config: RunConfig,
+    readonly folder: RunFolder,
+    readonly journal: Journal,
+    readonly control: RunControl,
+    readonly engine: RemoteEngine,
+    private readonly environments: EnvironmentProcess,
+    private readonly loaded: readonly LoadedEnvironment[],
+    private readonly proxy: AgentProxy,
+    private readonly modelFolder: string,
+    readonly model: LoadedModel,
+  ) {}
+
+  static async open({ folder, workspace, checkpoint, control, journal }: OpenOptions): Promise<{ run: Run; state: TrainerState }> {
+    const config = runConfigSchema.parse(folder.manifest.config);
+    const modelFolder = resolveModelPath(config.model_path, { workspace, modelFolders: [installation.models] });
+    const tokenizer = readTokenizer(modelFolder);
+    const { rollout } = config.actor_rollout_ref;
+    const engine = startEngine(installation.engineWorker);
+    let environments: EnvironmentProcess | undefined;
+    try {
+      const model = await engine.load({
+        modelFolder: checkpoint?.folder ?? modelFolder,
+        referenceFolder: usesReference(config) ? modelFolder : null,
+        threads: config.workbench.threads,
+        critic: config.algorithm.adv_estimator === 'gae',
+        seed: config.seed.train,
+      });
+      if (rollout.max_model_len > model.maxPositions)
+        throw new UserError(
+          `config: actor_rollout_ref.rollout.max_model_len is ${rollout.max_model_len}, but ${config.model_path} has ${model.maxPositions} positions: lower it`,
+        );
+      environments = await EnvironmentProcess.start({
+        entry: installation.environmentHost,
+        stepTimeoutMs: config.workbench.step_timeout_ms,
+        onNotice: ({ tag, stream, text }) => process.stderr.write(`[${tag || 'environment'} ${stream}] ${text}\n`),
+      });
+      const { es_manager } = config;
+      const tags = [...es_manager.train.env_configs.tags, ...es_manager.val.env_configs.tags];
+      const specs = environmentSpecs(tags, config.custom_envs, installation.environments, workspace);
+      const { environments: loaded, error } = await environments.load(specs);
+      if (error) throw new UserError(error.message);
+      for (const { version, bundle } of loaded) await folder.keepEnvironment(version, bundle);
+
+      const generator = {
+        generate: async (...[rows, sampling, onTokens]: Parameters<ConstructorParameters<typeof AgentProxy>[0]['generate']>) => {
+          if (!(await control.gate())) throw new RunStopped();
+          engine.onTokens = onTokens ?? (() => undefined);
+          return engine.generate([...rows], sampling);
+        },
+        release: (rows: readonly string[]) => engine.release([...rows]),
+      };
+      const proxy = new AgentProxy(generator, environments, tokenizer, {
+        seed: config.seed,
+        agent_proxy: config.agent_proxy,
+        rollout,
+        es_manager,
+        custom_envs: config.custom_envs,
+        max_failed_episodes_share: config.workbench.max_failed_episodes_share,
+        stop_token_ids: tokenizer.stopTokenIds,
+      });
+      const run = new Run(config, folder, journal, control, engine, environments, loaded, proxy, modelFolder, model);
+      return { run, state: checkpoint ? await run.restore(checkpoint) : { step: 0, emptySteps: 0 } };
+    } catch (error) {
+      await engine.stop();
+      await environments?.stop();
+      throw error;
+    }
+  }
+
+  get usesReference(): boolean {
+    return usesReference(this.config);
+  }
+
+  get usesCritic(): boolean {
+    return this.config.algorithm.adv_estimator === 'gae';
+  }
+
+  /** Plays one batch of episodes. A stop or an error leaves no trace of it. */
+  async rollout(mode: 'train' | 'val', step: number): Promise<RolloutBatch> {
+    let told = false;
+    return this.proxy.rollout({
+      mode,
+      step,
+      environments: this.loaded,
+      onProgress: fraction => this.journal.progress(fraction),
+      onFailure: ({ tag, seed, failure }) => {
+        if (!told) this.journal.event('environment_error', failure.message, { tag, seed, kind: failure.kind, at: failure.at });
+        told = true;
+      },
+    });
+  }
+
+  /** Shows a finished step in the status. */
+  progress(step: number, metrics: Readonly<Record<string, number>>): void {
+    const total = this.config.trainer.total_training_steps;
+    const { success } = this.journal.status;
+    this.journal.update({
+      step,
+      phase: 'idle',
+      reward: metrics['train/charts/avg_episode_return'] ?? metrics['charts/avg_episode_return'] ?? null,
+      tokens_per_s: metrics['perf/throughput'],
+      eta_s: (total - step) * metrics['perf/time_per_step'],
+      success: success ?? trainingSuccess(metrics),
+    });
+  }
+
+  /** Writes a checkpoint of `state`: weights by name, moments, counters, and how far the logs go. */
+  async checkpoint(state: TrainerState): Promise<string> {
+    const { folder, journal, config } = this;
+    const phase = journal.status.phase;
+    journal.update({ phase: 'checkpoint' });
+    const engine = await this.engine.state();
+    const tensors = await this.engine.parameters();
+    const files = Object.fromEntries(
+      companions.flatMap(name => {
+        try {
+          return [[name, new Uint8Array(readFileSync(join(this.modelFolder, name)))]];
+        } catch {
+          return []; // a model folder need not have all of them; those it must have were read when it was loaded
+        }
+      }),
+    );
+    const { actor, critic } = engine;
+    await journal.sync();
+    const path = await writeCheckpoint(
+      folder.path,
+      {
+        step: state.step,
+        offsets: journal.offsets,
+        streams: {},
+        seed_counter: this.proxy.state.seed_counter,
+        state: {
+          empty_steps: state.emptySteps,
+          actor_updates: actor.step,
+          critic_updates: critic?.step ?? 0,
+          wall_s: journal.wallSeconds,
+          success: journal.status.success,
+        },
+      },
+      {
+        ...files,
+        'model.safetensors': Buffer.concat(safetensorsParts(tensors.map(({ name, dims, data }) => ({ name, shape: dims, data })))),
+        'actor.m': actor.m,
+        'actor.v': actor.v,
+        ...(critic && { 'critic.weights': critic.weights, 'critic.m': critic.m, 'critic.v': critic.v }),
+      },
+      config.workbench.keep_checkpoints,
+    );
+    const name = journal.relative(path);
+    journal.event('checkpoint', `checkpoint ${name}`, { folder: name });
+    journal.update({ phase });
+    this.control.checkpointed(name);
+    return path;
+  }
+
+  async close(): Promise<void> {
+    await this.engine.stop();
+    await this.environments.stop();
+  }
+
+  private async restore(checkpoint: StoredCheckpoint): Promise<TrainerState> {
+    const { step, seed_counter } = checkpoint.manifest;
+    const { empty_steps, actor_updates, critic_updates } = checkpoint.manifest.state as Record<string, number>;
+    const moments = async (network: string, updates: number) => ({
+      m: await readFloats(checkpoint, `${network}.m`),
+      v: await readFloats(checkpoint, `${network}.v`),
+      step: updates,
+    });
+    const state: EngineState = { actor: await moments('actor', actor_updates) };
+    if (this.usesCritic)
+      state.critic = {
+        ...(await moments('critic', critic_updates)),
+        weights: await readFloats(checkpoint, 'critic.weights'),
+      };
+    await readBlob(checkpoint, 'model.safetensors'); // against its checksum: the engine has loaded this file
+    await this.engine.restore(state);
+    this.proxy.restore({ seed_counter });
+    return { step, emptySteps: empty_steps };
+  }
+}
+
+/** A token that only those who may read the lease know. */
+export const newToken = (): string => randomBytes(24).toString('hex');
+
+function usesReference({ actor_rollout_ref: { actor } }: RunConfig): boolean {
+  return actor.use_ref && actor.use_kl_loss;
+}

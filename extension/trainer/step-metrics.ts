@@ -1,0 +1,68 @@
+// Metrics of a step under RAGEN's keys (docs/METRICS.md), from rollouts and per-token arrays.
+import type { RolloutBatch, RolloutEpisode } from './rollout/rollout-batch';
+
+/** A rollout's metrics with the prefix of its mode; `rollout/…` and `charts/…` of training keep their own. */
+export function metricsOfRollout({ metrics }: RolloutBatch, prefix: 'train' | 'val-env'): Record<string, number> {
+  return Object.fromEntries(
+    Object.entries(metrics).map(([key, value]) => [
+      prefix === 'train' && /^(rollout|charts|response_length)\//.test(key) ? key : `${prefix}/${key}`,
+      value,
+    ]),
+  );
+}
+
+/** Mean success over the validation's tags, 0…1; null without any. */
+export function validationSuccess(metrics: Readonly<Record<string, number>>): number | null {
+  return meanOfKeys(metrics, /^val-env\/[^/]+\/success$/);
+}
+
+/** Mean success over the training rollout's tags. */
+export function trainingSuccess(metrics: Readonly<Record<string, number>>): number | null {
+  return meanOfKeys(metrics, /^train\/[^/]+\/success$/);
+}
+
+/** `key/mean`, `key/max`, `key/min` of at least one number. */
+export function describe(key: string, values: ArrayLike<number>): Record<string, number> {
+  let sum = 0;
+  let max = -Infinity;
+  let min = Infinity;
+  for (let i = 0; i < values.length; i++) {
+    sum += values[i];
+    max = Math.max(max, values[i]);
+    min = Math.min(min, values[i]);
+  }
+  return { [`${key}/mean`]: sum / values.length, [`${key}/max`]: max, [`${key}/min`]: min };
+}
+
+/** Lengths of responses (sampled tokens) and first prompts of the trained episodes. */
+export function lengthsOf(episodes: readonly RolloutEpisode[]): Record<string, number> {
+  return {
+    ...describe(
+      'response_length',
+      episodes.map(({ mask }) => mask.reduce((n, bit) => n + bit, 0)),
+    ),
+    ...describe(
+      'prompt_length',
+      episodes.map(({ mask }) => mask.indexOf(1)),
+    ),
+  };
+}
+
+/** Mean over the tokens where the mask is 1. */
+export function meanOf(rows: readonly Float32Array[], masks: readonly Uint8Array[]): number {
+  let sum = 0;
+  let count = 0;
+  rows.forEach((row, r) =>
+    row.forEach((x, t) => {
+      if (!masks[r][t]) return;
+      sum += x;
+      count++;
+    }),
+  );
+  return sum / count;
+}
+
+function meanOfKeys(metrics: Readonly<Record<string, number>>, pattern: RegExp): number | null {
+  const values = Object.entries(metrics).flatMap(([key, value]) => (pattern.test(key) ? [value] : []));
+  return values.length > 0 ? values.reduce((sum, x) => sum + x, 0) / values.length : null;
+}

@@ -1,0 +1,32 @@
+// Times the phases of a step for the `timing_s/*` metrics.
+
+export class Stopwatch {
+  private readonly started = performance.now();
+  private readonly phases = new Map<string, number>();
+
+  async time<T>(phase: string, work: () => Promise<T>): Promise<T> {
+    const start = performance.now();
+    try {
+      return await work();
+    } finally {
+      this.phases.set(phase, this.seconds(phase) + (performance.now() - start) / 1000);
+    }
+  }
+
+  /** Seconds spent in a phase so far. */
+  seconds(phase: string): number {
+    return this.phases.get(phase) ?? 0;
+  }
+
+  /** Seconds since the start. */
+  get total(): number {
+    return (performance.now() - this.started) / 1000;
+  }
+
+  metrics(): Record<string, number> {
+    return {
+      ...Object.fromEntries([...this.phases].map(([phase, seconds]) => [`timing_s/${phase}`, seconds])),
+      'timing_s/step': this.total,
+    };
+  }
+}

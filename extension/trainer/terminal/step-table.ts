@@ -1,0 +1,84 @@
+// The live table of a run: a row a step (success, reward, in-group reward deviation, entropy, tokens/s) above one progress bar. On
+// a terminal that is no TTY (a log file, CI) the rows alone are written.
+import { MultiBar, Presets } from 'cli-progress';
+import type { SingleBar } from 'cli-progress';
+import type { MetricsLine, RunStatus } from '../../protocol/run-folder';
+import { trainingSuccess, validationSuccess } from '../step-metrics';
+
+const columns = [
+  { title: 'step', width: 5 },
+  { title: 'success', width: 8 },
+  { title: 'reward', width: 8 },
+  { title: 'in-group std', width: 13 },
+  { title: 'entropy', width: 8 },
+  { title: 'tokens/s', width: 9 },
+  { title: 'validation', width: 11 },
+];
+
+export class StepTable {
+  private readonly bars: MultiBar | null;
+  private bar: SingleBar | undefined;
+  private headed = false;
+  private step = 0;
+
+  constructor(private readonly out: NodeJS.WriteStream = process.stderr) {
+    this.bars = out.isTTY
+      ? new MultiBar(
+          { format: '{bar} {value}/{total} · {phase} · {eta_formatted}', hideCursor: true, clearOnComplete: true, stream: out, barsize: 24 },
+          Presets.shades_classic,
+        )
+      : null;
+  }
+
+  row(line: MetricsLine): void {
+    if (!this.headed) {
+      this.print(columns.map(({ title, width }) => title.padStart(width)).join(' '));
+      this.headed = true;
+    }
+    const metrics = Object.fromEntries(Object.entries(line).filter((e): e is [string, number] => typeof e[1] === 'number'));
+    const cells = [
+      String(line.step),
+      percent(trainingSuccess(metrics)),
+      fixed(metrics['train/charts/avg_episode_return'] ?? metrics['charts/avg_episode_return']),
+      fixed(metrics['rollout/in_group_reward_std']),
+      fixed(metrics['actor/entropy']),
+      metrics['perf/throughput'] === undefined ? '' : Math.round(metrics['perf/throughput']).toLocaleString('en-US'),
+      percent(validationSuccess(metrics)),
+    ];
+    this.print(cells.map((cell, i) => cell.padStart(columns[i].width)).join(' '));
+  }
+
+  /** Live progress within a phase. */
+  progress(status: RunStatus, fraction: number): void {
+    this.show(status, fraction > 0 && fraction < 1 ? ` ${Math.round(fraction * 100)} %` : '');
+  }
+
+  status(status: RunStatus): void {
+    if (status.step !== this.step || !this.bar) this.show(status, '');
+  }
+
+  note(text: string): void {
+    this.print(text);
+  }
+
+  close(): void {
+    this.bars?.stop();
+  }
+
+  private show(status: RunStatus, detail: string): void {
+    if (!this.bars) return;
+    const eta = status.eta_s === null ? '' : `about ${Math.ceil(status.eta_s)} s left`;
+    const payload = { phase: `${status.state === 'running' ? status.phase : status.state}${detail}`, eta_formatted: eta };
+    this.bar ??= this.bars.create(status.total_steps, status.step, payload);
+    this.bar.update(status.step, payload);
+    this.step = status.step;
+  }
+
+  private print(text: string): void {
+    if (this.bars && this.bar) this.bars.log(`${text}\n`);
+    else this.out.write(`${text}\n`);
+  }
+}
+
+const percent = (share: number | null): string => (share === null ? '' : `${(share * 100).toFixed(1)} %`);
+const fixed = (x: number | undefined): string => (x === undefined ? '' : x.toFixed(3));

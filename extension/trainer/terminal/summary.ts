@@ -1,0 +1,59 @@
+// What a finished run comes to: the JSON document of `--json`, and the closing words in the terminal.
+import type { MetricsLine, RunStatus } from '../../protocol/run-folder';
+import { validationSuccess } from '../step-metrics';
+import type { RunFolder } from '../store/run-folder';
+
+export interface RunSummary {
+  run: string;
+  folder: string;
+  state: RunStatus['state'];
+  /** Steps finished. */
+  steps: number;
+  validation: { step: number; success: number }[];
+  wall_s: number;
+  /** Means over the steps: sampled tokens per second of rollouts, trained tokens per second of updates. */
+  tokens_per_s: { rollout: number | null; train: number | null };
+}
+
+export function summarize(folder: RunFolder, lines: readonly MetricsLine[], status: RunStatus | null): RunSummary {
+  const validation = lines.flatMap(line => {
+    const success = validationSuccess(numbers(line));
+    return success === null ? [] : [{ step: line.step, success }];
+  });
+  const mean = (key: string): number | null => {
+    const values = lines.map(line => line[key]).filter(x => typeof x === 'number');
+    return values.length > 0 ? values.reduce((sum, x) => sum + x, 0) / values.length : null;
+  };
+  return {
+    run: folder.id,
+    folder: folder.path,
+    state: status?.state ?? 'failed',
+    steps: status?.step ?? 0,
+    validation,
+    wall_s: lines.at(-1)?.wall_s ?? 0,
+    tokens_per_s: { rollout: mean('perf/rollout_tokens_per_s'), train: mean('perf/train_tokens_per_s') },
+  };
+}
+
+/** The closing words: before → after, where the run lies and how to open it. */
+export function closingWords({ run, folder, steps, validation, wall_s, state }: RunSummary, workspace: string): string {
+  const first = validation.at(0);
+  const last = validation.at(-1);
+  const lines = [`Run ${run} ${state} after ${steps} steps in ${duration(wall_s)}.`];
+  if (first && last && last !== first) {
+    const gain = (last.success - first.success) * 100;
+    lines.push(
+      `Validation success ${percent(first.success)} → ${percent(last.success)} (${gain >= 0 ? '+' : ''}${gain.toFixed(1)} points; steps ${first.step} → ${last.step}, seeds never trained on)`,
+    );
+  } else if (last) lines.push(`Validation success ${percent(last.success)}`);
+  lines.push(`Run folder: ${folder}`, `In VS Code: open ${workspace} with the RAGEN Workbench extension; the run is in the RAGEN view.`);
+  return lines.join('\n');
+}
+
+const numbers = (line: MetricsLine): Record<string, number> =>
+  Object.fromEntries(Object.entries(line).filter((entry): entry is [string, number] => typeof entry[1] === 'number'));
+
+const percent = (share: number): string => `${(share * 100).toFixed(1)} %`;
+
+const duration = (seconds: number): string =>
+  seconds < 60 ? `${seconds.toFixed(0)} s` : `${Math.floor(seconds / 60)} m ${Math.round(seconds % 60)} s`;

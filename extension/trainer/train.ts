@@ -1,0 +1,326 @@
+// StarPO (State-Thinking-Actions-Reward Policy Optimisation; RAGEN, arXiv 2504.20073, §3), one file to be read top to bottom:
+// roll out groups of whole episodes, keep the groups that say something, give every sampled token an advantage, and take clipped
+// policy-gradient steps on the very tokens that were sampled. What is computed lives in algorithms/ as pure functions; how it runs,
+// in engine/. A step that is written has its episodes, its metrics line and, where due, its checkpoint; a stop falls between steps.
+import { RunStopped } from './run-control';
+import { gaeAdvantages } from './algorithms/gae';
+import { grpoAdvantages } from './algorithms/grpo';
+import { learningRate } from './algorithms/learning-rate';
+import { aggregationWeights } from './algorithms/loss-aggregation';
+import { splitMicroBatches, splitMiniBatches } from './algorithms/mini-batches';
+import { reinforcePlusPlusAdvantages, reinforcePlusPlusBaselineAdvantages } from './algorithms/reinforce';
+import { normalizeRewards } from './algorithms/reward-normalization';
+import { rlooAdvantages } from './algorithms/rloo';
+import { filterLossScale, filterRollouts } from './algorithms/rollout-filter';
+import { placeRewards, spreadOverTokens } from './algorithms/token-sequences';
+import type { RunConfig } from './config/schema';
+import { RandomStream } from './engine/random-stream';
+import type { Run } from './run';
+import { episodeRecord } from './rollout/episode-record';
+import { isTrainable } from './rollout/rollout-batch';
+import type { RolloutEpisode } from './rollout/rollout-batch';
+import { deriveSeed } from './rollout/seeds';
+import { Stopwatch } from './stopwatch';
+import { describe, lengthsOf, meanOf, metricsOfRollout, validationSuccess } from './step-metrics';
+
+/** What a run must remember between steps besides weights and optimizer; it goes into checkpoints. */
+export interface TrainerState {
+  /** Steps finished. */
+  step: number;
+  /** Steps in a row in which the filter kept nothing. */
+  emptySteps: number;
+}
+
+/** Advantages by `algorithm.adv_estimator`; only gae asks the critic. */
+const estimators: Record<Exclude<RunConfig['algorithm']['adv_estimator'], 'remax'>, Estimator> = {
+  gae: (batch, { algorithm }) => gaeAdvantages(batch.sequences, algorithm),
+  grpo: (batch, { algorithm }) => ({ advantages: spreadOverTokens(grpoAdvantages(batch, algorithm), batch.masks) }),
+  rloo: batch => ({ advantages: spreadOverTokens(rlooAdvantages(batch), batch.masks) }),
+  reinforce_plus_plus: (batch, { algorithm }) => ({
+    advantages: reinforcePlusPlusAdvantages(batch.sequences, algorithm.gamma),
+  }),
+  reinforce_plus_plus_baseline: batch => ({ advantages: reinforcePlusPlusBaselineAdvantages(batch, batch.masks) }),
+};
+
+/** Trains until the last step or until the run is asked to stop. Errors leave everything committed on disk. */
+export async function train(run: Run, state: TrainerState): Promise<'finished' | 'stopped'> {
+  const { trainer } = run.config;
+  try {
+    if (state.step === 0 && (trainer.val_before_train || trainer.val_only)) run.journal.metrics(0, await validate(run, 0));
+    if (trainer.val_only) return 'finished';
+    while (state.step < trainer.total_training_steps) {
+      if (!(await run.control.gate())) return 'stopped';
+      const metrics = await trainStep(run, state);
+      state.step++;
+      run.journal.metrics(state.step, metrics);
+      run.progress(state.step, metrics);
+      const due = trainer.save_freq > 0 && state.step % trainer.save_freq === 0;
+      if (due || run.control.checkpointRequested) await run.checkpoint(state);
+      const reason = earlyStop(run, state);
+      if (reason) {
+        run.journal.event('early_stop', reason);
+        return 'finished';
+      }
+    }
+    return 'finished';
+  } catch (error) {
+    if (error instanceof RunStopped) return 'stopped';
+    throw error;
+  }
+}
+
+/** One step: rollout, filter, advantages, update, and validation where due. Gives the step's metrics. */
+async function trainStep(run: Run, state: TrainerState): Promise<Record<string, number>> {
+  const { config, journal, engine } = run;
+  const { rollout: sampling } = config.actor_rollout_ref;
+  const step = state.step + 1;
+  const clock = new Stopwatch();
+
+  // Rollout: env_groups prompts × group_size whole episodes under the present policy.
+  journal.update({ phase: 'rollout' });
+  const rollout = await clock.time('gen', () => run.rollout('train', step));
+  const metrics = metricsOfRollout(rollout, 'train');
+
+  // Filter: groups whose episodes all scored alike carry no signal (RAGEN-2, SNR-adaptive filtering).
+  const trainable = rollout.episodes.filter(isTrainable);
+  const filtered = filterRollouts(
+    {
+      groups: trainable.map(e => e.group_id),
+      scores: trainable.map(e => e.score),
+      lengths: trainable.map(lengthOf),
+    },
+    sampling,
+  );
+  Object.assign(metrics, filtered.metrics);
+  const kept = trainable.filter((_, i) => filtered.kept[i]);
+  state.emptySteps = kept.length === 0 ? state.emptySteps + 1 : 0;
+  Object.assign(metrics, { 'rollout/empty_after_filter': Number(kept.length === 0), 'rollout/empty_steps': state.emptySteps });
+
+  const advantages = kept.length > 0 ? await update(run, step, trainable, kept, filtered.keptRatio, clock, metrics) : [];
+  await engine.release(rollout.episodes.map(e => e.id)); // their keys and values belong to the old weights
+
+  const advantagesOf = new Map(kept.map((episode, i) => [episode, advantages[i]]));
+  await clock.time('dump_rollouts', async () =>
+    journal.episodes(
+      'train',
+      step,
+      rollout.episodes.map(e => episodeRecord(e, { kept: advantagesOf.has(e), advantages: advantagesOf.get(e) })),
+    ),
+  );
+  const { test_freq, total_training_steps } = config.trainer;
+  if ((test_freq > 0 && step % test_freq === 0) || step === total_training_steps)
+    Object.assign(metrics, await clock.time('testing', () => validateUnlessStopped(run, step)));
+
+  const tokens = rollout.episodes.reduce((n, e) => n + e.ids.length, 0);
+  const sampled = rollout.episodes.reduce((n, e) => n + lengthOf(e), 0);
+  return {
+    ...metrics,
+    ...clock.metrics(),
+    'perf/total_num_tokens': tokens,
+    'perf/throughput': tokens / clock.total,
+    'perf/time_per_step': clock.total,
+    'perf/rollout_tokens_per_s': sampled / clock.seconds('gen'),
+    'perf/rss_mb': process.memoryUsage.rss() / 2 ** 20,
+    ...(kept.length > 0 && {
+      'perf/train_tokens_per_s': kept.reduce((n, e) => n + e.ids.length, 0) / clock.seconds('update_actor'),
+    }),
+  };
+}
+
+/** Advantages for the kept episodes, then optimizer steps of critic and actor. Gives each kept episode's advantages by token. */
+async function update(
+  run: Run,
+  step: number,
+  trainable: readonly RolloutEpisode[],
+  kept: readonly RolloutEpisode[],
+  keptRatio: number,
+  clock: Stopwatch,
+  metrics: Record<string, number>,
+): Promise<Float32Array[]> {
+  const { config, engine, journal } = run;
+  const { actor, ref, rollout: sampling } = config.actor_rollout_ref;
+  const { algorithm } = config;
+  journal.update({ phase: 'update' });
+  const masks = kept.map(e => e.mask);
+  const lengths = kept.map(e => e.ids.length);
+  const everything = Int32Array.from(kept.keys());
+  const passes = (rows: number): Int32Array[] =>
+    splitMicroBatches(everything, lengths, { maxRows: rows, maxTokens: actor.ppo_max_token_len_per_gpu });
+
+  // Log-probs of the sampled tokens under the policy before its update, and under the reference policy.
+  const scored = async (which: 'actor' | 'reference', rows: number) => {
+    const batches = passes(rows);
+    const scores = await engine.score(which, batches.map(batch => pick(kept, batch)), sampling.temperature);
+    return { logprobs: inOrder(scores.logprobs, batches), entropies: inOrder(scores.entropies, batches) };
+  };
+  const bypass = algorithm.rollout_correction.bypass_mode;
+  const old = bypass
+    ? kept.map(e => e.logprobs)
+    : await clock.time('old_log_prob', async () => {
+        const scores = await scored('actor', sampling.log_prob_micro_batch_size_per_gpu);
+        metrics['actor/entropy'] = meanOf(scores.entropies, masks);
+        return scores.logprobs;
+      });
+  const reference = run.usesReference
+    ? await clock.time('ref', async () => (await scored('reference', ref.log_prob_micro_batch_size_per_gpu)).logprobs)
+    : lengths.map(n => new Float32Array(n));
+  if (run.usesReference) metrics['rollout/ref_log_prob'] = meanOf(reference, masks);
+
+  // Scores become token rewards on the last sampled token; the estimator turns them into advantages.
+  const normalized = normalizeRewards(
+    { scores: trainable.map(e => e.score), groups: trainable.map(e => e.group_id), tags: trainable.map(e => e.tag) },
+    config.agent_proxy.reward_normalization,
+  );
+  const scoreOf = new Map(trainable.map((episode, i) => [episode, normalized[i]]));
+  const scores = kept.map(e => scoreOf.get(e)!);
+  const rewards = kept.map((e, i) => placeRewards(e.ids.length, [e.mask.lastIndexOf(1)], [scores[i]]));
+  const values = run.usesCritic
+    ? await clock.time('values', async () => {
+        const batches = passes(config.critic.ppo_micro_batch_size_per_gpu);
+        return inOrder(await engine.values(batches.map(batch => pick(kept, batch))), batches);
+      })
+    : lengths.map(n => new Float32Array(n));
+  const batch: AdvantageBatch = {
+    scores,
+    groups: kept.map(e => e.group_id),
+    masks,
+    sequences: kept.map((e, i) => ({ rewards: rewards[i], values: values[i], mask: e.mask })),
+  };
+  if (algorithm.adv_estimator === 'remax') throw new Error('train: remax is refused by the configuration checks');
+  const { advantages, returns } = estimators[algorithm.adv_estimator](batch, config);
+  const share = filterLossScale(actor.filter_loss_scaling, keptRatio);
+  for (const row of advantages) row.forEach((a, t) => (row[t] = algorithm.zero_task_advantage ? 0 : a * share));
+  Object.assign(metrics, describe('critic/score', scores), describe('critic/rewards', scores));
+  Object.assign(metrics, describe('critic/advantages', sampledOf(advantages, masks)), lengthsOf(kept));
+
+  // Optimizer steps: ppo_epochs passes over seeded mini-batches, each in micro-batches that fit.
+  const order = new RandomStream(deriveSeed('mini-batches', config.seed.train, step));
+  const work = (settings: { ppo_epochs: number; ppo_mini_batch_size: number; ppo_micro_batch_size_per_gpu: number }) =>
+    Array.from({ length: settings.ppo_epochs }, () =>
+      splitMiniBatches(kept.length, settings.ppo_mini_batch_size, order).map(mini =>
+        splitMicroBatches(mini, lengths, {
+          maxRows: settings.ppo_micro_batch_size_per_gpu,
+          maxTokens: actor.ppo_max_token_len_per_gpu,
+        }),
+      ),
+    ).flat();
+  const shares = (microBatches: readonly Int32Array[], mode: typeof actor.loss_agg_mode) => {
+    const mini = microBatches.flatMap(m => Array.from(m));
+    const weights = aggregationWeights(mini.map(i => lengthOf(kept[i])), mode, Math.max(...mini.map(i => lengths[i])));
+    return new Map(mini.map((i, k) => [i, new Float32Array(lengths[i]).fill(weights[k])]));
+  };
+
+  if (returns) {
+    Object.assign(metrics, describe('critic/values', sampledOf(values, masks)));
+    Object.assign(metrics, describe('critic/returns', sampledOf(returns, masks)));
+    const optimizer = { ...config.critic.optim, lr: learningRate(step, config.critic.optim), grad_clip: config.critic.grad_clip };
+    await clock.time('update_critic', async () => {
+      const results: Record<string, number>[] = [];
+      for (const microBatches of work(config.critic)) {
+        const weights = shares(microBatches, config.critic.loss_agg_mode);
+        const samples = microBatches.map(m =>
+          Array.from(m, i => ({
+            ids: kept[i].ids,
+            mask: kept[i].mask,
+            old_values: values[i],
+            returns: returns[i],
+            weights: weights.get(i)!,
+          })),
+        );
+        results.push(await engine.updateCritic(samples, config.critic, optimizer));
+      }
+      Object.assign(metrics, averaged('critic', results));
+    });
+  }
+  if (step > config.trainer.critic_warmup || !run.usesCritic) {
+    const optimizer = { ...actor.optim, lr: learningRate(step, actor.optim), grad_clip: actor.grad_clip };
+    await clock.time('update_actor', async () => {
+      const results: Record<string, number>[] = [];
+      const batches = work(actor);
+      for (const [k, microBatches] of batches.entries()) {
+        const weights = shares(microBatches, actor.loss_agg_mode);
+        const samples = microBatches.map(m =>
+          Array.from(m, i => ({
+            ids: kept[i].ids,
+            mask: kept[i].mask,
+            old_logprobs: old[i],
+            ref_logprobs: reference[i],
+            advantages: advantages[i],
+            weights: weights.get(i)!,
+          })),
+        );
+        results.push(await engine.update(samples, { ...actor, temperature: sampling.temperature }, optimizer));
+        journal.progress((k + 1) / batches.length);
+      }
+      const { 'actor/skipped': skipped = 0, 'actor/entropy': entropy, ...rest } = averaged('actor', results);
+      Object.assign(metrics, rest, { 'actor/skipped_updates': skipped * results.length });
+      metrics['actor/entropy'] ??= entropy; // measured during the update where no pass before it did
+      Object.assign(metrics, { 'train/batch_size': kept.length, 'train/num_mini_batches': results.length });
+    });
+  }
+  return advantages;
+}
+
+/** Plays the validation groups, whose seeds are the same each time, and writes their episodes. */
+export async function validate(run: Run, step: number): Promise<Record<string, number>> {
+  const before = run.journal.status.phase;
+  run.journal.update({ phase: 'validation' });
+  const rollout = await run.rollout('val', step);
+  run.journal.episodes('val', step, rollout.episodes.map(e => episodeRecord(e)));
+  const metrics = metricsOfRollout(rollout, 'val-env');
+  run.journal.update({ phase: before, success: validationSuccess(metrics) });
+  return metrics;
+}
+
+/** As `validate`, for a step whose update is done: a stop then leaves the validation out, not the step. */
+async function validateUnlessStopped(run: Run, step: number): Promise<Record<string, number>> {
+  try {
+    return await validate(run, step);
+  } catch (error) {
+    if (error instanceof RunStopped) return {};
+    throw error;
+  }
+}
+
+/** Why the run should end before its last step, if it should. */
+function earlyStop(run: Run, { emptySteps }: TrainerState): string | null {
+  const limit = run.config.actor_rollout_ref.rollout.rollout_filter_empty_stop_steps;
+  if (limit === 0 || emptySteps < limit) return null;
+  return `the rollout filter kept no group in ${emptySteps} steps in a row (rollout_filter_empty_stop_steps): all episodes of a group score alike`;
+}
+
+interface AdvantageBatch {
+  /** Per sample: normalised score and prompt group. */
+  scores: ArrayLike<number>;
+  groups: ArrayLike<number>;
+  masks: readonly Uint8Array[];
+  sequences: readonly { rewards: Float32Array; values: Float32Array; mask: Uint8Array }[];
+}
+
+type Estimator = (
+  batch: AdvantageBatch,
+  config: RunConfig,
+) => { advantages: Float32Array[]; returns?: Float32Array[] };
+
+const lengthOf = ({ mask }: RolloutEpisode): number => mask.reduce((n, bit) => n + bit, 0);
+
+const pick = (episodes: readonly RolloutEpisode[], indices: Int32Array) =>
+  Array.from(indices, i => ({ ids: episodes[i].ids, mask: episodes[i].mask }));
+
+/** Results given micro-batch by micro-batch, back in the order of the samples. */
+function inOrder(results: readonly Float32Array[], batches: readonly Int32Array[]): Float32Array[] {
+  const ordered = new Array<Float32Array>(results.length);
+  batches.flatMap(batch => Array.from(batch)).forEach((sample, k) => (ordered[sample] = results[k]));
+  return ordered;
+}
+
+const sampledOf = (rows: readonly Float32Array[], masks: readonly Uint8Array[]): number[] =>
+  rows.flatMap((row, i) => Array.from(row).filter((_, t) => masks[i][t]));
+
+/** Means over the optimizer steps of a step, under `prefix/`. */
+function averaged(prefix: string, results: readonly Record<string, number>[]): Record<string, number> {
+  const keys = Object.keys(results[0] ?? {});
+  return Object.fromEntries(
+    keys.map(key => [`${prefix}/${key}`, results.reduce((sum, result) => sum + result[key], 0) / results.length]),
+  );
+}
