@@ -59,7 +59,7 @@ function shapes(cell: Cell, theme: Theme): SVGElement[] {
   const small = svg('circle', { cx: unit / 2, cy: unit / 2, r: 3.5, fill: player });
   switch (cell) {
     case 'wall':
-      return [square(0, { fill: foreground, opacity: 0.32 })];
+      return [square(0, { fill: foreground, opacity: 0.24 })];
     case 'empty':
       return [floor];
     case 'target':

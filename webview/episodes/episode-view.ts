@@ -17,7 +17,7 @@ export function episodeView(episode: Episode, options: EpisodeViewOptions): HTML
   const largest = Math.max(...turns.map(turn => Math.abs(turn.reward)), 0);
   let running = 0;
   const sections = turns.map((turn, i) => {
-    running += turn.reward + turn.penalty;
+    running += turn.reward;
     return turnView(episode, i, running, largest, options);
   });
   return h(

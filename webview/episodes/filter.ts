@@ -49,11 +49,6 @@ export function parseFilter(line: string): Filter {
   return filter;
 }
 
-/** The line that `parseFilter` reads as these terms. */
-export function printFilter(terms: readonly Term[]): string {
-  return terms.map(term => (term.not ? '-' : '') + printTerm(term)).join(' ');
-}
-
 /** The part of a filter that a row alone decides: all terms but `text:`. */
 export function rowMatches(terms: readonly Term[], row: EpisodeRow): boolean {
   return terms.every(term => isTextTerm(term) || holds(term, row) !== term.not);
@@ -109,6 +104,7 @@ function within({ low, high, openLow, openHigh }: Term & { kind: 'number' }, val
 
 /** A term, a sentence about what is wrong, or null for nothing. */
 function readTerm(piece: string): Term | string | null {
+  if (piece === '-') return null; // being typed
   const not = piece.startsWith('-') && piece.length > 1 && !/^-\.?\d/.test(piece);
   const body = not ? piece.slice(1) : piece;
   const match = /^([a-zA-Z_]+)(<=|>=|:|=|<|>)(.*)$/s.exec(body);
@@ -174,19 +170,3 @@ function readNumber(text: string): number {
 
 /** Without its quotation marks, wherever they stand. */
 const unquoted = (text: string) => text.replaceAll('"', '');
-
-function printTerm(term: Term): string {
-  switch (term.kind) {
-    case 'flag':
-      return `${term.field}:${term.value}`;
-    case 'text':
-      return `${term.field}:"${term.value}"`;
-    case 'number': {
-      const { field, low, high, openLow, openHigh } = term;
-      if (openLow) return `${field}>${low}`;
-      if (openHigh) return `${field}<${high}`;
-      if (low === high) return `${field}:${low}`;
-      return `${field}:${low === -Infinity ? '' : low}..${high === Infinity ? '' : high}`;
-    }
-  }
-}

@@ -8,7 +8,7 @@ import {
   type RunSummary,
 } from '../../extension/protocol/pages';
 import type { Episode } from '../../extension/protocol/run-folder';
-import { h, replaceChildren, setAttribute, setText } from '../shared/dom';
+import { h, replaceChildren, setAttribute } from '../shared/dom';
 import { formatPercent } from '../shared/format';
 import { messageOf, type Host } from '../shared/host';
 import { icon } from '../shared/icons';
@@ -19,7 +19,7 @@ import { onThemeChange, readTheme } from '../shared/theme';
 import { button } from '../shared/toolkit';
 import { EpisodeStore, sameStep, type StepOf } from './episode-store';
 import { episodeView } from './episode-view';
-import { needsText, parseFilter, rowMatches, stepFilter, textMatches } from './filter';
+import { needsText, parseFilter, rowMatches, stepFilter, textMatches, type Term } from './filter';
 import { listItems, membersOf, type ListItem } from './items';
 import { listHead, renderItem } from './list-rows';
 import { sideBar } from './side-bar';
@@ -89,7 +89,7 @@ export function startEpisodes(host: Host, root: HTMLElement): void {
     state.keepFolder(run.folder);
     if (layout.parentElement !== root) replaceChildren(root, layout);
     showTools();
-    void refresh(true);
+    void refresh();
   }
 
   async function show(step: StepOf): Promise<void> {
@@ -101,7 +101,7 @@ export function startEpisodes(host: Host, root: HTMLElement): void {
   const newest = (mode: StepOf['mode']): StepOf | null => steps.filter(step => step.mode === mode).at(-1) ?? null;
 
   /** Asks for the rows that the filter and the chosen step name, and lists those that pass. */
-  async function refresh(reopen = false): Promise<void> {
+  async function refresh(): Promise<void> {
     const turn = ++listing;
     if (!run) return;
     const { terms, problems } = parseFilter(state.value.filter);
@@ -114,16 +114,14 @@ export function startEpisodes(host: Host, root: HTMLElement): void {
       listed = rows;
       const candidates = rows.filter(row => rowMatches(terms, row));
       if (needsText(terms)) {
-        const passed = await searchTexts(candidates, (row, text) => textMatches(terms, row, text), turn);
+        const passed = await searchTexts(candidates, terms, problems, turn);
         if (!passed) return;
         shown = passed;
       } else shown = candidates;
       list.setItems(listItems(shown));
       side.say([summary(shown, rows), ...(wanted.left > 0 ? [`${wanted.left} older steps left out`] : [])], problems);
       const asked = openedRow?.id ?? state.value.open;
-      const again =
-        shown.find(row => row.id === asked) ??
-        (reopen && asked === null ? undefined : openedRow && shown.includes(openedRow) ? openedRow : undefined);
+      const again = shown.find(row => row.id === asked);
       list.select(again?.id ?? null);
       if (again && again.id !== opened?.id) open(again);
       else if (!opened) showHint();
@@ -132,7 +130,7 @@ export function startEpisodes(host: Host, root: HTMLElement): void {
     }
   }
 
-  function wantedSteps(terms: ReturnType<typeof parseFilter>['terms']): { steps: StepOf[]; left: number } {
+  function wantedSteps(terms: readonly Term[]): { steps: StepOf[]; left: number } {
     const passes = stepFilter(terms);
     if (!passes) return { steps: selected ? [selected] : [], left: 0 };
     const mode = terms.some(term => term.kind === 'text' && term.field === 'mode') ? null : selected?.mode;
@@ -140,24 +138,29 @@ export function startEpisodes(host: Host, root: HTMLElement): void {
     return { steps: all.slice(0, listedSteps), left: Math.max(0, all.length - listedSteps) };
   }
 
-  /** Rows whose texts pass, read a few at a time; null when a newer question has come. */
+  /** Rows whose texts pass, read a few at a time and listed as they are found; null when a newer question has come. */
   async function searchTexts(
     rows: EpisodeRow[],
-    passes: (row: EpisodeRow, text: string) => boolean,
+    terms: readonly Term[],
+    problems: string[],
     turn: number,
   ): Promise<EpisodeRow[] | null> {
     const passed = new Set<EpisodeRow>();
     let next = 0;
-    let read = 0;
+    const found = () => rows.filter(row => passed.has(row));
+    list.setItems([]);
     const reader = async () => {
       while (next < rows.length && turn === listing) {
         const row = rows[next++];
-        if (passes(row, await store.textOf(row))) passed.add(row);
-        if (++read % 16 === 0) side.say([`read ${read} of ${rows.length} episodes`], []);
+        if (next % 16 === 1) {
+          side.say([`reading ${next} of ${rows.length} episodes`], problems);
+          list.setItems(listItems(found()));
+        }
+        if (textMatches(terms, row, await store.textOf(row))) passed.add(row);
       }
     };
     await Promise.all(Array.from({ length: readers }, reader));
-    return turn === listing ? rows.filter(row => passed.has(row)) : null;
+    return turn === listing ? found() : null;
   }
 
   function open(row: EpisodeRow): void {
@@ -304,7 +307,6 @@ export function startEpisodes(host: Host, root: HTMLElement): void {
   document.addEventListener('visibilitychange', () => {
     if (document.visibilityState === 'visible') load();
   });
-  setText(pane, '');
   load();
 }
 

@@ -18,7 +18,7 @@ export interface TurnOptions {
   tokens: boolean;
 }
 
-/** The section of a turn. `running` is the return up to and with this turn, penalties included; `largest` scales the reward's bar. */
+/** The section of a turn. `running` is the return up to and with this turn (without penalties); `largest` scales the reward's bar. */
 export function turnView(
   episode: Episode,
   index: number,

@@ -302,7 +302,7 @@ function episode(
   let [done, success] = [false, false];
   for (let turn = 1; turn <= 5 && !done && left > 0; turn++) {
     const state = grid.join('\n');
-    const wanted = [plan(world, grid, random), plan(world, grid, random)].slice(0, random() < 0.6 ? 2 : 1);
+    const wanted = plan(world, grid, random() < 0.8 ? 2 : 1, random);
     if (random() < 0.12) wanted[wanted.length - 1] = 'Jump';
     const unparsed = random() < 0.05;
     const answer = wanted.join(' || ');
@@ -404,14 +404,32 @@ export function rowOf(episode: Episode): EpisodeRow {
   };
 }
 
-/** A move that is good more often than not. */
-function plan(world: World, grid: string[], random: () => number): string {
+/** One or two moves from here, each good more often than not. */
+function plan(world: World, grid: string[], count: number, random: () => number): string[] {
+  const ahead = [...grid];
+  return Array.from({ length: count }, () => {
+    const move = random() < 0.14 ? moveNames[Math.floor(random() * 4)] : goodMove(world, ahead);
+    world.act(ahead, move);
+    return move;
+  });
+}
+
+/** The way that solves these boards: push the box right, then up; keep to the side of the holes. */
+function goodMove(world: World, grid: string[]): string {
   const cells = grid.map(row => row.split(''));
   const [row, column] = find(cells, playerOf(world));
-  if (random() < 0.25) return moveNames[Math.floor(random() * 4)];
-  if (world === frozenLake) return row < 3 && random() < 0.5 ? 'Down' : 'Right';
-  if (row === 4 && column < 2) return 'Right';
-  return row === 4 && column > 2 ? 'Left' : 'Up';
+  if (world === frozenLake) {
+    if (cells[row + 1]?.[column] !== undefined && cells[row + 1][column] !== 'O') return 'Down';
+    return cells[row][column + 1] === 'O' ? 'Up' : 'Right';
+  }
+  const box = find(cells, ['X', '√']);
+  if (box[1] === 3) {
+    if (column === 3) return 'Up';
+    return row < 4 ? 'Down' : 'Right';
+  }
+  if (row === 3 && column < 2) return 'Right';
+  if (column > 1) return row === 3 ? 'Down' : 'Left';
+  return row > 3 ? 'Up' : 'Down';
 }
 
 function thoughtOf(world: World, grid: string[], wanted: string[], random: () => number): string {

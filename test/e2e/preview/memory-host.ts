@@ -7,6 +7,7 @@ import {
   type DashboardSnapshot,
   type EpisodesSnapshot,
 } from '../../../extension/protocol/pages';
+import type { Episode } from '../../../extension/protocol/run-folder';
 import { parseMetricMeanings } from '../../../extension/protocol/metric-meanings';
 import { columnsOf, episodesOf, hostileTexts, largeColumns, metricLines, rowOf, runAt, runEvents } from './data';
 
@@ -31,7 +32,14 @@ export function memoryHost(scenario: Scenario, metrics: string): MemoryHost {
     });
   }
   if (scenario === 'hostile') run.name = hostileTexts[0];
+  const written = new Map<string, Episode[]>();
   const episodes = (step: number, mode: 'train' | 'val') => {
+    const key = `${mode} ${step}`;
+    const known = written.get(key) ?? write(step, mode);
+    written.set(key, known);
+    return known;
+  };
+  const write = (step: number, mode: 'train' | 'val') => {
     const all = episodesOf(step, mode);
     if (scenario !== 'hostile') return all;
     return all.map((episode, i) => {

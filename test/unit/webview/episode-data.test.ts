@@ -1,0 +1,223 @@
+import { describe, expect, it } from 'vitest';
+import type { EpisodeRow } from '../../../extension/protocol/pages';
+import type { EpisodeTurn } from '../../../extension/protocol/run-folder';
+import { actionFates } from '../../../webview/episodes/actions';
+import { changedCells, describeBoard, readBoard } from '../../../webview/episodes/board';
+import { markedLines } from '../../../webview/episodes/changes';
+import { ending } from '../../../webview/episodes/episode-view';
+import { listItems, membersOf } from '../../../webview/episodes/items';
+import { sampledTokens, tokenSummary } from '../../../webview/episodes/tokens';
+
+const turn = (change: Partial<EpisodeTurn>): EpisodeTurn => ({
+  turn: 1,
+  state: '',
+  actions_left: 10,
+  raw: '',
+  thought: '',
+  answer: '',
+  parsed: [],
+  executed: [],
+  reward: 0,
+  penalty: 0,
+  info: {},
+  finish: 'stop',
+  span: [0, 0],
+  ...change,
+});
+
+describe('what became of actions', () => {
+  const fates = (change: Partial<EpisodeTurn>, ends = false) =>
+    actionFates(turn(change), ends).map(({ name, reason }) => `${name}: ${reason ?? 'done'}`);
+  const unknown = 'not an action of this environment';
+
+  it.each([
+    [
+      'all ran, whatever their case',
+      { parsed: ['up', 'Left'], executed: ['Up', 'Left'] },
+      false,
+      ['up: done', 'Left: done'],
+    ],
+    [
+      'an unknown one was dropped',
+      { parsed: ['Jump', 'Up'], executed: ['Up'] },
+      false,
+      [`Jump: ${unknown}`, 'Up: done'],
+    ],
+    [
+      'an unknown one at the end',
+      { parsed: ['Up', 'Jump'], executed: ['Up'] },
+      false,
+      ['Up: done', `Jump: ${unknown}`],
+    ],
+    ['none was known', { parsed: ['Jump'], executed: [] }, true, [`Jump: ${unknown}`]],
+    [
+      'the episode ended between them',
+      { parsed: ['Up', 'Up'], executed: ['Up'] },
+      true,
+      ['Up: done', 'Up: the episode had ended'],
+    ],
+    [
+      'the actions were used up',
+      { parsed: ['Up', 'Up'], executed: ['Up'], actions_left: 1 },
+      true,
+      ['Up: done', 'Up: no actions left'],
+    ],
+    [
+      'the answer was too long',
+      { parsed: ['Up', 'Left'], executed: ['Up', 'Left'], raw: '<think>a</think><answer>Up || Left || Up</answer>' },
+      false,
+      ['Up: done', 'Left: done', 'Up: over the limit of actions a turn'],
+    ],
+    [
+      'another separator says nothing of what was cut',
+      { parsed: ['Up'], executed: ['Up'], raw: '<answer>Up; Left</answer>' },
+      false,
+      ['Up: done'],
+    ],
+    ['nothing was written', {}, false, []],
+  ])('%s', (_, change, ends, expected) => expect(fates(change, ends)).toEqual(expected));
+});
+
+describe('boards', () => {
+  it('reads Sokoban by its walls and FrozenLake by its goal', () => {
+    expect(readBoard('####\n#PX#\n#_O#\n####', '')).toMatchObject({ game: 'sokoban', before: '', after: '' });
+    expect(readBoard('####\n#PX#\n#_O#\n####', '')!.cells[1]).toEqual(['wall', 'player', 'box', 'wall']);
+    expect(readBoard('P_\nOG', '')!.cells).toEqual([
+      ['player', 'empty'],
+      ['hole', 'goal'],
+    ]);
+  });
+
+  it('tells the two by name where the letters do not', () => {
+    expect(readBoard('X_\n_O', 'frozen_lake FrozenLake')!.cells[0][0]).toBe('player_in_hole');
+    expect(readBoard('X_\n_O', 'sokoban CoordSokoban')!.cells[0][0]).toBe('box');
+    expect(readBoard('X_\n_O', 'mine')).toBeNull();
+  });
+
+  it('finds the map among other text', () => {
+    const board = readBoard('Coordinates: \nPlayer: (1, 1)\nGrid Map: \n####\n#P√#\n####', 'sokoban')!;
+    expect([board.before, board.after, board.cells.length]).toEqual([
+      'Coordinates: \nPlayer: (1, 1)\nGrid Map:',
+      '',
+      3,
+    ]);
+  });
+
+  it('reads maps with blanks between the cells', () => {
+    expect(readBoard(' # \t # \t #\n # \t P \t #\n # \t # \t #', '')!.cells[1]).toEqual(['wall', 'player', 'wall']);
+  });
+
+  it.each(['', 'Turn 1', 'OX', 'PO\nP', 'A_B\n#P#', 'SOS\nSOS', 'GO\nGO\nx', '1 2\n3 4'])('%j is no board', text => {
+    expect(readBoard(text, 'GO\nGO\nx' === text ? 'sokoban' : '')).toBeNull();
+  });
+
+  it('knows what changed, and says nothing of another size', () => {
+    const [a, b] = ['####\n#PX#\n#_O#\n####', '####\n#_X#\n#PO#\n####'].map(text => readBoard(text, '')!);
+    expect([...changedCells(b, a)]).toEqual(['1,1', '2,1']);
+    expect(changedCells(b, null).size).toBe(0);
+    expect(changedCells(b, readBoard('P_\nOG', '')).size).toBe(0);
+  });
+
+  it('describes itself in words', () => {
+    expect(describeBoard(readBoard('####\n#PX#\n#√S#\n####', '')!)).toBe(
+      'Sokoban board, 4 × 4, (row, column) from 0; player (1, 1) (2, 2); boxes (1, 2); boxes on target (2, 1); targets (2, 2)',
+    );
+  });
+});
+
+describe('changed lines', () => {
+  const changed = (state: string, previous: string | null) =>
+    markedLines(state, previous)
+      .filter(line => line.changed)
+      .map(line => line.text);
+
+  it('are those that the state before had not', () => {
+    expect(changed('a\nb\nc', 'a\nc')).toEqual(['b']);
+    expect(changed('a\nc', 'a\nb\nc')).toEqual([]);
+    expect(changed('a\nB\nc', 'a\nb\nc')).toEqual(['B']);
+    expect(changed('x', null)).toEqual([]);
+    expect(markedLines('a\n\nb', 'b').map(line => line.text)).toEqual(['a', '', 'b']);
+  });
+
+  it('are found in long states too', () => {
+    const long = Array.from({ length: 5000 }, (_, i) => `line ${i}`);
+    expect(changed([...long.slice(0, 4999), 'new'].join('\n'), long.join('\n'))).toEqual(['new']);
+  });
+});
+
+describe('tokens', () => {
+  const episode = {
+    tokens: {
+      ids: [1, 2, 3, 4, 5],
+      mask: [0, 1, 1, 0, 1] as (0 | 1)[],
+      logprobs: [null, -1, null, null, -3],
+      advantages: [0, 0.5, 0.5, 0, 0.5],
+    },
+  };
+
+  it('are the sampled ones of the span', () => {
+    expect(sampledTokens(episode, turn({ span: [1, 4] }))).toEqual([
+      { id: 2, logprob: -1, advantage: 0.5 },
+      { id: 3, logprob: null, advantage: 0.5 },
+    ]);
+    expect(sampledTokens(episode, turn({ span: [3, 99] }))).toEqual([{ id: 5, logprob: -3, advantage: 0.5 }]);
+  });
+
+  it('are summed up', () => {
+    expect(tokenSummary(sampledTokens(episode, turn({ span: [0, 5] })))).toBe('3 tokens · mean log-prob −2');
+    expect(tokenSummary([])).toBe('0 tokens');
+    expect(tokenSummary([{ id: 1, logprob: null, advantage: null }])).toBe('1 token');
+  });
+});
+
+describe('the list', () => {
+  const row = (step: number, group_id: number, member: number, change: Partial<EpisodeRow> = {}): EpisodeRow => ({
+    id: `${step}-${group_id}-${member}`,
+    step,
+    mode: 'train',
+    group_id,
+    member,
+    tag: 'A',
+    success: member === 0,
+    score: member,
+    turns: 1,
+    tokens: 1,
+    kept: true,
+    ...change,
+  });
+
+  it('has groups and members in order, with the spread of scores', () => {
+    const items = listItems([row(1, 1, 0), row(1, 0, 1), row(1, 0, 0), row(1, 0, 2)]);
+    expect(items.map(item => item.key)).toEqual([
+      'group train 1 0',
+      '1-0-0',
+      '1-0-1',
+      '1-0-2',
+      'group train 1 1',
+      '1-1-0',
+    ]);
+    expect(items[0]).toMatchObject({ count: 3, solved: 1, std: 1 });
+    expect(items[4]).toMatchObject({ std: 0 });
+  });
+
+  it('has steps, the newest first, where there are several', () => {
+    const items = listItems([row(1, 0, 0), row(2, 0, 0), row(2, 0, 0, { id: 'v', mode: 'val' })]);
+    expect(items.filter(item => item.kind === 'step').map(item => item.key)).toEqual([
+      'step train 2',
+      'step val 2',
+      'step train 1',
+    ]);
+  });
+
+  it('knows the members of a group', () => {
+    const rows = [row(1, 0, 1), row(1, 0, 0), row(1, 1, 0), row(2, 0, 0), row(1, 0, 5, { mode: 'val' })];
+    expect(membersOf(rows, rows[0]).map(each => each.id)).toEqual(['1-0-0', '1-0-1']);
+  });
+});
+
+it.each([
+  [{ success: true, terminated: true, truncated: false }, 'The task was solved.'],
+  [{ success: false, terminated: true, truncated: true }, 'Ended without success, or out of actions.'],
+  [{ success: false, terminated: true, truncated: false }, 'The environment ended the episode.'],
+  [{ success: false, terminated: false, truncated: false }, 'Not over after 1 turn: the limit of turns.'],
+])('an end of %j reads: %s', (how, sentence) => expect(ending({ ...how, turns: [turn({})] })).toBe(sentence));

@@ -1,0 +1,36 @@
+// What pages are tested and previewed with must be what a trainer could have written.
+import { describe, expect, it } from 'vitest';
+import { episodeSchema, eventSchema, metricsLineSchema, statusSchema } from '../../../extension/protocol/run-folder';
+import { episodesOf, metricLines, rowOf, runAt, runEvents } from '../../e2e/preview/data';
+
+describe('made-up runs', () => {
+  it('follow the schemas of the run folder', () => {
+    for (const line of metricLines(30)) metricsLineSchema.parse(line);
+    for (const event of runEvents(140)) eventSchema.parse(event);
+    for (const mode of ['train', 'val'] as const)
+      for (const episode of episodesOf(20, mode)) episodeSchema.parse(episode);
+    statusSchema.parse(runAt(3, 10).status);
+  });
+
+  it('are the same each time', () => {
+    expect(metricLines(12)).toEqual(metricLines(12));
+    expect(episodesOf(5, 'train')).toEqual(episodesOf(5, 'train'));
+  });
+
+  it('hold together: scores, spans and rows', () => {
+    for (const episode of episodesOf(7, 'train')) {
+      expect(episode.score).toBeCloseTo(
+        episode.turns.reduce((sum, turn) => sum + turn.reward + turn.penalty, 0),
+        9,
+      );
+      for (const { span, raw, thought, answer } of episode.turns) {
+        expect(episode.tokens.mask.slice(...span)).not.toContain(0);
+        if (thought !== null) expect(raw).toBe(`<think>${thought}</think><answer>${answer}</answer>`);
+      }
+      expect(rowOf(episode)).toMatchObject({ id: episode.id, turns: episode.turns.length });
+    }
+    const solved = episodesOf(7, 'train').filter(episode => episode.success).length;
+    expect(solved).toBeGreaterThan(20);
+    expect(solved).toBeLessThan(108);
+  });
+});
