@@ -6,6 +6,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { env } from 'node:process';
+import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { chromium } from 'playwright-core';
 import { root, tools } from './install.mjs';
@@ -38,6 +39,20 @@ export async function until(what, probe, limit = slow) {
   }
 }
 
+/** A test on `editor()`; where it fails, a picture and the page's console go to `test-results/failed-…`. */
+export function scenario(editor, name, body) {
+  test(name, async () => {
+    try {
+      await body();
+    } catch (error) {
+      const file = `failed-${name.replace(/\W+/g, '-').slice(0, 60)}`;
+      await editor()?.picture(file);
+      writeFileSync(join(results, `${file}.log`), editor()?.console.join('\n') ?? '');
+      throw error;
+    }
+  });
+}
+
 export class Editor {
   /** Starts the server and opens `workspace` in the browser. `settings` go into the user's settings. */
   static async start(workspace, { settings = {}, theme = 'dark', width = 1440, height = 900 } = {}) {
@@ -60,11 +75,9 @@ export class Editor {
   async serve(settings) {
     const data = join(this.profile, 'data');
     this.extensions = join(this.profile, 'extensions');
-    this.settingsFile = join(data, 'User', 'settings.json');
     mkdirSync(join(data, 'User'), { recursive: true });
     mkdirSync(this.extensions);
-    this.settings = { ...calm, ...settings };
-    writeFileSync(this.settingsFile, JSON.stringify(this.settings, null, 2));
+    writeFileSync(join(data, 'User', 'settings.json'), JSON.stringify({ ...calm, ...settings }, null, 2));
     const config = join(this.profile, 'config.yaml');
     writeFileSync(config, '');
     const environment = { ...env, EXTENSIONS_GALLERY: '{"serviceUrl":""}' };
@@ -133,9 +146,11 @@ export class Editor {
     await this.page.locator('.activitybar .action-label[aria-label*="RAGEN"]').waitFor();
   }
 
-  /** Reloads the window, as the user would. */
+  /** Reloads the window by its command, which saves the window's state first (the browser's own reload may come too early). */
   async reload() {
-    await this.page.reload();
+    const loaded = this.page.waitForEvent('load');
+    await this.command('Developer: Reload Window');
+    await loaded;
     await this.ready();
   }
 
@@ -189,12 +204,12 @@ export class Editor {
     });
   }
 
-  /** Changes the colour theme, as saving the settings does. */
+  /** Changes the colour theme, by the palette. */
   async theme(name) {
-    this.settings['workbench.colorTheme'] = themes[name];
-    writeFileSync(this.settingsFile, JSON.stringify(this.settings, null, 2));
+    await this.command('Preferences: Color Theme');
+    await this.choose(themes[name].replace('Default ', ''));
     const kind = { dark: 'vs-dark', light: 'vs', contrast: 'hc-black' }[name];
-    await this.page.locator(`.monaco-workbench.${kind}`).waitFor();
+    await this.page.locator(`.monaco-workbench.${kind}`).first().waitFor();
     await sleep(500); // pages follow a moment later
   }
 

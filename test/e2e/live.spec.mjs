@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, before, test } from 'node:test';
-import { Editor, isAlive, makeWorkspace, until } from './editor.mjs';
+import { after, before } from 'node:test';
+import { Editor, isAlive, makeWorkspace, scenario, until } from './editor.mjs';
 
 const workspace = makeWorkspace({ 'notes.md': '# Notes\n' });
 let editor;
@@ -18,69 +18,97 @@ const onlyLease = () => [...editor.leases().values()][0];
 const runFolder = () => join(workspace, '.ragen', 'runs', [...editor.leases().keys()][0]);
 const status = () => JSON.parse(readFileSync(join(runFolder(), 'status.json'), 'utf8'));
 
-test('an empty workspace offers to start a run', async () => {
-  await editor.showRuns();
-  await editor.page.getByRole('button', { name: 'Start Run' }).first().waitFor();
-  await editor.picture('welcome-dark');
-});
+scenario(
+  () => editor,
+  'an empty workspace offers to start a run',
+  async () => {
+    await editor.showRuns();
+    await editor.page.getByRole('button', { name: 'Start Run' }).first().waitFor();
+    await editor.picture('welcome-dark');
+  },
+);
 
-test('Start Run starts the quickstart, shows it in the tree and opens its dashboard, which draws live', async () => {
-  await editor.command('RAGEN: Start Run');
-  await editor.choose('quickstart');
-  await editor.answer('trainer.total_training_steps=1000');
-  await item(/quickstart, .*step \d+\/1000/).waitFor();
-  const dashboard = await editor.webview('canvas');
-  await until('three steps', () => status().step >= 3, 180_000);
-  await until('the steps on the page', async () =>
-    /[3-9]\s*\/\s*1\s?000|\d\d\s*\/\s*1\s?000/.test(await dashboard.locator('body').innerText()),
-  );
-  await editor.page.locator('.statusbar-item', { hasText: /quickstart \d+\/1000/ }).waitFor();
-  await editor.picture('live-dashboard-dark');
-});
+scenario(
+  () => editor,
+  'Start Run starts the quickstart, shows it in the tree and opens its dashboard, which draws live',
+  async () => {
+    await editor.command('RAGEN: Start Run');
+    await editor.choose('quickstart');
+    await editor.answer('trainer.total_training_steps=1000');
+    await item(/quickstart, .*step \d+\/1000/).waitFor();
+    const dashboard = await editor.webview('canvas');
+    await until('three steps', () => status().step >= 3, 180_000);
+    await until('the steps on the page', async () =>
+      /[3-9]\s*\/\s*1\s?000|\d\d\s*\/\s*1\s?000/.test(await dashboard.locator('body').innerText()),
+    );
+    await editor.page.locator('.statusbar-item', { hasText: /quickstart \d+\/1000/ }).waitFor();
+    await editor.picture('live-dashboard-dark');
+  },
+);
 
-test('Pause holds the run and Resume lets it go on', async () => {
-  await editor.command('RAGEN: Pause');
-  await item(/quickstart, paused/).waitFor();
-  const { step } = status();
-  await editor.command('RAGEN: Resume');
-  await until('a further step', () => status().step > step, 120_000);
-});
+scenario(
+  () => editor,
+  'Pause holds the run and Resume lets it go on',
+  async () => {
+    await editor.command('RAGEN: Pause');
+    await item(/quickstart, paused/).waitFor();
+    const { step } = status();
+    await editor.command('RAGEN: Resume');
+    await until('a further step', () => status().step > step, 120_000);
+  },
+);
 
-test('a reload of the window leaves the run alive, and finds it again', async () => {
-  const { pid } = onlyLease();
-  const { step } = status();
-  await editor.reload();
-  await editor.showRuns();
-  await item(/quickstart, .*step \d+\/1000/).waitFor();
-  assert.equal(onlyLease().pid, pid);
-  assert.ok(isAlive(pid));
-  await until('a further step', () => status().step > step, 120_000);
-  await editor.webview('canvas');
-});
+scenario(
+  () => editor,
+  'a reload of the window leaves the run alive, and finds it again',
+  async () => {
+    const { pid } = onlyLease();
+    const { step } = status();
+    await editor.reload();
+    await editor.showRuns();
+    await item(/quickstart, .*step \d+\/1000/).waitFor();
+    assert.equal(onlyLease().pid, pid);
+    assert.ok(isAlive(pid));
+    await until('a further step', () => status().step > step, 120_000);
+    await editor.webview('canvas');
+  },
+);
 
-test('the Episodes page opens an episode of the run', async () => {
-  await editor.command('RAGEN: Open Episodes');
-  const episodes = await editor.webview('[role="listbox"] [role="option"], [role="grid"] [role="row"]');
-  await episodes.locator('[role="option"], [role="row"]').first().click();
-  await editor.picture('live-episodes-dark');
-});
+scenario(
+  () => editor,
+  'the Episodes page opens an episode of the run',
+  async () => {
+    await editor.command('RAGEN: Open Episodes');
+    const episodes = await editor.webview('[role="option"]');
+    await episodes.locator('[role="option"]').first().click();
+    await editor.picture('live-episodes-dark');
+  },
+);
 
-test('Stop ends the run with a checkpoint, and it is found again as stopped', async () => {
-  const { pid } = onlyLease();
-  await editor.command('RAGEN: Stop');
-  await item(/quickstart, stopped/).waitFor();
-  await until('the trainer to end', () => !isAlive(pid));
-  assert.equal(status().state, 'stopped');
-  await editor.reload();
-  await editor.showRuns();
-  await item(/quickstart, stopped/).waitFor();
-});
+scenario(
+  () => editor,
+  'Stop ends the run with a checkpoint, and it is found again as stopped',
+  async () => {
+    const { pid } = onlyLease();
+    await editor.command('RAGEN: Stop');
+    await item(/quickstart, stopped/).waitFor();
+    await until('the trainer to end', () => !isAlive(pid));
+    assert.equal(status().state, 'stopped');
+    await editor.reload();
+    await editor.showRuns();
+    await item(/quickstart, stopped/).waitFor();
+  },
+);
 
-test('Resume goes on with a stopped run where it was', async () => {
-  const { step } = status();
-  await editor.command('RAGEN: Resume');
-  await until('a further step', () => status().state === 'running' && status().step > step, 180_000);
-  await item(/quickstart, .*step \d+\/1000/).waitFor();
-  await editor.command('RAGEN: Stop');
-  await item(/quickstart, stopped/).waitFor();
-});
+scenario(
+  () => editor,
+  'Resume goes on with a stopped run where it was',
+  async () => {
+    const { step } = status();
+    await editor.command('RAGEN: Resume');
+    await until('a further step', () => status().state === 'running' && status().step > step, 180_000);
+    await item(/quickstart, .*step \d+\/1000/).waitFor();
+    await editor.command('RAGEN: Stop');
+    await item(/quickstart, stopped/).waitFor();
+  },
+);

@@ -1,8 +1,8 @@
 // Mistakes that a reader makes: a broken configuration becomes entries of the Problems view, and nothing is started.
 import assert from 'node:assert/strict';
 import { rmSync } from 'node:fs';
-import { after, before, test } from 'node:test';
-import { Editor, makeWorkspace } from './editor.mjs';
+import { after, before } from 'node:test';
+import { Editor, makeWorkspace, scenario } from './editor.mjs';
 
 const broken = `defaults:
   - quickstart
@@ -20,33 +20,41 @@ after(async () => {
   rmSync(workspace, { recursive: true, force: true });
 });
 
-test('a broken YAML is shown in the Problems view at its lines', async () => {
-  await editor.command('RAGEN: Start Run');
-  await editor.choose('configs/broken.yaml');
-  await editor.answer('');
-  const problems = editor.page.locator('.markers-panel');
-  await problems
-    .getByText(/total_training_steps is "many"/)
-    .first()
-    .waitFor();
-  await problems.getByText(/gama/).first().waitFor();
-  await problems
-    .getByText(/Ln 5, Col \d+/)
-    .first()
-    .waitFor();
-  await problems
-    .getByText(/Ln 7, Col \d+/)
-    .first()
-    .waitFor();
-  await editor.picture('problems-light');
-  assert.equal(editor.leases().size, 0);
-});
+scenario(
+  () => editor,
+  'a broken YAML is shown in the Problems view at its lines',
+  async () => {
+    await editor.command('RAGEN: Start Run');
+    await editor.choose('configs/broken.yaml');
+    await editor.answer('');
+    const problems = editor.page.locator('.markers-panel');
+    await problems
+      .getByText(/total_training_steps is "many"/)
+      .first()
+      .waitFor();
+    await problems.getByText(/gama/).first().waitFor();
+    await problems
+      .getByText(/Ln 5, Col \d+/)
+      .first()
+      .waitFor();
+    await problems
+      .getByText(/Ln 7, Col \d+/)
+      .first()
+      .waitFor();
+    await editor.picture('problems-light');
+    assert.equal(editor.leases().size, 0);
+  },
+);
 
-test('overrides that are none are told before anything is started', async () => {
-  await editor.command('RAGEN: Start Run');
-  await editor.choose('quickstart');
-  await editor.page.locator('.quick-input-widget input.input').fill('fast');
-  await editor.page.locator('.quick-input-message', { hasText: 'fast is no override' }).waitFor();
-  await editor.page.keyboard.press('Escape');
-  assert.equal(editor.leases().size, 0);
-});
+scenario(
+  () => editor,
+  'overrides that are none are told before anything is started',
+  async () => {
+    await editor.command('RAGEN: Start Run');
+    await editor.choose('quickstart');
+    await editor.page.locator('.quick-input-widget input.input').fill('fast');
+    await editor.page.locator('.quick-input-message', { hasText: 'fast is no override' }).waitFor();
+    await editor.page.keyboard.press('Escape');
+    assert.equal(editor.leases().size, 0);
+  },
+);
