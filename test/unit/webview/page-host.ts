@@ -1,0 +1,121 @@
+// A host in memory as pages see it, and the parts of a browser that a DOM without layout lacks.
+import { vi } from 'vitest';
+import { readFileSync } from 'node:fs';
+import type { NotificationType } from 'vscode-messenger-common';
+import type { Plot, PlotData, Plotter } from '../../../webview/dashboard/plot';
+import type { Host } from '../../../webview/shared/host';
+import { memoryHost, type Scenario } from '../../e2e/preview/memory-host';
+
+export interface PageHost extends Host {
+  /** Sends a notification as the extension host would. */
+  send<P>(type: NotificationType<P>, params: P): void;
+  /** What the page notified the host of. */
+  readonly sent: { method: string; params: unknown }[];
+  /** Requests by method, in order. */
+  readonly asked: string[];
+  /** From now on requests of this method are refused. */
+  refuse(method: string, message: string): void;
+  accept(method: string): void;
+}
+
+const metrics = readFileSync('docs/METRICS.md', 'utf8');
+
+export function pageHost(scenario: Scenario, kept?: unknown): PageHost {
+  const memory = memoryHost(scenario, metrics);
+  const handlers = new Map<string, (params: never) => void>();
+  const refused = new Map<string, string>();
+  const sent: PageHost['sent'] = [];
+  const asked: string[] = [];
+  let state = kept;
+  return {
+    sent,
+    asked,
+    async request(type, params) {
+      asked.push(type.method);
+      const message = refused.get(type.method);
+      // The messenger rejects with a plain object, not an Error.
+      if (message !== undefined) return Promise.reject({ message });
+      return structuredClone(memory.answer(type.method, params)) as never;
+    },
+    notify: (type, params) => void sent.push({ method: type.method, params }),
+    onNotify: (type, handler) => void handlers.set(type.method, handler as (params: never) => void),
+    getState: () => state,
+    setState: next => void (state = structuredClone(next)),
+    send: (type, params) => handlers.get(type.method)?.(params as never),
+    refuse: (method, message) => void refused.set(method, message),
+    accept: method => void refused.delete(method),
+  };
+}
+
+/** A plotter that keeps what it was told to draw, by canvas. */
+export function recordingPlotter(): { plotter: Plotter; drawn: Map<HTMLCanvasElement, PlotData> } {
+  const drawn = new Map<HTMLCanvasElement, PlotData>();
+  const plotter: Plotter = (canvas): Plot => ({
+    update: data => void drawn.set(canvas, data),
+    xAt: pixel => pixel,
+    pixelOf: x => x,
+    markAt: (x, y) => (y > 90 ? (drawn.get(canvas)?.marks.find(mark => mark.x === x) ?? null) : null),
+    destroy: () => void drawn.delete(canvas),
+  });
+  return { plotter, drawn };
+}
+
+/** Shows and hides what is observed: every element is on screen until `show` says otherwise. */
+export function stubVisibility(): { show(element: Element, visible: boolean): void } {
+  const callbacks: IntersectionObserverCallback[] = [];
+  class Observer {
+    constructor(private readonly callback: IntersectionObserverCallback) {
+      callbacks.push(callback);
+    }
+    observe(target: Element) {
+      this.callback([{ target, isIntersecting: true } as IntersectionObserverEntry], this as never);
+    }
+    unobserve() {}
+    disconnect() {}
+  }
+  vi.stubGlobal('IntersectionObserver', Observer);
+  return {
+    show: (target, isIntersecting) =>
+      callbacks.forEach(callback => callback([{ target, isIntersecting } as IntersectionObserverEntry], null as never)),
+  };
+}
+
+/** What the page before has left listening to the one document of the tests. */
+let leftovers: (() => void)[] = [];
+
+/** An empty page of a theme, deaf to the pages of earlier tests. */
+export function freshPage(): HTMLElement {
+  for (const end of leftovers) end();
+  leftovers = [];
+  const { addEventListener } = EventTarget.prototype;
+  document.addEventListener = (type: string, listener: EventListenerOrEventListenerObject, options?: object) => {
+    addEventListener.call(document, type, listener, options);
+    leftovers.push(() => document.removeEventListener(type, listener, options));
+  };
+  const Observer = MutationObserver;
+  vi.stubGlobal(
+    'MutationObserver',
+    class extends Observer {
+      constructor(callback: MutationCallback) {
+        super(callback);
+        leftovers.push(() => this.disconnect());
+      }
+    },
+  );
+  leftovers.push(() => vi.stubGlobal('MutationObserver', Observer));
+  document.body.className = 'vscode-dark';
+  document.body.dataset.run = '/runs/one';
+  document.body.replaceChildren();
+  const root = document.createElement('div');
+  document.body.append(root);
+  return root;
+}
+
+/** Waits until requests, frames and microtasks of the moment are through. */
+export async function settle(): Promise<void> {
+  for (let i = 0; i < 4; i++) await new Promise(resolve => setTimeout(resolve, 5));
+  await new Promise(resolve => requestAnimationFrame(() => resolve(undefined)));
+}
+
+export const press = (key: string, target: EventTarget = document.body): boolean =>
+  target.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true, cancelable: true, composed: true }));
