@@ -1,32 +1,14 @@
 // The decoder against transformers on small random checkpoints of each family (test/golden/make/decoders.py): log-probs, entropy,
 // the policy loss, every parameter's gradient and one AdamW step, each within 1e-4 relative.
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { parameterSpecs, parseDecoderConfig } from '../../../extension/trainer/models/decoder-config';
 import { Policy } from '../../../extension/trainer/models/policy';
-import { Weights } from '../../../extension/trainer/models/weights';
 import { tensorsOf } from '../../golden/tensors';
-
-const relativeError = (actual: ArrayLike<number>, expected: ArrayLike<number>): number => {
-  let difference = 0;
-  let norm = 0;
-  for (let i = 0; i < expected.length; i++) {
-    difference += (actual[i] - expected[i]) ** 2;
-    norm += expected[i] ** 2;
-  }
-  return Math.sqrt(difference / Math.max(norm, 1e-12));
-};
+import { goldenConfig, goldenFolder, goldenWeights, relativeError } from './models';
 
 describe.each(['qwen2', 'llama'])('%s', family => {
-  const folder = join('test/golden', family);
-  const config = parseDecoderConfig(JSON.parse(readFileSync(join(folder, 'config.json'), 'utf8')), 'config.json');
-  const golden = tensorsOf(join(folder, 'golden.safetensors'));
-  const load = (): Policy => {
-    const weights = new Weights(parameterSpecs(config));
-    for (const [name, { data }] of tensorsOf(join(folder, 'model.safetensors'))) weights.view(name).set(data);
-    return new Policy(config, weights, { threads: 1 });
-  };
+  const golden = tensorsOf(join(goldenFolder(family), 'golden.safetensors'));
+  const load = (): Policy => new Policy(goldenConfig(family), goldenWeights(family), { threads: 1 });
   const of = (name: string): Float32Array => golden.get(name)!.data;
   const [b, t] = golden.get('ids')!.dims;
   /** Golden vectors speak of tokens 1…t−1; ours have a place for token 0 too. */
@@ -44,7 +26,13 @@ describe.each(['qwen2', 'llama'])('%s', family => {
     clip_ratio_low: 0.2, clip_ratio_high: 0.28, clip_ratio_c: 3, entropy_coeff: 0.01, use_kl_loss: true, kl_loss_coef: 0.05,
     kl_loss_type: 'low_var_kl', loss_agg_mode: 'token-mean', temperature: 0.7,
   } as const; // prettier-ignore
-  const optimizer = { lr: 0.01, betas: [0.9, 0.999] as [number, number], eps: 1e-8, weight_decay: 0.01, grad_clip: 0.05 };
+  const optimizer = {
+    lr: 0.01,
+    betas: [0.9, 0.999] as [number, number],
+    eps: 1e-8,
+    weight_decay: 0.01,
+    grad_clip: 0.05,
+  };
 
   it('scores as transformers does', async () => {
     const { logprobs, entropies } = await load().score(samples, 0.7);

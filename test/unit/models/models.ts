@@ -1,0 +1,57 @@
+// Small models for tests: the golden checkpoints that transformers wrote, and random ones of any shape.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { RandomStream } from '../../../extension/trainer/engine/random-stream';
+import { parameterSpecs, parseDecoderConfig } from '../../../extension/trainer/models/decoder-config';
+import type { DecoderConfig } from '../../../extension/trainer/models/decoder-config';
+import { Weights, initialize } from '../../../extension/trainer/models/weights';
+import { tensorsOf } from '../../golden/tensors';
+
+export const goldenFolder = (family: string): string => join('test/golden', family);
+
+export function goldenConfig(family: string): DecoderConfig {
+  const file = join(goldenFolder(family), 'config.json');
+  return parseDecoderConfig(JSON.parse(readFileSync(file, 'utf8')), file);
+}
+
+export function goldenWeights(family: string): Weights {
+  const weights = new Weights(parameterSpecs(goldenConfig(family)));
+  for (const [name, { data }] of tensorsOf(join(goldenFolder(family), 'model.safetensors')))
+    weights.view(name).set(data);
+  return weights;
+}
+
+/** A decoder small enough to be run hundreds of times in a test. */
+export const tinyConfig: DecoderConfig = {
+  family: 'qwen2',
+  vocabSize: 13,
+  hiddenSize: 8,
+  intermediateSize: 12,
+  layers: 1,
+  heads: 2,
+  kvHeads: 1,
+  headSize: 4,
+  maxPositions: 64,
+  normEps: 1e-6,
+  ropeTheta: 10_000,
+  tiedHead: true,
+  qkvBias: true,
+};
+
+/** Random weights, large enough that distributions are far from uniform. */
+export function randomWeights(config: DecoderConfig, seed: number): Weights {
+  const weights = new Weights(parameterSpecs(config));
+  initialize(weights, new RandomStream(seed), 0.5);
+  return weights;
+}
+
+/** ‖actual − expected‖ / ‖expected‖. */
+export function relativeError(actual: ArrayLike<number>, expected: ArrayLike<number>): number {
+  let difference = 0;
+  let norm = 0;
+  for (let i = 0; i < expected.length; i++) {
+    difference += (actual[i] - expected[i]) ** 2;
+    norm += expected[i] ** 2;
+  }
+  return Math.sqrt(difference / Math.max(norm, 1e-12));
+}
