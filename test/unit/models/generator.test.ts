@@ -1,30 +1,38 @@
 // Generation against the scoring graph: what the cache says must be what a full forward pass says, over several turns, whatever
 // the batch around a row; and greedy decoding must follow the scored argmax.
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import type { GeneratedRow, SamplingOptions } from '../../../extension/trainer/engine/engine';
+import { RandomStream } from '../../../extension/trainer/engine/random-stream';
 import { Generator } from '../../../extension/trainer/models/generator';
-import { parameterSpecs, parseDecoderConfig } from '../../../extension/trainer/models/decoder-config';
 import { Policy } from '../../../extension/trainer/models/policy';
 import { Weights } from '../../../extension/trainer/models/weights';
-import { RandomStream } from '../../../extension/trainer/engine/random-stream';
-import { tensorsOf } from '../../golden/tensors';
+import { goldenConfig, goldenWeights, randomWeights } from './models';
 
 describe.each(['qwen2', 'llama'])('%s', family => {
-  const folder = join('test/golden', family);
-  const config = parseDecoderConfig(JSON.parse(readFileSync(join(folder, 'config.json'), 'utf8')), 'config.json');
-  const weights = new Weights(parameterSpecs(config));
-  for (const [name, { data }] of tensorsOf(join(folder, 'model.safetensors'))) weights.view(name).set(data);
-  const sampling = { temperature: 0.8, top_p: 1, top_k: -1, do_sample: true, max_new_tokens: 9, stop_token_ids: [5, 6, 7], max_model_len: 60 };
+  const config = goldenConfig(family);
+  const weights = goldenWeights(family);
+  const sampling = {
+    temperature: 0.8,
+    top_p: 1,
+    top_k: -1,
+    do_sample: true,
+    max_new_tokens: 9,
+    stop_token_ids: [5, 6, 7],
+    max_model_len: 60,
+  };
   const stream = new RandomStream(3);
   const randomIds = (n: number): number[] => Array.from({ length: n }, () => 8 + stream.integer(50));
   const prompts = [randomIds(4), randomIds(9), randomIds(1), randomIds(4)];
   prompts.push(prompts[0]); // a shared prompt
   const later = prompts.map((_, i) => randomIds(1 + ((i * 3) % 5)));
 
-  async function episodes(indices: number[]): Promise<Map<number, { ids: number[]; mask: number[]; logprobs: number[] }>> {
+  async function episodes(
+    indices: number[],
+  ): Promise<Map<number, { ids: number[]; mask: number[]; logprobs: number[] }>> {
     const generator = new Generator(config, weights, { threads: 1 });
-    const result = new Map(indices.map(i => [i, { ids: [] as number[], mask: [] as number[], logprobs: [] as number[] }]));
+    const result = new Map(
+      indices.map(i => [i, { ids: [] as number[], mask: [] as number[], logprobs: [] as number[] }]),
+    );
     for (const turn of [0, 1]) {
       const append = (i: number): number[] => (turn === 0 ? prompts[i] : later[i]);
       const rows = indices.map(i => ({ row: `r${i}`, append: append(i), seed: 100 * turn + i }));
@@ -43,7 +51,10 @@ describe.each(['qwen2', 'llama'])('%s', family => {
   it('reports the log-probs that the scoring graph computes, over two turns', async () => {
     const policy = new Policy(config, weights, { threads: 1 });
     for (const { ids, mask, logprobs } of (await episodes([0, 1, 2, 3, 4])).values()) {
-      const { logprobs: scored } = await policy.score([{ ids: Int32Array.from(ids), mask: Uint8Array.from(mask) }], sampling.temperature);
+      const { logprobs: scored } = await policy.score(
+        [{ ids: Int32Array.from(ids), mask: Uint8Array.from(mask) }],
+        sampling.temperature,
+      );
       mask.forEach((on, i) => on && expect(logprobs[i]).toBeCloseTo(scored[0][i], 4));
     }
   });
@@ -59,5 +70,163 @@ describe.each(['qwen2', 'llama'])('%s', family => {
     const [row] = await generator.generate([{ row: 'a', append: prompts[0], seed: 1 }], options);
     expect(prompts[0].length + row.ids.length).toBe(12);
     expect(row.finish).toBe('length');
+  });
+
+  it('decodes greedily the likeliest token of a full forward pass, token by token', async () => {
+    const generator = new Generator(config, weights, { threads: 1 });
+    const policy = new Policy(config, weights, { threads: 1 });
+    const options = { ...sampling, do_sample: false, stop_token_ids: [], max_new_tokens: 6, temperature: 1 };
+    const [row] = await generator.generate([{ row: 'a', append: prompts[1], seed: 1 }], options);
+    const ids = [...prompts[1]];
+    for (const [i, token] of row.ids.entries()) {
+      const every = Array.from({ length: config.vocabSize }, (_, candidate) => ({
+        ids: Int32Array.from([...ids, candidate]),
+        mask: Uint8Array.from([...ids.map(() => 0), 1]),
+      }));
+      const logprobs = (await policy.score(every, 1)).logprobs.map(scored => scored.at(-1)!);
+      expect(logprobs.indexOf(Math.max(...logprobs))).toBe(token);
+      expect(row.logprobs[i]).toBeCloseTo(logprobs[token], 4);
+      ids.push(token);
+    }
+  });
+});
+
+describe('rows', () => {
+  const config = { ...goldenConfig('qwen2'), maxPositions: 512 };
+  const weights = goldenWeights('qwen2');
+  const plain: SamplingOptions = {
+    temperature: 1,
+    top_p: 1,
+    top_k: -1,
+    do_sample: true,
+    max_new_tokens: 8,
+    stop_token_ids: [],
+    max_model_len: 500,
+  };
+  const stream = new RandomStream(6);
+  const randomIds = (n: number): number[] => Array.from({ length: n }, () => stream.integer(config.vocabSize));
+
+  class Episodes {
+    readonly generator = new Generator(config, weights, { threads: 1 });
+    private readonly histories = new Map<string, { ids: number[]; mask: number[]; logprobs: number[] }>();
+
+    async turn(appended: Record<string, number[]>, options: SamplingOptions, seed: number): Promise<GeneratedRow[]> {
+      const requests = Object.entries(appended).map(([row, append], i) => ({ row, append, seed: seed * 1000 + i }));
+      const rows = await this.generator.generate(requests, options);
+      for (const { row, ids, logprobs } of rows) {
+        let history = this.histories.get(row);
+        if (!history) this.histories.set(row, (history = { ids: [], mask: [], logprobs: [] }));
+        const append = appended[row];
+        history.ids.push(...append, ...ids);
+        history.mask.push(...append.map(() => 0), ...ids.map(() => 1));
+        history.logprobs.push(...append.map(() => 0), ...logprobs);
+      }
+      return rows;
+    }
+
+    /** Every log-prob that generation reported must be what the whole sequence scores. */
+    async expectScored(): Promise<void> {
+      const histories = [...this.histories.values()];
+      const samples = histories.map(({ ids, mask }) => ({ ids: Int32Array.from(ids), mask: Uint8Array.from(mask) }));
+      const { logprobs } = await new Policy(config, weights, { threads: 1 }).score(samples, 1);
+      histories.forEach(({ mask, logprobs: reported }, r) =>
+        mask.forEach(
+          (on, i) => on && expect(Math.abs(reported[i] - logprobs[r][i]), `row ${r}, token ${i}`).toBeLessThan(5e-4),
+        ),
+      );
+    }
+  }
+
+  it('keep their cache over many turns of many lengths, across the borders of its blocks', async () => {
+    const episodes = new Episodes();
+    const names = ['a', 'b', 'c', 'd', 'e'];
+    for (let turn = 0; turn < 7; turn++) {
+      const playing = names.filter((_, i) => turn === 0 || (turn + i) % 3 !== 0); // rows come and go between turns
+      const appended = Object.fromEntries(playing.map((name, i) => [name, randomIds(1 + ((7 * turn + 11 * i) % 29))]));
+      await episodes.turn(appended, { ...plain, max_new_tokens: [5, 40, 1, 8, 33, 2, 12][turn] }, turn);
+    }
+    await episodes.expectScored();
+  });
+
+  it.each([30, 31, 32, 33, 63, 64, 65])('cross a border right after a prompt of %i tokens', async length => {
+    const episodes = new Episodes();
+    await episodes.turn({ a: randomIds(length), b: randomIds(3) }, { ...plain, max_new_tokens: 3 }, 1);
+    await episodes.turn({ a: randomIds(1), b: randomIds(length) }, { ...plain, max_new_tokens: 2 }, 2);
+    await episodes.expectScored();
+  });
+
+  it('that share a prompt draw their own tokens, and later turns do not mix', async () => {
+    const episodes = new Episodes();
+    const prompt = randomIds(40);
+    const group = Object.fromEntries(['a', 'b', 'c', 'd'].map(name => [name, prompt]));
+    const rows = await episodes.turn(group, plain, 1);
+    expect(new Set(rows.map(({ ids }) => ids.join())).size).toBe(4);
+    const observation = randomIds(5);
+    await episodes.turn(Object.fromEntries(Object.keys(group).map(name => [name, observation])), plain, 2);
+    await episodes.expectScored();
+  });
+
+  it('draw the same tokens for the same seed, others for another', async () => {
+    const prompt = randomIds(6);
+    const draw = async (seed: number): Promise<number[]> =>
+      (await new Episodes().turn({ a: prompt }, { ...plain, max_new_tokens: 20 }, seed))[0].ids;
+    expect(await draw(1)).toEqual(await draw(1));
+    expect(await draw(1)).not.toEqual(await draw(2));
+  });
+
+  it('draw at most max_new_tokens in each turn, and end at a stop token, which is theirs', async () => {
+    const episodes = new Episodes();
+    const [row] = await episodes.turn({ a: randomIds(3) }, { ...plain, max_new_tokens: 5 }, 1);
+    expect(row).toMatchObject({ finish: 'length', ids: { length: 5 } });
+    const everyId = Array.from({ length: config.vocabSize }, (_, id) => id);
+    const [stopped] = await episodes.turn({ a: randomIds(2) }, { ...plain, stop_token_ids: everyId }, 2);
+    expect(stopped).toMatchObject({ finish: 'stop', ids: { length: 1 } });
+    await episodes.turn({ a: randomIds(2) }, plain, 3);
+    await episodes.expectScored();
+  });
+
+  it('count the whole sequence for max_model_len, earlier turns and prompts included', async () => {
+    const episodes = new Episodes();
+    await episodes.turn({ a: randomIds(10) }, { ...plain, max_new_tokens: 5 }, 1);
+    const [row] = await episodes.turn({ a: randomIds(4) }, { ...plain, max_new_tokens: 50, max_model_len: 24 }, 2);
+    expect(row).toMatchObject({ finish: 'length', ids: { length: 5 } });
+  });
+
+  it('start anew after a release, also with new weights', async () => {
+    const moving = new Weights(weights.specs, weights.flat.slice());
+    const generator = new Generator(config, moving, { threads: 1 });
+    const prompt = randomIds(12);
+    const draw = async (of: Generator): Promise<GeneratedRow> =>
+      (await of.generate([{ row: 'a', append: prompt, seed: 3 }], plain))[0];
+    const first = await draw(generator);
+    generator.release(['a']);
+    expect(await draw(generator)).toEqual(first);
+    generator.release(['a', 'never seen']);
+    moving.flat.set(randomWeights(config, 2).flat);
+    const after = await draw(generator);
+    expect(after.ids).not.toEqual(first.ids);
+    expect(after).toEqual(await draw(new Generator(config, moving, { threads: 1 })));
+  });
+
+  it('are all prefilled when their prompts do not fit into one call', async () => {
+    const episodes = new Episodes();
+    const appended = Object.fromEntries(Array.from({ length: 60 }, (_, i) => [`r${i}`, randomIds(150 - i)]));
+    const rows = await episodes.turn(appended, { ...plain, max_new_tokens: 2 }, 1);
+    expect(rows.map(({ row }) => row)).toEqual(Object.keys(appended));
+    await episodes.expectScored();
+  });
+
+  it('must have something to append', async () => {
+    await expect(new Episodes().turn({ a: [] }, plain, 1)).rejects.toThrow('generator: row a has nothing to append');
+  });
+
+  it('report how many tokens were sampled', async () => {
+    const generator = new Generator(config, weights, { threads: 1 });
+    const heard: number[] = [];
+    const requests = ['a', 'b'].map((row, i) => ({ row, append: randomIds(3), seed: i }));
+    const rows = await generator.generate(requests, { ...plain, max_new_tokens: 70 }, sampled => heard.push(sampled));
+    expect(heard.at(-1)).toBe(rows.reduce((n, { ids }) => n + ids.length, 0));
+    expect(heard.every((n, i) => i === 0 || n > heard[i - 1])).toBe(true);
+    expect(heard.length).toBeGreaterThan(1);
   });
 });
