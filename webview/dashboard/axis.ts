@@ -30,7 +30,7 @@ export const shareRange: Range = { min: 0, max: 1, step: 0.5 };
 
 /** From zero to a round number at or above `last`, at most `limit` (the run's planned length) once that is near. */
 export function progressRange(last: number, limit: number | null): Range {
-  const round = roundUp(Math.max(last, 1), [1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8]);
+  const round = roundUp(Math.max(last, 1), [1, 1.2, 1.4, 1.6, 2, 3, 4, 5, 6, 8]);
   const max = limit !== null && limit >= last && limit <= Math.max(round, 10) ? limit : Math.max(round, 10);
   return { min: 0, max, step: max / 2 };
 }
@@ -47,7 +47,7 @@ export function ticksOf({ min, max, step }: Range, roomy: boolean): number[] {
 
 /** Ends and middle of a progress axis, or round values between where there is room. */
 export function progressTicks(range: Range, roomy: boolean): number[] {
-  if (!roomy) return [range.min, range.step, range.max];
+  if (!roomy) return [range.min, Math.round(range.step), range.max];
   return ticksOf({ ...range, step: roundUp(range.max / 8, [1, 2, 2.5, 5]) }, true);
 }
 

@@ -167,6 +167,7 @@ export function startDashboard(host: Host, root: HTMLElement, plotter: Plotter):
   function drawNow(now: RunSummary): void {
     bar.update(now);
     bar.allowTime(store.has('wall_s'));
+    bar.showControls(store.length > 0);
     if (store.length === 0) return showEmpty(now);
     groups = arrange(store.keys);
     if (state.value.table) {
@@ -292,7 +293,8 @@ export function startDashboard(host: Host, root: HTMLElement, plotter: Plotter):
     run = message.run;
     events.push(...message.events);
     store.append(message.lines);
-    draw();
+    if (message.lines.length > 0 || message.events.length > 0 || store.length === 0) draw();
+    else bar.update(run); // the status alone, which comes often
   });
   onThemeChange(changed => {
     theme = changed;

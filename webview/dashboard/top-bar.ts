@@ -29,6 +29,8 @@ export interface TopBar {
   show(view: DashboardView): void;
   /** Whether the run's lines carry the time that the time axis needs. */
   allowTime(allowed: boolean): void;
+  /** Hides the controls of charts while there are none. */
+  showControls(shown: boolean): void;
 }
 
 export function topBar(view: DashboardView, events: TopBarEvents): TopBar {
@@ -65,6 +67,7 @@ export function topBar(view: DashboardView, events: TopBarEvents): TopBar {
     iconOnly: true,
     onClick: () => events.change({ table: table.getAttribute('aria-pressed') !== 'true' }),
   });
+  const controls = h('div', { class: 'top-row controls' }, search, smoothing.element, axis, table);
   let commands = '';
   const bar: TopBar = {
     element: h(
@@ -73,7 +76,7 @@ export function topBar(view: DashboardView, events: TopBarEvents): TopBar {
       h('div', { class: 'top-row' }, name, dot.element, facts, buttons),
       progress,
       error,
-      h('div', { class: 'top-row controls' }, search, smoothing.element, axis, table),
+      controls,
     ),
     update(run) {
       setText(name, run.name);
@@ -111,6 +114,7 @@ export function topBar(view: DashboardView, events: TopBarEvents): TopBar {
       smoothing.show(now.smoothing);
       if (axis.value !== now.axis) axis.value = now.axis;
     },
+    showControls: shown => void (controls.hidden = !shown),
     allowTime: allowed => setAttribute(axis, 'disabled', allowed ? null : ''),
   };
   return bar;

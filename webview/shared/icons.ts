@@ -12,7 +12,6 @@ const paths = {
   left: 'M10 3.5L5.5 8l4.5 4.5',
   right: 'M6 3.5L10.5 8 6 12.5',
   newest: 'M3.5 3.5L8 8l-4.5 4.5M8.5 3.5L13 8l-4.5 4.5',
-  episodes: 'M2.5 3.5h11M2.5 8h7M2.5 12.5h9',
 } as const;
 
 export type IconName = keyof typeof paths;

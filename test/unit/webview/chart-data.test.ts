@@ -225,12 +225,13 @@ describe('axes', () => {
   });
 
   it('of progress grow in steps and end with the run', () => {
-    expect([1, 9, 11, 57, 99, 140].map(last => progressRange(last, 200).max)).toEqual([10, 10, 12, 60, 100, 150]);
+    expect([1, 9, 11, 57, 99, 140].map(last => progressRange(last, 200).max)).toEqual([10, 10, 12, 60, 100, 140]);
     expect(progressRange(180, 200).max).toBe(200);
     expect(progressRange(10, null).max).toBe(10);
     expect(progressRange(4, 5).max).toBe(5);
     expect(progressRange(7, 5).max).toBe(10); // a run that went past its plan
     expect(progressTicks({ min: 0, max: 150, step: 75 }, false)).toEqual([0, 75, 150]);
+    expect(progressTicks(progressRange(24, 25), false)).toEqual([0, 13, 25]);
     expect(progressTicks({ min: 0, max: 150, step: 75 }, true)).toEqual([0, 20, 40, 60, 80, 100, 120, 140]);
   });
 });

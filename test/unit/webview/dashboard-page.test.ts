@@ -234,11 +234,13 @@ describe('the dashboard', () => {
   });
 
   it('says what comes next before the first step, and goes on by itself', async () => {
-    const { host, text, plot } = await open('empty');
+    const { root, host, text, plot } = await open('empty');
     expect(text('.notice')).toContain('No step has finished yet');
+    expect(root.querySelector<HTMLElement>('.controls')!.hidden).toBe(true);
     host.send(dashboardLines, { run: runAt(1, 200), lines: metricLines(1), events: [] });
     await settle();
     expect(text('.notice')).toBe('');
+    expect(root.querySelector<HTMLElement>('.controls')!.hidden).toBe(false);
     expect(plot('entropy').lines[0].points).toEqual([{ x: 1, y: metricLines(1)[0]['actor/entropy'] }]);
   });
 
