@@ -31,7 +31,7 @@ export class Problems implements vscode.Disposable {
   }
 }
 
-function diagnosticOf({ message, line, column, key }: ConfigProblem): vscode.Diagnostic {
+function diagnosticOf({ message, line, column }: ConfigProblem): vscode.Diagnostic {
   const [row, from] = [Math.max(0, (line ?? 1) - 1), Math.max(0, (column ?? 1) - 1)];
   // From the place to the end of its line: the editor cuts a range at the line's end.
   const diagnostic = new vscode.Diagnostic(
@@ -40,6 +40,5 @@ function diagnosticOf({ message, line, column, key }: ConfigProblem): vscode.Dia
     vscode.DiagnosticSeverity.Error,
   );
   diagnostic.source = 'RAGEN';
-  if (key !== undefined) diagnostic.code = key;
   return diagnostic;
 }

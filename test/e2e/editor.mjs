@@ -13,7 +13,11 @@ import { root, tools } from './install.mjs';
 
 const slow = 60_000;
 const results = join(root, 'test-results');
-const themes = { dark: 'Default Dark Modern', light: 'Default Light Modern', contrast: 'Default High Contrast' };
+const themes = {
+  dark: { id: 'Dark Modern', label: 'Dark Modern', kind: 'vs-dark' },
+  light: { id: 'Light Modern', label: 'Light Modern', kind: 'vs' },
+  contrast: { id: 'Default High Contrast', label: 'Dark High Contrast', kind: 'hc-black' },
+};
 
 /** Where `run.mjs` leaves the package; UNPACKED=1 loads the repository itself instead, for quick tries. */
 export const packageFile = join(root, '.e2e', 'ragen-workbench.vsix');
@@ -58,7 +62,7 @@ export class Editor {
   static async start(workspace, { settings = {}, theme = 'dark', width = 1440, height = 900 } = {}) {
     const editor = new Editor(workspace);
     try {
-      await editor.serve({ 'workbench.colorTheme': themes[theme], ...settings });
+      await editor.serve({ 'workbench.colorTheme': themes[theme].id, ...settings });
       await editor.browse(width, height);
     } catch (error) {
       await editor.stop();
@@ -207,9 +211,8 @@ export class Editor {
   /** Changes the colour theme, by the palette. */
   async theme(name) {
     await this.command('Preferences: Color Theme');
-    await this.choose(themes[name].replace('Default ', ''));
-    const kind = { dark: 'vs-dark', light: 'vs', contrast: 'hc-black' }[name];
-    await this.page.locator(`.monaco-workbench.${kind}`).first().waitFor();
+    await this.choose(themes[name].label);
+    await this.page.locator(`.monaco-workbench.${themes[name].kind}`).first().waitFor();
     await sleep(500); // pages follow a moment later
   }
 

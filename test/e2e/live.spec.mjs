@@ -1,6 +1,6 @@
 // A run from start to stop, as a reader does it: from the palette, with a real trainer, over reloads of the window.
 import assert from 'node:assert/strict';
-import { readFileSync, rmSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before } from 'node:test';
 import { Editor, isAlive, makeWorkspace, scenario, until } from './editor.mjs';
@@ -15,7 +15,8 @@ after(async () => {
 
 const item = name => editor.page.getByRole('treeitem', { name });
 const onlyLease = () => [...editor.leases().values()][0];
-const runFolder = () => join(workspace, '.ragen', 'runs', [...editor.leases().keys()][0]);
+const runs = join(workspace, '.ragen', 'runs');
+const runFolder = () => join(runs, readdirSync(runs)[0]);
 const status = () => JSON.parse(readFileSync(join(runFolder(), 'status.json'), 'utf8'));
 
 scenario(
@@ -24,6 +25,7 @@ scenario(
   async () => {
     await editor.showRuns();
     await editor.page.getByRole('button', { name: 'Start Run' }).first().waitFor();
+    await editor.page.locator('.statusbar-item', { hasText: 'Activating' }).waitFor({ state: 'detached' });
     await editor.picture('welcome-dark');
   },
 );
@@ -81,6 +83,7 @@ scenario(
     await editor.command('RAGEN: Open Episodes');
     const episodes = await editor.webview('[role="option"]');
     await episodes.locator('[role="option"]').first().click();
+    await episodes.getByText('Turn 1').first().waitFor();
     await editor.picture('live-episodes-dark');
   },
 );
