@@ -2,7 +2,7 @@
 // ids, ids back as text. Sampled ids are never tokenised again: an episode's ids grow by what was sampled and by the text between.
 // The text between two answers is found by rendering the template around a stand-in answer and cutting there.
 import { Template } from '@huggingface/jinja';
-import { Tokenizer } from '@huggingface/tokenizers';
+import { BPE, Tokenizer } from '@huggingface/tokenizers';
 import { UserError } from '../../protocol/user-error';
 
 export interface ChatMessage {
@@ -23,9 +23,13 @@ export interface TokenizerFiles {
 
 /** Texts whose ids are remembered. */
 const rememberedTexts = 4096;
+/** Characters of the longest piece whose merges are remembered. */
+const longestRememberedPiece = 2048;
 
 /** Stands for an answer while the template is rendered; no template and no environment writes it. */
 const standIn = '\u0001answer\u0001';
+
+const otherTemplate = 'use a model whose chat template takes system, user and assistant messages';
 
 export class ChatTokenizer {
   private readonly tokenizer: Tokenizer;
@@ -37,16 +41,24 @@ export class ChatTokenizer {
   private readonly encoded = new Map<string, number[]>();
 
   constructor(private readonly files: TokenizerFiles) {
-    this.tokenizer = new Tokenizer(files.tokenizer, files.tokenizerConfig);
+    const { folder } = files;
+    this.tokenizer = orSentence(
+      () => new Tokenizer(files.tokenizer, files.tokenizerConfig),
+      `${folder}: tokenizer.json cannot be used`,
+      'use a model with a tokenizer.json as the tokenizers library writes it',
+    );
+    // Where merges cross spaces a fixed passage of a prompt is one long piece, met again in every episode.
+    if (this.tokenizer.model instanceof BPE) this.tokenizer.model.max_length_to_cache = longestRememberedPiece;
     if (!files.chatTemplate)
       throw new UserError(
-        `${files.folder}: the tokenizer has no chat template: add chat_template.jinja or use an instruction-tuned model`,
+        `${folder}: the tokenizer has no chat template: add chat_template.jinja or use an instruction-tuned model`,
       );
-    this.template = new Template(files.chatTemplate);
+    const source = files.chatTemplate;
+    this.template = orSentence(() => new Template(source), `${folder}: the chat template cannot be read`, otherTemplate);
     const end = this.afterAnswer([{ role: 'user', content: 'x' }, { role: 'assistant', content: standIn }], false);
     this.turnEnd = this.encode(end);
     if (this.turnEnd.length === 0)
-      throw new UserError(`${files.folder}: the chat template writes nothing after an answer: it must close a turn with a token`);
+      throw new UserError(`${folder}: the chat template writes nothing after an answer: it must close a turn with a token`);
     this.stopTokenIds = [...new Set([this.turnEnd[0], ...files.eosTokenIds])];
   }
 
@@ -96,12 +108,17 @@ export class ChatTokenizer {
       const token = this.files.tokenizerConfig[key];
       return typeof token === 'object' && token !== null && 'content' in token ? token.content : token;
     };
-    return this.template.render({
+    const values = {
       messages: messages.map(message => ({ ...message })),
       add_generation_prompt: addGenerationPrompt,
       bos_token: special('bos_token') ?? '',
       eos_token: special('eos_token') ?? '',
-    });
+    };
+    return orSentence(
+      () => this.template.render(values),
+      `${this.files.folder}: the chat template cannot be rendered`,
+      otherTemplate,
+    );
   }
 
   private afterAnswer(messages: readonly ChatMessage[], addGenerationPrompt: boolean): string {
@@ -110,5 +127,14 @@ export class ChatTokenizer {
     if (at < 0)
       throw new UserError(`${this.files.folder}: the chat template changes an assistant's text: use one that writes it as it is`);
     return text.slice(at + standIn.length);
+  }
+}
+
+/** What `work` returns; where it throws, a sentence made of what went wrong, the library's reason and the remedy. */
+function orSentence<T>(work: () => T, what: string, remedy: string): T {
+  try {
+    return work();
+  } catch (error) {
+    throw new UserError(`${what} (${(error as Error).message}): ${remedy}`);
   }
 }

@@ -20,11 +20,11 @@ interface Word {
 
 /** The content of tokenizer.json. Ties between pairs go to the smaller pair of strings, so the result is a function of its input. */
 export function trainBpe(corpus: Iterable<string>, options: BpeOptions): object {
-  const addedPattern = new RegExp(`(${options.added.map(a => escape(a.content)).join('|')})`);
+  const addedPattern = options.added.length > 0 && new RegExp(`(${options.added.map(a => escape(a.content)).join('|')})`);
   const isolate = new RegExp(`(${options.isolate})`, 'gu');
   const counts = new Map<string, number>();
   for (const text of corpus) {
-    for (const part of text.split(addedPattern)) {
+    for (const part of addedPattern ? text.split(addedPattern) : [text]) {
       if (options.added.some(a => a.content === part)) continue;
       for (const piece of part.split(isolate)) if (piece) counts.set(piece, (counts.get(piece) ?? 0) + 1);
     }
