@@ -1,0 +1,233 @@
+// Reading a model folder: what transformers wrote is read whole, from one file or shards, in any float type; and each thing that
+// can be wrong with a folder is told in one sentence with file, tensor and remedy.
+import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { UserError } from '../../../extension/protocol/user-error';
+import { parseDecoderConfig } from '../../../extension/trainer/models/decoder-config';
+import { readDecoder, readTokenizer } from '../../../extension/trainer/models/model-folder';
+import { writeSafetensors } from '../../../extension/trainer/store/safetensors';
+import { chatMl } from '../../golden/tokenizer/fixture';
+import { tensorsOf } from '../../golden/tensors';
+import { temporaryFolder } from '../store/folder';
+import { goldenFolder, goldenWeights } from './models';
+
+const folder = temporaryFolder();
+const path = (name: string): string => join(folder(), name);
+type Tensors = ReturnType<typeof tensorsOf>;
+
+/** A copy of the golden checkpoint, with its tensors changed. */
+async function checkpoint(change: (tensors: Tensors) => void = () => undefined): Promise<void> {
+  cpSync(join(goldenFolder('qwen2'), 'config.json'), path('config.json'));
+  const tensors = tensorsOf(join(goldenFolder('qwen2'), 'model.safetensors'));
+  change(tensors);
+  const list = [...tensors].map(([name, { dims, data }]) => ({ name, shape: dims, data }));
+  await writeSafetensors(path('model.safetensors'), list);
+}
+
+function changeConfig(change: Record<string, unknown>): void {
+  const config = JSON.parse(readFileSync(path('config.json'), 'utf8')) as object;
+  writeFileSync(path('config.json'), JSON.stringify({ ...config, ...change }));
+}
+
+/** The sentence of the UserError that reading the folder ends in. */
+async function refusal(read: () => unknown = () => readDecoder(folder())): Promise<string> {
+  try {
+    await read();
+  } catch (error) {
+    expect(error).toBeInstanceOf(UserError);
+    const { message } = error as UserError;
+    expect(message).toContain(folder());
+    expect(message, 'one sentence').not.toMatch(/\n|\.\s/);
+    expect(message, 'place: what is wrong: remedy').toMatch(/: .+: .+/);
+    return message;
+  }
+  throw new Error('nothing was refused');
+}
+
+describe('a decoder', () => {
+  it.each(['qwen2', 'llama'])('of %s is read as transformers wrote it', async family => {
+    const { config, weights } = await readDecoder(goldenFolder(family));
+    expect(config).toMatchObject({ family, vocabSize: 61, layers: 2, heads: 4, tiedHead: family === 'qwen2' });
+    expect(weights.flat).toEqual(goldenWeights(family).flat);
+    expect(weights.count).toBe(weights.specs.reduce((n, { dims }) => n + dims.reduce((a, b) => a * b), 0));
+  });
+
+  it('may come in shards', async () => {
+    await checkpoint();
+    const tensors = [...tensorsOf(path('model.safetensors'))].map(([name, { dims, data }]) => ({
+      name,
+      shape: dims,
+      data,
+    }));
+    rmSync(path('model.safetensors'));
+    const shards = [tensors.slice(0, 5), tensors.slice(5)];
+    const names = shards.map((_, i) => `model-0000${i + 1}-of-00002.safetensors`);
+    for (const [i, shard] of shards.entries()) await writeSafetensors(path(names[i]), shard);
+    const weight_map = Object.fromEntries(shards.flatMap((shard, i) => shard.map(({ name }) => [name, names[i]])));
+    writeFileSync(path('model.safetensors.index.json'), JSON.stringify({ weight_map }));
+    expect((await readDecoder(folder())).weights.flat).toEqual(goldenWeights('qwen2').flat);
+  });
+
+  it('may hold tensors that it does not need, as a tied head written out', async () => {
+    await checkpoint(tensors => tensors.set('lm_head.weight', tensors.get('model.embed_tokens.weight')!));
+    expect((await readDecoder(folder())).weights.flat).toEqual(goldenWeights('qwen2').flat);
+  });
+
+  it.each([NaN, Infinity, -Infinity])('with a weight that is %f is refused', async bad => {
+    await checkpoint(tensors => (tensors.get('model.layers.1.mlp.up_proj.weight')!.data[17] = bad));
+    expect(await refusal()).toMatch(
+      new RegExp(
+        `the tensor model\\.layers\\.1\\.mlp\\.up_proj\\.weight holds ${bad} at element 17: get the weights anew`,
+      ),
+    );
+  });
+
+  it('without a tensor is refused', async () => {
+    await checkpoint(tensors => tensors.delete('model.norm.weight'));
+    expect(await refusal()).toMatch(/have no tensor model\.norm\.weight: use weights of the architecture/);
+  });
+
+  it('with a tensor of another shape is refused', async () => {
+    await checkpoint();
+    changeConfig({ intermediate_size: 44 });
+    expect(await refusal()).toMatch(
+      /model\.layers\.0\.mlp\.gate_proj\.weight is \[40, 24\], but config\.json asks for \[44, 24\]: use weights and config/,
+    );
+  });
+
+  it('with weights that are cut short is refused', async () => {
+    await checkpoint();
+    const bytes = readFileSync(path('model.safetensors'));
+    writeFileSync(path('model.safetensors'), bytes.subarray(0, bytes.length - 100));
+    expect(await refusal()).toMatch(/model\.safetensors has \d+ bytes where its header says \d+: get the file again/);
+  });
+
+  it('with a header of weights that is no JSON is refused', async () => {
+    await checkpoint();
+    const bytes = readFileSync(path('model.safetensors'));
+    bytes[9] = 0x7b;
+    writeFileSync(path('model.safetensors'), bytes);
+    expect(await refusal()).toMatch(/model\.safetensors has a header that is not JSON: get the file again/);
+  });
+
+  it('without weights is refused', async () => {
+    await checkpoint();
+    rmSync(path('model.safetensors'));
+    expect(await refusal()).toMatch(
+      /has neither model\.safetensors nor model\.safetensors\.index\.json: choose a folder/,
+    );
+  });
+
+  it('without config.json is refused', async () => {
+    expect(await refusal()).toMatch(/cannot read config\.json \(ENOENT\): choose a model folder that has it/);
+  });
+
+  it.each([
+    ['not JSON', '{"model_type": ', /config\.json: is not JSON \(.+\): get the file anew/],
+    ['JSON of something else', '[]', /config\.json: .+: is this a decoder's config\.json\?/],
+    ['null', 'null', /config\.json: content: .+: is this a decoder's config\.json\?/],
+  ])('with a config.json that is %s is refused', async (_, text, sentence) => {
+    await checkpoint();
+    writeFileSync(path('config.json'), text);
+    expect(await refusal()).toMatch(sentence);
+  });
+
+  it('of an unknown architecture is refused before its weights are opened', async () => {
+    await checkpoint();
+    rmSync(path('model.safetensors'));
+    changeConfig({ model_type: 'mamba' });
+    expect(await refusal()).toMatch(
+      /config\.json: model_type is "mamba", which is not supported: use a model of type qwen2/,
+    );
+  });
+});
+
+describe('a configuration', () => {
+  const qwen = JSON.parse(readFileSync(join(goldenFolder('qwen2'), 'config.json'), 'utf8')) as Record<string, unknown>;
+  const parse = (change: Record<string, unknown>) => parseDecoderConfig({ ...qwen, ...change }, 'm/config.json');
+
+  it.each([
+    [
+      { rope_scaling: { type: 'yarn', factor: 4 } },
+      /rope_scaling is \{"type":"yarn","factor":4\}, which is not supported/,
+    ],
+    [{ rope_parameters: { rope_type: 'llama3', rope_theta: 5e5 } }, /rope_parameters\.rope_type is "llama3"/],
+    [{ hidden_act: 'gelu' }, /hidden_act is "gelu", which is not supported: use a model with silu/],
+    [{ use_sliding_window: true }, /use_sliding_window is true/],
+    [{ mlp_bias: true }, /mlp_bias is true/],
+    [{ model_type: 'llama', attention_bias: true }, /attention_bias is true/],
+    [{ num_key_value_heads: 3 }, /num_key_value_heads is 3, .+ must divide num_attention_heads 4/],
+    [{ hidden_size: 20, head_dim: null }, /the head size 5 must be an even whole number/],
+    [{ hidden_size: 22, head_dim: null }, /the head size 5\.5 must be/],
+    [{ vocab_size: 0 }, /m\/config\.json: vocab_size: /],
+    [{ num_hidden_layers: '2' }, /m\/config\.json: num_hidden_layers: /],
+  ])('with %j is refused', (change, sentence) => {
+    expect(() => parse(change)).toThrow(UserError);
+    expect(() => parse(change)).toThrow(sentence);
+  });
+
+  it('has the defaults of transformers', () => {
+    expect(parse({ num_key_value_heads: undefined }).kvHeads).toBe(4);
+    expect(parse({ head_dim: undefined }).headSize).toBe(6);
+    expect(parse({ head_dim: 16 }).headSize).toBe(16);
+    expect(parse({ tie_word_embeddings: undefined }).tiedHead).toBe(false);
+    expect(parse({ rope_parameters: undefined, rope_theta: undefined }).ropeTheta).toBe(10_000);
+    expect(parse({ rope_parameters: undefined, rope_theta: 1e6 }).ropeTheta).toBe(1e6);
+    expect(parse({ rope_parameters: { rope_type: 'default', rope_theta: 5e5 }, rope_theta: 1e6 }).ropeTheta).toBe(5e5);
+  });
+});
+
+describe('a tokenizer', () => {
+  const write = (name: string, content: unknown): void =>
+    writeFileSync(path(name), typeof content === 'string' ? content : JSON.stringify(content));
+  const refusalOf = (): Promise<string> => refusal(() => readTokenizer(folder()));
+  const tokenizer = (): void => cpSync('test/golden/tokenizer/own.json', path('tokenizer.json'));
+
+  it('takes its template from chat_template.jinja, else from tokenizer_config.json', () => {
+    tokenizer();
+    const asked = [{ role: 'user', content: 'Go.' }] as const;
+    write('tokenizer_config.json', { chat_template: "{{ messages[-1].content + '<|im_end|>' }}" });
+    expect(readTokenizer(folder()).render(asked, true)).toBe('Go.<|im_end|>');
+    write('chat_template.jinja', chatMl);
+    expect(readTokenizer(folder()).render(asked, true)).toMatch(/^<\|im_start\|>system\n/);
+  });
+
+  it.each([
+    [{ eos_token_id: [374, 373] }, { eos_token_id: 7 }, [375, 374, 373]],
+    [{ eos_token_id: 373 }, { eos_token_id: 7 }, [375, 373]],
+    [undefined, { eos_token_id: 374 }, [375, 374]],
+    [undefined, {}, [375]],
+  ])('ends answers at generation_config.json %j, config.json %j', (generation, config, stopTokenIds) => {
+    tokenizer();
+    write('chat_template.jinja', chatMl);
+    if (generation) write('generation_config.json', generation);
+    write('config.json', config);
+    expect(readTokenizer(folder()).stopTokenIds).toEqual(stopTokenIds);
+  });
+
+  it('without tokenizer.json is refused', async () => {
+    write('chat_template.jinja', chatMl);
+    expect(await refusalOf()).toMatch(/cannot read tokenizer\.json \(ENOENT\): choose a model folder that has it/);
+  });
+
+  it('that is a folder is refused', async () => {
+    mkdirSync(path('tokenizer.json'));
+    expect(await refusalOf()).toMatch(/cannot read tokenizer\.json \(EISDIR\)/);
+  });
+
+  it('without a template is refused', async () => {
+    tokenizer();
+    expect(await refusalOf()).toMatch(/no chat template: add chat_template\.jinja or use an instruction-tuned model/);
+  });
+
+  it.each(['tokenizer.json', 'tokenizer_config.json', 'generation_config.json'])(
+    'with a broken %s is refused',
+    async name => {
+      tokenizer();
+      write('chat_template.jinja', chatMl);
+      write(name, '{');
+      expect(await refusalOf()).toMatch(new RegExp(`${name}: is not JSON \\(.+\\): get the file anew`));
+    },
+  );
+});
