@@ -1,8 +1,11 @@
 // The pen of a run: writes metrics, events, episodes and status into the run folder and tells watchers that there is more to read.
 // What is appended is whole lines; a step's metrics line is written last, so that a step with a line has everything else too.
+// A status that could not be written fails the next sync; the last words of a run that failed find room on a full disk.
+import { closeSync, fstatSync, openSync, writeSync } from 'node:fs';
 import { relative } from 'node:path';
 import type { Episode, RunEvent, RunStatus } from '../protocol/run-folder';
 import { episodesFile, runFiles } from '../protocol/run-folder';
+import { finiteOnly } from './step-metrics';
 import type { LineLog } from './store/line-log';
 import type { RunFolder } from './store/run-folder';
 
@@ -21,6 +24,7 @@ export class Journal {
   private readonly started = performance.now();
   private writing: Promise<void> = Promise.resolve();
   private dirty = false;
+  private unwritten: Error | undefined;
 
   constructor(
     private readonly folder: RunFolder,
@@ -50,8 +54,7 @@ export class Journal {
 
   /** A step's metrics; numbers that are not finite are left out. */
   metrics(step: number, values: Readonly<Record<string, number>>): void {
-    const finite = Object.fromEntries(Object.entries(values).filter(([, x]) => Number.isFinite(x)));
-    const line = { step, time: now(), wall_s: round(this.wallSeconds), ...finite };
+    const line = { step, time: now(), wall_s: round(this.wallSeconds), ...finiteOnly(values) };
     this.watchers.appended(runFiles.metrics, this.metricsLog.append(line), step);
   }
 
@@ -94,10 +97,27 @@ export class Journal {
     this.metricsLog.sync();
     this.eventsLog.sync();
     await this.writing;
+    if (this.unwritten) throw this.unwritten;
   }
 
+  /**
+   * The last words of a run that failed: `sentence` in status and events, as far as they can be written. Where there is no room for a
+   * new status file, the old one is written over in place, since a full disk may be what ended the run.
+   */
+  async fail(sentence: string): Promise<void> {
+    this.update({ state: 'failed', phase: 'idle', error: sentence, eta_s: null });
+    await this.writing;
+    try {
+      if (this.unwritten) overwrite(this.folder.file(runFiles.status), `${JSON.stringify(this.current)}\n`);
+      this.event('state', `failed: ${sentence}`);
+    } catch {
+      // the trainer's log has the sentence, and whoever watches has heard it
+    }
+  }
+
+  /** Closes the logs; what was not synced before is left to the system. */
   async close(): Promise<void> {
-    await this.sync();
+    await this.writing;
     this.metricsLog.close();
     this.eventsLog.close();
   }
@@ -110,7 +130,24 @@ export class Journal {
   private async writeStatus(): Promise<void> {
     if (!this.dirty) return;
     this.dirty = false;
-    await this.folder.writeStatus(this.current);
+    try {
+      await this.folder.writeStatus(this.current);
+      this.unwritten = undefined;
+    } catch (error) {
+      this.unwritten = error as Error;
+    }
+  }
+}
+
+/** Writes over the start of a file without needing room; the text must be JSON, since what it does not cover becomes blanks. */
+function overwrite(file: string, text: string): void {
+  const fd = openSync(file, 'r+');
+  try {
+    const bytes = Buffer.alloc(Math.max(fstatSync(fd).size, Buffer.byteLength(text)), ' ');
+    bytes.write(text);
+    writeSync(fd, bytes, 0, bytes.length, 0);
+  } finally {
+    closeSync(fd);
   }
 }
 

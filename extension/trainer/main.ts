@@ -19,6 +19,8 @@ import type { TrainerState } from './train';
 import { TrainerServer, endpointFor } from './trainer-server';
 
 const log = pino({ base: { pid: process.pid }, timestamp: pino.stdTimeFunctions.isoTime }, pino.destination(2));
+// A full disk takes the log first; it must not take the run's last words with it.
+for (const stream of [log[pino.symbols.streamSym as keyof typeof log] as unknown as NodeJS.EventEmitter, process.stderr]) stream.on('error', () => undefined);
 
 async function main(): Promise<void> {
   const { values } = parseArgs({

@@ -41,7 +41,21 @@ export interface OpenOptions {
   journal: Journal;
 }
 
+/** What a checkpoint's manifest holds of the trainer besides step and seeds. */
+interface SavedState {
+  empty_steps: number;
+  actor_updates: number;
+  critic_updates: number;
+  wall_s: number;
+  success: number | null;
+  validated: number | null;
+  unvalidated?: Record<string, number>;
+}
+
 export class Run {
+  /** Success of the newest validation, 0…1. */
+  private validated: number | null = null;
+
   private constructor(
     readonly config: RunConfig,
     readonly folder: RunFolder,
@@ -135,17 +149,22 @@ export class Run {
     });
   }
 
-  /** Shows a finished step in the status. */
+  /** Shows a finished validation in the status. */
+  showValidation(success: number | null): void {
+    this.validated = success;
+    this.journal.update({ success });
+  }
+
+  /** Shows a finished step in the status: with the success of the newest validation, or of training where there was none. */
   progress(step: number, metrics: Readonly<Record<string, number>>): void {
     const total = this.config.trainer.total_training_steps;
-    const { success } = this.journal.status;
     this.journal.update({
       step,
       phase: 'idle',
       reward: metrics['train/charts/avg_episode_return'] ?? metrics['charts/avg_episode_return'] ?? null,
       tokens_per_s: metrics['perf/throughput'],
       eta_s: (total - step) * metrics['perf/time_per_step'],
-      success: success ?? trainingSuccess(metrics),
+      success: this.validated ?? trainingSuccess(metrics),
     });
   }
 
@@ -180,6 +199,8 @@ export class Run {
           critic_updates: critic?.step ?? 0,
           wall_s: journal.wallSeconds,
           success: journal.status.success,
+          validated: this.validated,
+          ...(state.unvalidated && { unvalidated: state.unvalidated }),
         },
       },
       {
@@ -205,7 +226,9 @@ export class Run {
 
   private async restore(checkpoint: StoredCheckpoint): Promise<TrainerState> {
     const { step, seed_counter } = checkpoint.manifest;
-    const { empty_steps, actor_updates, critic_updates } = checkpoint.manifest.state as Record<string, number>;
+    const saved = checkpoint.manifest.state as unknown as SavedState;
+    const { empty_steps, actor_updates, critic_updates, unvalidated } = saved;
+    this.validated = saved.validated;
     const moments = async (network: string, updates: number) => ({
       m: await readFloats(checkpoint, `${network}.m`),
       v: await readFloats(checkpoint, `${network}.v`),
@@ -220,7 +243,7 @@ export class Run {
     await readBlob(checkpoint, 'model.safetensors'); // against its checksum: the engine has loaded this file
     await this.engine.restore(state);
     this.proxy.restore({ seed_counter });
-    return { step, emptySteps: empty_steps };
+    return { step, emptySteps: empty_steps, ...(unvalidated && { unvalidated }) };
   }
 }
 

@@ -48,6 +48,11 @@ export function lengthsOf(episodes: readonly RolloutEpisode[]): Record<string, n
   };
 }
 
+/** Without the numbers that are not finite: a mean over nothing, a norm that overflowed, a rate over no time. */
+export function finiteOnly(metrics: Readonly<Record<string, number>>): Record<string, number> {
+  return Object.fromEntries(Object.entries(metrics).filter(([, value]) => Number.isFinite(value)));
+}
+
 /** Mean over the tokens where the mask is 1. */
 export function meanOf(rows: readonly Float32Array[], masks: readonly Uint8Array[]): number {
   let sum = 0;

@@ -21,7 +21,7 @@ import { isTrainable } from './rollout/rollout-batch';
 import type { RolloutEpisode } from './rollout/rollout-batch';
 import { deriveSeed } from './rollout/seeds';
 import { Stopwatch } from './stopwatch';
-import { describe, lengthsOf, meanOf, metricsOfRollout, validationSuccess } from './step-metrics';
+import { describe, finiteOnly, lengthsOf, meanOf, metricsOfRollout, validationSuccess } from './step-metrics';
 
 /** What a run must remember between steps besides weights and optimizer; it goes into checkpoints. */
 export interface TrainerState {
@@ -29,6 +29,8 @@ export interface TrainerState {
   step: number;
   /** Steps in a row in which the filter kept nothing. */
   emptySteps: number;
+  /** Metrics of the newest step while its validation is missing: a stop fell into it, and a resume makes up for it. */
+  unvalidated?: Record<string, number>;
 }
 
 /** Advantages by `algorithm.adv_estimator`; only gae asks the critic. */
@@ -48,10 +50,14 @@ export async function train(run: Run, state: TrainerState): Promise<'finished' |
   try {
     if (state.step === 0 && (trainer.val_before_train || trainer.val_only)) run.journal.metrics(0, await validate(run, 0));
     if (trainer.val_only) return 'finished';
-    while (state.step < trainer.total_training_steps) {
-      if (!(await run.control.gate())) return 'stopped';
-      const metrics = await trainStep(run, state);
-      state.step++;
+    while (state.unvalidated || state.step < trainer.total_training_steps) {
+      if (!state.unvalidated) {
+        if (!(await run.control.gate())) return 'stopped';
+        state.unvalidated = finiteOnly(await trainStep(run, state));
+        state.step++;
+      }
+      const metrics = validationDue(trainer, state.step) ? await withValidation(run, state.step, state.unvalidated) : state.unvalidated;
+      delete state.unvalidated;
       run.journal.metrics(state.step, metrics);
       run.progress(state.step, metrics);
       const due = trainer.save_freq > 0 && state.step % trainer.save_freq === 0;
@@ -69,7 +75,7 @@ export async function train(run: Run, state: TrainerState): Promise<'finished' |
   }
 }
 
-/** One step: rollout, filter, advantages, update, and validation where due. Gives the step's metrics. */
+/** One step: rollout, filter, advantages, update. Gives the step's metrics. */
 async function trainStep(run: Run, state: TrainerState): Promise<Record<string, number>> {
   const { config, journal, engine } = run;
   const { rollout: sampling } = config.actor_rollout_ref;
@@ -107,9 +113,6 @@ async function trainStep(run: Run, state: TrainerState): Promise<Record<string, 
       rollout.episodes.map(e => episodeRecord(e, { kept: advantagesOf.has(e), advantages: advantagesOf.get(e) })),
     ),
   );
-  const { test_freq, total_training_steps } = config.trainer;
-  if ((test_freq > 0 && step % test_freq === 0) || step === total_training_steps)
-    Object.assign(metrics, await clock.time('testing', () => validateUnlessStopped(run, step)));
 
   const tokens = rollout.episodes.reduce((n, e) => n + e.ids.length, 0);
   const sampled = rollout.episodes.reduce((n, e) => n + lengthOf(e), 0);
@@ -268,18 +271,27 @@ export async function validate(run: Run, step: number): Promise<Record<string, n
   const rollout = await run.rollout('val', step);
   run.journal.episodes('val', step, rollout.episodes.map(e => episodeRecord(e)));
   const metrics = metricsOfRollout(rollout, 'val-env');
-  run.journal.update({ phase: before, success: validationSuccess(metrics) });
+  run.journal.update({ phase: before });
+  run.showValidation(validationSuccess(metrics));
   return metrics;
 }
 
-/** As `validate`, for a step whose update is done: a stop then leaves the validation out, not the step. */
-async function validateUnlessStopped(run: Run, step: number): Promise<Record<string, number>> {
-  try {
-    return await validate(run, step);
-  } catch (error) {
-    if (error instanceof RunStopped) return {};
-    throw error;
-  }
+const validationDue = ({ test_freq, total_training_steps }: RunConfig['trainer'], step: number): boolean =>
+  (test_freq > 0 && step % test_freq === 0) || step === total_training_steps;
+
+/** A finished step's metrics with those of its validation, whose time counts to the step. */
+async function withValidation(run: Run, step: number, metrics: Record<string, number>): Promise<Record<string, number>> {
+  const clock = new Stopwatch();
+  const validation = await clock.time('testing', () => validate(run, step));
+  const seconds = metrics['timing_s/step'] + clock.total;
+  return {
+    ...metrics,
+    ...validation,
+    'timing_s/testing': clock.seconds('testing'),
+    'timing_s/step': seconds,
+    'perf/time_per_step': seconds,
+    'perf/throughput': metrics['perf/total_num_tokens'] / seconds,
+  };
 }
 
 /** Why the run should end before its last step, if it should. */

@@ -37,11 +37,14 @@ export function demonstrate(
   const player = cells(state, 'Player')[0] ?? cells(state, 'Player on target')[0];
   if (!player || actions.length === 0) return null;
   const goal = cells(state, 'Goal')[0];
-  if (goal) return { thought: `The goal is ${offset(player, goal)}. ${walk(player, goal, actions, cells(state, 'Holes'))}`, actions };
+  if (goal) {
+    const holes = cells(state, 'Holes');
+    return { thought: `Me ${show(player)}, goal ${show(goal)}: ${offset(player, goal)}. ${walk(player, goal, actions, holes)}`, actions };
+  }
   const target = cells(state, 'Targets')[0];
   const box = cells(state, 'Boxes')[0];
   if (!target || !box) return null;
-  const thought = `The target is ${offset(box, target)} of the box, the box is ${offset(player, box)} of me. ${actions.join(', then ')}.`;
+  const thought = `Me ${show(player)}, box ${show(box)}: ${offset(player, box)}. Target ${show(target)}: ${offset(box, target)}. ${actions.join(', then ')}.`;
   return { thought, actions };
 }
 
@@ -59,6 +62,8 @@ function cells(state: string, label: string): Cell[] {
   const line = new RegExp(`^${label}: (.*)$`, 'm').exec(state)?.[1] ?? '';
   return [...line.matchAll(/\((\d+), (\d+)\)/g)].map(([, row, column]) => [Number(row), Number(column)]);
 }
+
+const show = ([row, column]: Cell): string => `(${row}, ${column})`;
 
 /** `2 down, 1 left`, `1 up`, `here`. */
 function offset(from: Cell, to: Cell): string {

@@ -6,7 +6,7 @@ import type { Generator } from '../rollout/agent-proxy';
 import { demonstrate } from './demonstration';
 
 export interface DemonstratorOptions {
-  /** Chance that a turn is played looking; otherwise it is guessed. */
+  /** Chance that a turn is played looking; otherwise it is guessed. May be changed between rollouts. */
   looking: number;
   actionsPerTurn: number;
   actionSeparator: string;
@@ -24,7 +24,7 @@ export interface DemonstratorTools {
 export class Demonstrator implements Generator {
   constructor(
     private readonly tools: DemonstratorTools,
-    private readonly options: DemonstratorOptions,
+    readonly options: DemonstratorOptions,
   ) {}
 
   async generate(rows: readonly GenerationRow[], _sampling: SamplingOptions): Promise<GeneratedRow[]> {
