@@ -25,10 +25,19 @@ import { readBlob, readFloats, writeCheckpoint } from './store/checkpoint';
 import type { StoredCheckpoint } from './store/checkpoint';
 import type { RunFolder } from './store/run-folder';
 import { safetensorsParts } from './store/safetensors';
-import type { TrainerState } from './train';
 
 /** Files of the model folder that a checkpoint carries along, so that it can be loaded as a model itself. */
 const companions = ['config.json', 'tokenizer.json', 'tokenizer_config.json', 'chat_template.jinja', 'generation_config.json'];
+
+/** What a run must remember between steps besides weights and optimizer; it goes into checkpoints. */
+export interface TrainerState {
+  /** Steps finished. */
+  step: number;
+  /** Steps in a row in which the filter kept nothing. */
+  emptySteps: number;
+  /** Metrics of the newest step while its validation is missing: a stop fell into it, and a resume makes up for it. */
+  unvalidated?: Record<string, number>;
+}
 
 /** What is asked of the world to open a run. */
 export interface OpenOptions {
@@ -55,6 +64,8 @@ interface SavedState {
 export class Run {
   /** Success of the newest validation, 0…1. */
   private validated: number | null = null;
+  /** The step that the newest checkpoint holds whole. */
+  private saved = 0;
 
   private constructor(
     readonly config: RunConfig,
@@ -216,7 +227,13 @@ export class Run {
     journal.event('checkpoint', `checkpoint ${name}`, { folder: name });
     journal.update({ phase });
     this.control.checkpointed(name);
+    this.saved = state.unvalidated ? 0 : state.step;
     return path;
+  }
+
+  /** The checkpoint at the end of a run, unless there is nothing new or nothing at all to keep. */
+  async lastCheckpoint(state: TrainerState): Promise<void> {
+    if (state.step > 0 && (state.step !== this.saved || this.control.checkpointRequested)) await this.checkpoint(state);
   }
 
   async close(): Promise<void> {
@@ -243,6 +260,7 @@ export class Run {
     await readBlob(checkpoint, 'model.safetensors'); // against its checksum: the engine has loaded this file
     await this.engine.restore(state);
     this.proxy.restore({ seed_counter });
+    this.saved = unvalidated ? 0 : step;
     return { step, emptySteps: empty_steps, ...(unvalidated && { unvalidated }) };
   }
 }

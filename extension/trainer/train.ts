@@ -15,23 +15,13 @@ import { filterLossScale, filterRollouts } from './algorithms/rollout-filter';
 import { placeRewards, spreadOverTokens } from './algorithms/token-sequences';
 import type { RunConfig } from './config/schema';
 import { RandomStream } from './engine/random-stream';
-import type { Run } from './run';
+import type { Run, TrainerState } from './run';
 import { episodeRecord } from './rollout/episode-record';
 import { isTrainable } from './rollout/rollout-batch';
 import type { RolloutEpisode } from './rollout/rollout-batch';
 import { deriveSeed } from './rollout/seeds';
 import { Stopwatch } from './stopwatch';
 import { describe, finiteOnly, lengthsOf, meanOf, metricsOfRollout, validationSuccess } from './step-metrics';
-
-/** What a run must remember between steps besides weights and optimizer; it goes into checkpoints. */
-export interface TrainerState {
-  /** Steps finished. */
-  step: number;
-  /** Steps in a row in which the filter kept nothing. */
-  emptySteps: number;
-  /** Metrics of the newest step while its validation is missing: a stop fell into it, and a resume makes up for it. */
-  unvalidated?: Record<string, number>;
-}
 
 /** Advantages by `algorithm.adv_estimator`; only gae asks the critic. */
 const estimators: Record<Exclude<RunConfig['algorithm']['adv_estimator'], 'remax'>, Estimator> = {
