@@ -1,0 +1,122 @@
+// The engine in its worker thread, from the real bundle: results and both kinds of error cross the border, calls run in order, the
+// caller's thread stays free, and a worker that dies fails every call that waits.
+import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { build } from 'esbuild';
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
+import { UserError } from '../../../extension/protocol/user-error';
+import type { LoadOptions } from '../../../extension/trainer/engine/engine';
+import { startEngine } from '../../../extension/trainer/engine/remote-engine';
+import type { RemoteEngine } from '../../../extension/trainer/engine/remote-engine';
+import { PolicyEngine } from '../../../extension/trainer/models/policy-engine';
+
+const bundle = mkdtempSync(join(tmpdir(), 'ragen-engine-'));
+const workerFile = join(bundle, 'engine-worker.cjs');
+const options: LoadOptions = {
+  modelFolder: 'test/golden/qwen2',
+  referenceFolder: null,
+  threads: 1,
+  critic: false,
+  seed: 1,
+};
+const sampling = {
+  temperature: 1,
+  top_p: 1,
+  top_k: -1,
+  do_sample: true,
+  max_new_tokens: 6,
+  stop_token_ids: [],
+  max_model_len: 60,
+};
+const rows = ['a', 'b'].map((row, seed) => ({ row, append: [4, 8, 15], seed }));
+const engines: RemoteEngine[] = [];
+const start = (file = workerFile): RemoteEngine => {
+  const engine = startEngine(file);
+  engines.push(engine);
+  return engine;
+};
+
+beforeAll(async () => {
+  await build({
+    entryPoints: ['extension/trainer/engine/worker.ts'],
+    outfile: workerFile,
+    bundle: true,
+    platform: 'node',
+    format: 'cjs',
+    target: 'node20',
+    loader: { '.proto': 'text' },
+    external: ['onnxruntime-node'],
+    logLevel: 'warning',
+  });
+  symlinkSync(resolve('node_modules'), join(bundle, 'node_modules'), 'junction');
+});
+afterEach(() => Promise.all(engines.splice(0).map(engine => engine.stop())));
+afterAll(() => rmSync(bundle, { recursive: true, force: true }));
+
+it('answers as the engine in this thread does, and tells its progress', async () => {
+  const [remote, local] = [start(), new PolicyEngine()];
+  const heard: number[] = [];
+  remote.onTokens = sampled => heard.push(sampled);
+  expect(await remote.load(options)).toEqual(await local.load(options));
+  expect(await remote.generate(rows, sampling)).toEqual(await local.generate(rows, sampling));
+  expect(heard.at(-1)).toBe(12);
+  expect(await remote.parameters()).toEqual(await local.parameters());
+});
+
+it('runs calls in the order in which they were made', async () => {
+  const engine = start();
+  const order: string[] = [];
+  await Promise.all([
+    engine.load(options).then(() => order.push('load')),
+    engine.generate(rows, sampling).then(() => order.push('generate')),
+    engine.release(['a', 'b']).then(() => order.push('release')),
+  ]);
+  expect(order).toEqual(['load', 'generate', 'release']);
+});
+
+it('passes a user’s mistake as its sentence, and a defect with the place where it happened', async () => {
+  const engine = start();
+  const mistake = await engine.load({ ...options, modelFolder: '/nowhere' }).catch((error: Error) => error);
+  expect(mistake).toBeInstanceOf(UserError);
+  expect((mistake as Error).message).toMatch(/^\/nowhere: cannot read config\.json \(ENOENT\)/);
+  const defect = await engine.generate(rows, sampling).catch((error: Error) => error);
+  expect(defect).not.toBeInstanceOf(UserError);
+  expect((defect as Error).message).toBe('engine: no model is loaded');
+  expect((defect as Error).stack).toContain('engine-worker.cjs');
+  expect(await engine.load(options)).toMatchObject({ maxPositions: 64 });
+});
+
+it('leaves the caller’s thread free while it runs', async () => {
+  const engine = start();
+  await engine.load(options);
+  let ticks = 0;
+  const timer = setInterval(() => ticks++, 1);
+  const many = Array.from({ length: 64 }, (_, seed) => ({ row: `r${seed}`, append: [seed % 60], seed }));
+  await engine.generate(many, { ...sampling, max_new_tokens: 50 });
+  clearInterval(timer);
+  expect(ticks).toBeGreaterThan(5);
+});
+
+it('fails what waits and what is asked later when it is stopped', async () => {
+  const engine = start();
+  await engine.load(options);
+  const many = Array.from({ length: 64 }, (_, seed) => ({ row: `r${seed}`, append: [seed % 60], seed }));
+  const waiting = engine.generate(many, { ...sampling, max_new_tokens: 50 }).catch((error: Error) => error.message);
+  await engine.stop();
+  expect(await waiting).toMatch(/engine: its worker thread ended with code \d/);
+  await expect(engine.release([])).rejects.toThrow(/its worker thread ended/);
+});
+
+it('fails every call when the worker cannot start or throws', async () => {
+  await expect(start(join(bundle, 'missing.cjs')).load(options)).rejects.toThrow(/missing\.cjs/);
+  const file = join(bundle, 'broken.cjs');
+  writeFileSync(
+    file,
+    "require('node:worker_threads').parentPort.on('message', () => { throw new Error('broken inside'); });",
+  );
+  const engine = start(file);
+  const [first, second] = await Promise.allSettled([engine.load(options), engine.release([])]);
+  for (const call of [first, second])
+    expect(call).toMatchObject({ status: 'rejected', reason: { message: 'broken inside' } });
+});
