@@ -1,16 +1,17 @@
 #!/usr/bin/env node
 // The terminal: `ragen train|resume|eval|runs`. Every command takes --json: then standard output is one JSON document, and everything
 // for people goes to standard error. A user's mistake is one sentence and exit code 1.
-import { Command } from 'commander';
-import { checkpointFolder, runFiles } from '../protocol/run-folder';
+import { Command, CommanderError } from 'commander';
+import { runFiles } from '../protocol/run-folder';
+import type { Manifest, RunState } from '../protocol/run-folder';
 import { UserError } from '../protocol/user-error';
 import { ConfigError } from './config/config-error';
 import { presets } from './config/load-config';
 import { follow, metricLines } from './terminal/follow';
-import { endOfTrainer, makeRun, presetFolders, startTrainer, workspaceOf } from './terminal/start';
+import { makeRun, presetFolders, startTrainer, workspaceOf } from './terminal/start';
 import { StepTable } from './terminal/step-table';
 import { closingWords, summarize } from './terminal/summary';
-import { newestValid, openCheckpoint } from './store/checkpoint';
+import { checkpointNamed, newestValid, openCheckpoint } from './store/checkpoint';
 import { readLease } from './store/lease';
 import { RunFolder } from './store/run-folder';
 
@@ -25,7 +26,12 @@ interface StartFlags extends Common {
   detach?: boolean;
 }
 
-const program = new Command('ragen').description('Trains LLM agents that reason, by reinforcement learning over whole episodes.');
+/** States that a run without a trainer cannot be in: its trainer was lost. */
+const unended: readonly RunState[] = ['starting', 'running', 'paused', 'stopping'];
+
+const program = new Command('ragen')
+  .description('Trains LLM agents that reason, by reinforcement learning over whole episodes.')
+  .exitOverride();
 
 const withCommon = (command: Command): Command =>
   command
@@ -68,7 +74,7 @@ withCommon(program.command('runs').description('list the runs of this folder')).
     const rows = RunFolder.list(workspaceOf(flags.workspace)).map(folder => {
       const status = folder.readStatus();
       const live = readLease(folder.path)?.live ?? false;
-      const interrupted = !live && status !== null && ['starting', 'running', 'paused', 'stopping'].includes(status.state);
+      const interrupted = !live && status !== null && unended.includes(status.state);
       return {
         run: folder.id,
         name: folder.manifest.name,
@@ -101,13 +107,13 @@ interface Answer {
   document: unknown;
   /** The same for people. */
   words: string;
-  /** The run failed: exit code 1. */
+  /** Why the run failed: goes to standard error, with exit code 1. */
   failed?: string;
 }
 
-async function start(overrides: string[], flags: StartFlags): Promise<Answer> {
+async function start(overrides: string[], flags: StartFlags, from?: Manifest): Promise<Answer> {
   const workspace = workspaceOf(flags.workspace);
-  const { folder, notes } = await makeRun({ configName: flags.configName, configFile: flags.config, overrides, workspace });
+  const { folder, notes } = await makeRun({ configName: flags.configName, configFile: flags.config, from, overrides, workspace });
   for (const note of notes) process.stderr.write(`note: ${note}\n`);
   return serveAndFollow(folder, workspace, [], flags);
 }
@@ -116,16 +122,13 @@ async function evaluate(overrides: string[], flags: StartFlags & { run?: string;
   if (flags.run === undefined) return start([...overrides, 'trainer.val_only=true'], flags);
   const workspace = workspaceOf(flags.workspace);
   const trained = RunFolder.find(workspace, flags.run);
-  const named = flags.checkpoint === undefined ? undefined : Number(/^(?:step-)?(\d+)$/.exec(flags.checkpoint)?.[1]);
   const checkpoint =
-    named === undefined
+    flags.checkpoint === undefined
       ? (await newestValid(trained.path)).checkpoint
-      : await openCheckpoint(trained.file(checkpointFolder(named)));
+      : await openCheckpoint(trained.file(checkpointNamed(flags.checkpoint)));
   if (!checkpoint) throw new UserError(`eval: run ${flags.run} has no checkpoint: train it further or give --config-name and model_path`);
-  const { config_name: name, overrides: made } = trained.manifest;
-  const own = [...made, `model_path=${checkpoint.folder}`, `trainer.experiment_name=eval-${trained.manifest.name}`];
-  const where = /\.ya?ml$/.test(name) ? { config: name } : { configName: name };
-  return start([...own, ...overrides, 'trainer.val_only=true'], { ...flags, ...where });
+  const own = [`model_path=${checkpoint.folder}`, `trainer.experiment_name=eval-${trained.manifest.name}`];
+  return start([...own, ...overrides, 'trainer.val_only=true'], flags, trained.manifest);
 }
 
 async function serveAndFollow(
@@ -139,12 +142,14 @@ async function serveAndFollow(
   process.stderr.write(`Run ${folder.id} → ${folder.path}\n`);
   const status = await follow(folder, new StepTable());
   const summary = summarize(folder, metricLines(folder), status);
-  const gone = status !== null && ['starting', 'running', 'paused', 'stopping'].includes(status.state);
-  const failed = status?.state === 'failed' ? (status.error ?? endOfTrainer(folder, null)) : undefined;
+  const gone = status === null || unended.includes(status.state);
+  const failed = gone
+    ? `trainer of ${folder.id}: it ended without a word: see ${folder.file(runFiles.log)}, then ragen resume ${folder.id}`
+    : status?.error;
   return {
-    document: summary,
+    document: { ...summary, ...(failed !== undefined && { error: { message: failed } }) },
     words: closingWords(summary, workspace),
-    failed: gone ? `trainer of ${folder.id}: it ended without a word: see ${folder.file(runFiles.log)}, then ragen resume ${folder.id}` : failed,
+    failed,
   };
 }
 
@@ -172,4 +177,9 @@ function errorDocument(error: Error): Record<string, unknown> {
   return { message, file, line, column, key, problems };
 }
 
-void program.parseAsync();
+program.parseAsync().catch((error: Error) => {
+  if (!(error instanceof CommanderError)) throw error;
+  process.exitCode = error.exitCode; // commander has said what is wrong with the line
+  if (error.exitCode !== 0 && process.argv.includes('--json'))
+    process.stdout.write(`${JSON.stringify({ error: { message: error.message } })}\n`);
+});

@@ -1,26 +1,24 @@
 // Entry of the trainer: `node trainer.cjs --run <folder> [--workspace <folder>] [--resume [--checkpoint step-000100]]` serves one run from its
 // lease to its end. Standard error is the run's trainer.log. Whatever happens, the status on disk tells how the run ended, and in
 // one sentence why.
-import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import pino from 'pino';
-import { checkpointFolder } from '../protocol/run-folder';
 import type { RunStatus } from '../protocol/run-folder';
 import { UserError } from '../protocol/user-error';
 import { Journal } from './journal';
 import { Run, newToken } from './run';
 import { RunControl } from './run-control';
-import { newestValid, openCheckpoint } from './store/checkpoint';
+import { checkpointNamed, newestValid, openCheckpoint, removeLater, verifyCheckpoint } from './store/checkpoint';
 import type { StoredCheckpoint } from './store/checkpoint';
 import { takeLease } from './store/lease';
 import { RunFolder } from './store/run-folder';
 import { train } from './train';
-import type { TrainerState } from './train';
 import { TrainerServer, endpointFor } from './trainer-server';
 
-const log = pino({ base: { pid: process.pid }, timestamp: pino.stdTimeFunctions.isoTime }, pino.destination(2));
-// A full disk takes the log first; it must not take the run's last words with it.
-for (const stream of [log[pino.symbols.streamSym as keyof typeof log] as unknown as NodeJS.EventEmitter, process.stderr]) stream.on('error', () => undefined);
+const destination = pino.destination(2);
+const log = pino({ base: { pid: process.pid }, timestamp: pino.stdTimeFunctions.isoTime }, destination);
+// On a full disk the log is lost; the run's last words must not be lost with it.
+for (const stream of [destination, process.stderr]) stream.on('error', () => undefined);
 
 async function main(): Promise<void> {
   const { values } = parseArgs({
@@ -47,7 +45,10 @@ async function main(): Promise<void> {
     },
   });
   try {
-    await serve(folder, { endpoint, token, workspace: values.workspace, checkpoint: await startingPoint(folder, values) });
+    const checkpoint = await startingPoint(folder, values);
+    if (checkpoint !== null) await folder.rollBack(checkpoint.manifest.step, checkpoint.manifest.offsets);
+    else if (values.resume) await folder.rollBack(0, {}); // nothing was committed: the run begins anew
+    await serve(folder, { endpoint, token, workspace: values.workspace, checkpoint });
   } finally {
     lease.release();
   }
@@ -61,7 +62,6 @@ interface Serving {
 }
 
 async function serve(folder: RunFolder, { endpoint, token, workspace, checkpoint }: Serving): Promise<void> {
-  if (checkpoint) await folder.rollBack(checkpoint.manifest.step, checkpoint.manifest.offsets);
   const earlier = (checkpoint?.manifest.state ?? {}) as { wall_s?: number; success?: number | null };
   const initial: RunStatus = {
     state: 'starting',
@@ -98,19 +98,19 @@ async function serve(folder: RunFolder, { endpoint, token, workspace, checkpoint
     run = opened.run;
     if (checkpoint) journal.event('resume', `resumed from ${journal.relative(checkpoint.folder)}`);
     log.info({ model: run.model, step: opened.state.step }, 'running');
-    journal.update({ state: 'running' });
-    journal.event('state', 'running');
+    journal.update({ state: control.state });
+    journal.event('state', control.state);
     const end = await train(run, opened.state);
-    await finalCheckpoint(run, opened.state);
-    journal.update({ state: end, phase: 'idle', eta_s: null });
+    await run.lastCheckpoint(opened.state);
+    journal.update({ state: end, step: opened.state.step, phase: 'idle', eta_s: null });
     journal.event('state', end);
+    await journal.sync();
     log.info({ step: opened.state.step }, end);
   } catch (error) {
     const { message, stack } = error as Error;
     log.error({ stack }, message);
     const sentence = error instanceof UserError ? message : `trainer: ${message} (see trainer.log)`;
-    journal.update({ state: 'failed', phase: 'idle', error: sentence, eta_s: null });
-    journal.event('state', `failed: ${sentence}`);
+    await journal.fail(sentence);
     process.exitCode = 1;
   } finally {
     control.end();
@@ -120,23 +120,24 @@ async function serve(folder: RunFolder, { endpoint, token, workspace, checkpoint
   }
 }
 
-async function finalCheckpoint(run: Run, state: TrainerState): Promise<void> {
-  if (state.step > 0) await run.checkpoint(state);
-}
-
-/** The checkpoint to go on from: the one named, or the newest that is whole; none for a new run. */
+/**
+ * The checkpoint to go on from, found whole: the one named, whose successors are removed, or the newest. None for a new run and for one
+ * that ended before its first.
+ */
 async function startingPoint(
   folder: RunFolder,
   { resume, checkpoint }: { resume: boolean; checkpoint?: string },
 ): Promise<StoredCheckpoint | null> {
   if (checkpoint !== undefined) {
-    const step = Number(/^(?:step-)?(\d+)$/.exec(checkpoint)?.[1]);
-    if (Number.isNaN(step)) throw new UserError(`resume: ${checkpoint} is no checkpoint: name one like step-000100`);
-    return openCheckpoint(join(folder.path, checkpointFolder(step)));
+    const named = await openCheckpoint(folder.file(checkpointNamed(checkpoint)));
+    await verifyCheckpoint(named);
+    await removeLater(folder.path, named.manifest.step);
+    return named;
   }
   if (!resume) return null;
   const { checkpoint: newest, broken } = await newestValid(folder.path);
   for (const { folder: path, reason } of broken) log.warn(`passed over ${path}: ${reason}`);
+  if (newest === null && broken.length > 0) throw new UserError(`${broken[0].reason} (no checkpoint of run ${folder.id} is whole)`);
   return newest;
 }
 

@@ -39,8 +39,9 @@ export class RunControl {
     return new Promise((resolve, reject) => this.checkpoints.push({ resolve, reject }));
   }
 
-  get stopRequested(): boolean {
-    return this.stopping;
+  /** What a run under this control is doing. */
+  get state(): RunState {
+    return this.stopping ? 'stopping' : this.paused ? 'paused' : 'running';
   }
 
   get checkpointRequested(): boolean {

@@ -1,5 +1,6 @@
 // Serves one run to watchers: JSON-RPC over a socket in the run folder (a named pipe on Windows). A watcher must say `hello` with the
-// lease's token first; whoever does not is cut off. Status goes out at most ten times a second.
+// lease's token first; whoever says another is cut off. Status goes out at most ten times a second. A watcher that goes wrong, by
+// leaving, by not reading or by sending nonsense, never harms the run or the other watchers.
 import { createServer } from 'node:net';
 import type { Server, Socket } from 'node:net';
 import { chmodSync, rmSync } from 'node:fs';
@@ -14,6 +15,10 @@ import type { RunControl } from './run-control';
 /** Unix limits the length of a socket's path (104 on macOS). */
 const longestPath = 100;
 const statusEveryMs = 100;
+/** How long a watcher may take to read the last messages. */
+const lastWordsMs = 1000;
+/** A watcher that has left so many messages unread (a suspended editor) is cut off; it can join again. */
+const mostUnread = 1000;
 
 export interface ServedRun {
   id: string;
@@ -30,7 +35,8 @@ export function endpointFor(runFolder: string, id: string): string {
 }
 
 export class TrainerServer {
-  private readonly watchers = new Set<MessageConnection>();
+  /** Who has said hello, with the number of messages on their way to them. */
+  private readonly watchers = new Map<MessageConnection, { socket: Socket; unread: number }>();
   private readonly sockets = new Set<Socket>();
   private lastStatus = 0;
   private pending?: NodeJS.Timeout;
@@ -72,37 +78,47 @@ export class TrainerServer {
     this.each(watcher => watcher.sendNotification(eventHappened, event));
   }
 
+  /** Hangs up; a watcher that does not read is not waited for. */
   async close(): Promise<void> {
     clearTimeout(this.pending);
     for (const socket of this.sockets) socket.end();
+    const deadline = setTimeout(() => this.sockets.forEach(socket => socket.destroy()), lastWordsMs);
     await new Promise<void>(resolve => this.server.close(() => resolve()));
+    clearTimeout(deadline);
     if (process.platform !== 'win32') rmSync(this.endpoint, { force: true });
   }
 
   private each(send: (watcher: MessageConnection) => Promise<void>): void {
-    for (const watcher of this.watchers) send(watcher).catch(() => this.watchers.delete(watcher));
+    for (const [connection, watcher] of this.watchers) {
+      if (++watcher.unread > mostUnread) watcher.socket.destroy();
+      const sent = (async () => send(connection))(); // throws at once where the connection is closed
+      sent.then(
+        () => watcher.unread--,
+        () => watcher.socket.destroy(),
+      );
+    }
   }
 
   private accept(socket: Socket, run: ServedRun): void {
     this.sockets.add(socket);
     const connection = createMessageConnection(new SocketMessageReader(socket), new SocketMessageWriter(socket));
-    const gone = (): void => {
+    socket.on('error', () => socket.destroy());
+    socket.on('close', () => {
       this.watchers.delete(connection);
       this.sockets.delete(socket);
-    };
-    socket.on('error', gone);
-    connection.onClose(gone);
-    connection.onError(gone);
+      connection.dispose();
+    });
+    connection.onError(() => socket.destroy());
     const known = <T>(answer: () => T): T => {
       if (!this.watchers.has(connection)) throw new ResponseError(ErrorCodes.InvalidRequest, 'say hello with the token first');
       return answer();
     };
     connection.onRequest(hello, ({ token }) => {
       if (token !== run.token) {
-        socket.end();
+        setImmediate(() => socket.end()); // after the answer
         throw new ResponseError(ErrorCodes.InvalidRequest, 'wrong token');
       }
-      this.watchers.add(connection);
+      this.watchers.set(connection, { socket, unread: 0 });
       return { run: run.id, pid: process.pid, status: run.status() };
     });
     const { control } = run;

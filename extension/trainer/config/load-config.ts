@@ -10,7 +10,7 @@ import { interpolate } from './interpolation';
 import { applyOverrides } from './overrides';
 import type { RunConfig } from './schema';
 import { adviseOnKey, isKnownKey, validate } from './validate';
-import { nodeAt, toPlain } from './yaml-tree';
+import { nodeAt, parseYaml, toPlain } from './yaml-tree';
 import type { MapNode } from './yaml-tree';
 
 export interface LoadOptions {
@@ -49,6 +49,18 @@ export function loadConfig(options: LoadOptions): LoadedConfig {
   };
   const overridden = applyOverrides(tree, options.overrides, { isKnown: isKnownKey, advise }, problems);
   return finish(overridden, { hasDefaults, sources: files }, problems);
+}
+
+/**
+ * Applies overrides to a configuration that was resolved before, such as that of a run's manifest. Throws a ConfigError with all
+ * problems.
+ */
+export function overrideConfig(config: Record<string, unknown>, overrides: readonly string[]): LoadedConfig {
+  const problems: ConfigProblem[] = [];
+  const tree = parseYaml(JSON.stringify(config), {}, problems);
+  if (tree?.kind !== 'map') throw new ConfigError(problems);
+  const known = { isKnown: isKnownKey, advise: (path: readonly string[], name: string) => adviseOnKey(path, name, []) };
+  return finish(applyOverrides(tree, overrides, known, problems), { hasDefaults: true, sources: [] }, problems);
 }
 
 function finish(

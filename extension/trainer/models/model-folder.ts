@@ -5,12 +5,41 @@ import { join } from 'node:path';
 import { UserError } from '../../protocol/user-error';
 import { Weights as TensorFiles } from '../store/safetensors';
 import { ChatTokenizer } from './chat-tokenizer';
-import { parameterSpecs, parseDecoderConfig } from './decoder-config';
-import type { DecoderConfig } from './decoder-config';
+import { elements, parameterSpecs, parseDecoderConfig } from './decoder-config';
+import type { DecoderConfig, ParameterSpec } from './decoder-config';
 import { Weights } from './weights';
+
+/**
+ * Checks all of a model folder but the values of its weights; gives the number of parameters.
+ * @throws UserError naming file, tensor and remedy
+ */
+export async function checkModelFolder(folder: string): Promise<{ parameters: number }> {
+  const { specs, files } = await openDecoder(folder);
+  await files.close();
+  readTokenizer(folder);
+  return { parameters: specs.reduce((sum, { dims }) => sum + elements(dims), 0) };
+}
 
 /** Reads configuration and weights. Throws a UserError that names file, tensor and remedy. */
 export async function readDecoder(folder: string): Promise<{ config: DecoderConfig; weights: Weights }> {
+  const { config, specs, files } = await openDecoder(folder);
+  try {
+    const weights = new Weights(specs);
+    for (const { name } of specs) {
+      const data = await files.readFloats(name);
+      const bad = data.findIndex(x => !Number.isFinite(x));
+      if (bad >= 0)
+        throw new UserError(`${folder}: the tensor ${name} holds ${data[bad]} at element ${bad}: get the weights anew, they are damaged`);
+      weights.view(name).set(data);
+    }
+    return { config, weights };
+  } finally {
+    await files.close();
+  }
+}
+
+/** Reads the configuration and opens the weights, checked against it. */
+async function openDecoder(folder: string): Promise<{ config: DecoderConfig; specs: ParameterSpec[]; files: TensorFiles }> {
   const config = parseDecoderConfig(readJson(folder, 'config.json'), join(folder, 'config.json'));
   const specs = parameterSpecs(config);
   const files = await TensorFiles.open(folder);
@@ -24,17 +53,10 @@ export async function readDecoder(folder: string): Promise<{ config: DecoderConf
           `${folder}: the tensor ${name} is [${shape.join(', ')}], but config.json asks for [${dims.join(', ')}]: use weights and config.json of one model`,
         );
     }
-    const weights = new Weights(specs);
-    for (const { name } of specs) {
-      const data = await files.readFloats(name);
-      const bad = data.findIndex(x => !Number.isFinite(x));
-      if (bad >= 0)
-        throw new UserError(`${folder}: the tensor ${name} holds ${data[bad]} at element ${bad}: get the weights anew, they are damaged`);
-      weights.view(name).set(data);
-    }
-    return { config, weights };
-  } finally {
+    return { config, specs, files };
+  } catch (error) {
     await files.close();
+    throw error;
   }
 }
 

@@ -128,6 +128,36 @@ export async function openCheckpoint(folder: string, fs: FileSystem = fileSystem
   }
 }
 
+/** Checks that all files of a checkpoint are there with their checksums. Throws a UserError naming the first that is not. */
+export async function verifyCheckpoint({ folder, manifest }: StoredCheckpoint, fs: FileSystem = fileSystem): Promise<void> {
+  try {
+    for (const name of Object.keys(manifest.files)) await verify(folder, name, manifest, fs);
+  } catch (error) {
+    throw storeError('read', folder, error);
+  }
+}
+
+/** Removes the checkpoints of steps after `step`: a run that goes back there has no use for them, for its logs are cut. */
+export async function removeLater(runFolder: string, step: number, fs: FileSystem = fileSystem): Promise<void> {
+  const parent = join(runFolder, runFiles.checkpoints);
+  for (const name of await listFolder(parent, fs)) {
+    const later = Number(stepFolder.exec(replacedFolder.exec(name)?.[1] ?? name)?.[1]) > step;
+    if (!later) continue;
+    try {
+      await fs.rm(join(parent, name), { recursive: true, force: true });
+    } catch (error) {
+      throw storeError('remove', join(parent, name), error);
+    }
+  }
+}
+
+/** `checkpoints/step-000100` for `step-000100`, `100` or `step-100`. Throws a UserError for any other text. */
+export function checkpointNamed(name: string): string {
+  const step = /^(?:step-)?(\d{1,15})$/.exec(name)?.[1];
+  if (step === undefined) throw new UserError(`store: ${name} is no checkpoint: name one like step-000100`);
+  return checkpointFolder(Number(step));
+}
+
 /** Reads one file of a checkpoint and checks it against its checksum. */
 export async function readBlob(
   { folder, manifest }: StoredCheckpoint,

@@ -75,16 +75,20 @@ async function join(
     socket.once('error', () => resolve(false));
   });
   if (!connected) return undefined;
-  socket.on('error', onClose);
   const connection = createMessageConnection(new SocketMessageReader(socket), new SocketMessageWriter(socket));
-  connection.onClose(onClose);
-  connection.onError(onClose);
+  socket.on('error', () => socket.destroy());
+  socket.on('close', () => {
+    connection.dispose(); // what was asked and not answered fails
+    onClose();
+  });
+  connection.onError(() => socket.destroy());
   connection.onNotification(statusChanged, ({ status, fraction }) => onStatus(status, fraction));
   connection.listen();
   try {
     await connection.sendRequest(hello, { token: lease.token });
     return connection;
   } catch {
+    socket.destroy();
     return undefined;
   }
 }

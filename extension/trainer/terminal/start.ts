@@ -9,11 +9,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { runFiles } from '../../protocol/run-folder';
 import type { Manifest } from '../../protocol/run-folder';
 import { UserError } from '../../protocol/user-error';
-import { loadConfig } from '../config/load-config';
+import { loadConfig, overrideConfig } from '../config/load-config';
 import type { LoadedConfig } from '../config/load-config';
 import { resolveModelPath } from '../config/model-path';
 import { installation } from '../installation';
-import { elements, parameterSpecs, parseDecoderConfig } from '../models/decoder-config';
+import { checkModelFolder } from '../models/model-folder';
 import { EnvironmentProcess } from '../rollout/environment-process';
 import { environmentSpecs } from '../rollout/environment-specs';
 import { digestFile } from '../store/files';
@@ -23,6 +23,8 @@ import { RunFolder } from '../store/run-folder';
 export interface StartOptions {
   configName?: string;
   configFile?: string;
+  /** The configuration of an earlier run, in place of a name or a file. */
+  from?: Manifest;
   overrides: readonly string[];
   workspace: string;
 }
@@ -32,7 +34,10 @@ export const presetFolders = (workspace: string): string[] => [join(workspace, '
 
 /** Resolves the configuration and makes the run folder. Throws ConfigError or UserError. */
 export async function makeRun(options: StartOptions): Promise<{ folder: RunFolder; notes: string[] }> {
-  const loaded = loadConfig({ ...options, presetFolders: presetFolders(options.workspace) });
+  const { from } = options;
+  const loaded = from
+    ? overrideConfig(from.config, options.overrides)
+    : loadConfig({ ...options, presetFolders: presetFolders(options.workspace) });
   const { config } = loaded;
   const modelFolder = resolveModelPath(config.model_path, {
     workspace: options.workspace,
@@ -40,8 +45,8 @@ export async function makeRun(options: StartOptions): Promise<{ folder: RunFolde
   });
   const about: Omit<Manifest, 'schema' | 'id' | 'created'> = {
     name: config.trainer.experiment_name,
-    config_name: options.configName ?? options.configFile ?? '',
-    overrides: [...options.overrides],
+    config_name: from?.config_name ?? options.configName ?? options.configFile ?? '',
+    overrides: [...(from?.overrides ?? []), ...options.overrides],
     config: config as unknown as Record<string, unknown>,
     config_hash: loaded.hash,
     seeds: { train: config.seed.train, val: config.seed.val },
@@ -54,10 +59,13 @@ export async function makeRun(options: StartOptions): Promise<{ folder: RunFolde
 }
 
 /**
- * Starts the trainer of a run and waits until it serves the run.
- * @throws UserError with the trainer's own sentence when it fails at once
+ * Starts the trainer of a run and waits until it serves the run (or has done so and ended).
+ * @throws UserError while another trainer serves the run, and with the trainer's own sentence when it fails at once
  */
 export async function startTrainer(folder: RunFolder, workspace: string, args: readonly string[]): Promise<void> {
+  const other = readLease(folder.path);
+  if (other?.live) throw new UserError(`run ${folder.id} is already being trained by process ${other.lease?.pid}: stop it first or resume after it ended`);
+  const earlier = folder.readStatus()?.updated;
   const logFile = openSync(folder.file(runFiles.log), 'a');
   const { ELECTRON_RUN_AS_NODE: _, ...env } = process.env;
   const child = spawn(process.execPath, [installation.trainer, '--run', folder.path, '--workspace', workspace, ...args], {
@@ -75,26 +83,41 @@ export async function startTrainer(folder: RunFolder, workspace: string, args: r
     const lease = readLease(folder.path);
     if (lease?.live && lease.lease?.pid === child.pid) return;
     if (failed) throw new UserError(`trainer: ${process.execPath} does not start: ${failed.message}`);
-    if (child.exitCode !== null || child.signalCode !== null) throw new UserError(endOfTrainer(folder, child.signalCode));
+    if (child.exitCode === 0) return;
+    if (child.exitCode !== null || child.signalCode !== null) {
+      const status = folder.readStatus();
+      const own = status?.updated === earlier ? undefined : status?.error; // an earlier trainer's is old news
+      throw new UserError(own ?? endOfTrainer(folder, child.pid, child.signalCode));
+    }
     await sleep(20);
   }
 }
 
-/** Why a trainer is gone: what its status says, else the last line of its log, else its signal. */
-export function endOfTrainer(folder: RunFolder, signal: NodeJS.Signals | null): string {
+/** Why a trainer is gone that left no word in the status: its signal, or the last error in its log. */
+function endOfTrainer(folder: RunFolder, pid: number | undefined, signal: NodeJS.Signals | null): string {
+  const log = folder.file(runFiles.log);
   if (signal === 'SIGKILL') return `trainer of ${folder.id}: killed (SIGKILL), most likely for memory: lower the micro-batch sizes or max_model_len`;
-  if (signal) return `trainer of ${folder.id}: ended by ${signal}: see ${folder.file(runFiles.log)}`;
-  const lines = readFileSync(folder.file(runFiles.log), 'utf8').trimEnd().split('\n');
-  const last = lines.filter(line => !line.startsWith('{')).at(-1);
-  return last ?? `trainer of ${folder.id}: it ended before it served the run: see ${folder.file(runFiles.log)}`;
+  if (signal) return `trainer of ${folder.id}: ended by ${signal}: see ${log}`;
+  const errors = readFileSync(log, 'utf8').split('\n').flatMap(line => errorOf(line, pid) ?? []);
+  return errors.at(-1) ?? `trainer of ${folder.id}: it ended before it served the run: see ${log}`;
+}
+
+/** The message of a line of the log, where it is an error that this process logged. */
+function errorOf(line: string, pid: number | undefined): string | undefined {
+  if (!line.startsWith('{')) return undefined;
+  try {
+    const entry = JSON.parse(line) as { level?: number; pid?: number; msg?: string };
+    return entry.pid === pid && entry.level !== undefined && entry.level >= 50 ? entry.msg : undefined;
+  } catch {
+    return undefined; // what an environment printed
+  }
 }
 
 async function aboutModel(path: string, folder: string): Promise<Manifest['model']> {
-  const config = parseDecoderConfig(JSON.parse(readFileSync(join(folder, 'config.json'), 'utf8')), join(folder, 'config.json'));
+  const { parameters } = await checkModelFolder(folder);
   const hash = createHash('sha256');
   for (const name of readdirSync(folder).filter(file => file.endsWith('.safetensors')).sort())
     hash.update(`${name} ${(await digestFile(join(folder, name))).sha256}\n`);
-  const parameters = parameterSpecs(config).reduce((sum, { dims }) => sum + elements(dims), 0);
   return { path, sha256: hash.digest('hex'), parameters };
 }
 
