@@ -15,6 +15,8 @@ import type { RunControl } from './run-control';
 /** Unix limits the length of a socket's path (104 on macOS). */
 const longestPath = 100;
 const statusEveryMs = 100;
+/** How long a stranger stays connected after being refused. */
+const hangUpMs = 100;
 /** How long a watcher may take to read the last messages. */
 const lastWordsMs = 1000;
 /** A watcher that has left so many messages unread (a suspended editor) is cut off; it can join again. */
@@ -115,7 +117,7 @@ export class TrainerServer {
     };
     connection.onRequest(hello, ({ token }) => {
       if (token !== run.token) {
-        setImmediate(() => socket.end()); // after the answer
+        setTimeout(() => socket.end(), hangUpMs); // the answer goes out first
         throw new ResponseError(ErrorCodes.InvalidRequest, 'wrong token');
       }
       this.watchers.set(connection, { socket, unread: 0 });
