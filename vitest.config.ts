@@ -9,7 +9,9 @@ export default defineConfig({
   ],
   test: {
     include: ['test/{unit,property,golden}/**/*.test.ts'],
+    globalSetup: 'test/build-bundles.ts',
     testTimeout: 60_000,
+    hookTimeout: 60_000,
     pool: 'forks',
     poolOptions: { forks: { maxForks: 2, minForks: 1 } },
     env: { ORT_DISABLE_TELEMETRY: '1' },

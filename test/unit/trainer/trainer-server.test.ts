@@ -1,0 +1,217 @@
+// What serves a run to watchers: who may ask, what they hear, and that no watcher can harm the run.
+import { statSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { createConnection } from 'node:net';
+import type { Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { RunState, RunStatus } from '../../../extension/protocol/run-folder';
+import { checkpoint, pause, resume, stop } from '../../../extension/protocol/trainer-link';
+import { RunControl } from '../../../extension/trainer/run-control';
+import { TrainerServer, endpointFor } from '../../../extension/trainer/trainer-server';
+import { until } from './terminal';
+import { connect } from './watcher';
+import type { Watcher } from './watcher';
+
+const status: RunStatus = {
+  state: 'running',
+  step: 3,
+  total_steps: 10,
+  success: 0.5,
+  reward: 0.25,
+  tokens_per_s: 1000,
+  eta_s: 7,
+  phase: 'rollout',
+  updated: '2026-01-01T00:00:00.000Z',
+};
+
+let folder: string;
+let endpoint: string;
+let states: RunState[];
+let control: RunControl;
+let server: TrainerServer;
+let watchers: Watcher[];
+
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'ragen-server-'));
+  endpoint = endpointFor(folder, 'run-1');
+  states = [];
+  watchers = [];
+  control = new RunControl(state => states.push(state));
+  server = await TrainerServer.listen(endpoint, {
+    id: 'run-1',
+    token: 'secret',
+    control,
+    status: () => ({ ...status, state: control.state }),
+  });
+});
+afterEach(async () => {
+  for (const watcher of watchers) watcher.close();
+  await server.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+async function stranger(): Promise<Watcher> {
+  const watcher = await connect(endpoint);
+  watchers.push(watcher);
+  return watcher;
+}
+
+async function friend(): Promise<Watcher> {
+  const watcher = await stranger();
+  await watcher.hello('secret');
+  return watcher;
+}
+
+test.skipIf(process.platform === 'win32')('the socket is its owner’s alone, and goes with the server', async () => {
+  expect(statSync(endpoint).mode & 0o777).toBe(0o600);
+  await server.close();
+  expect(() => statSync(endpoint)).toThrow();
+  server = await TrainerServer.listen(endpoint, { id: 'run-1', token: 'secret', control, status: () => status });
+});
+
+test.skipIf(process.platform === 'win32')(
+  'a run folder with a long path gets its socket in the temporary folder',
+  async () => {
+    const deep = join(folder, 'a-folder-with-a-long-name'.repeat(4), '.ragen/runs/20260101-000000-quickstart-0000');
+    mkdirSync(deep, { recursive: true });
+    const elsewhere = endpointFor(deep, 'run-1');
+    expect(elsewhere.startsWith(tmpdir())).toBe(true);
+    expect(elsewhere.length).toBeLessThan(100);
+    const other = await TrainerServer.listen(elsewhere, {
+      id: 'run-1',
+      token: 'secret',
+      control,
+      status: () => status,
+    });
+    try {
+      expect(statSync(elsewhere).mode & 0o777).toBe(0o600);
+    } finally {
+      await other.close();
+    }
+  },
+);
+
+test('hello with the token is answered with run, process and status', async () => {
+  const watcher = await stranger();
+  expect(await watcher.hello('secret')).toEqual({ run: 'run-1', pid: process.pid, status });
+});
+
+test('hello with another token is refused in words, and the line is cut', async () => {
+  const watcher = await stranger();
+  await expect(watcher.hello('guess')).rejects.toThrow('wrong token');
+  await watcher.closed;
+  expect(states).toEqual([]);
+});
+
+test('whoever has not said hello may ask nothing and hears nothing', async () => {
+  const watcher = await stranger();
+  for (const request of [pause, resume, stop])
+    await expect(watcher.link.sendRequest(request, null)).rejects.toThrow('hello');
+  await expect(watcher.link.sendRequest(checkpoint, null)).rejects.toThrow('hello');
+  server.status(status, 0.5);
+  server.event({ time: status.updated, step: 3, kind: 'state', message: 'running' });
+  server.appended('metrics.jsonl', 10, 3);
+  await expect(watcher.hello('secret')).resolves.toMatchObject({ run: 'run-1' });
+  expect([watcher.statuses, watcher.events, watcher.appended]).toEqual([[], [], []]);
+  expect(states).toEqual([]);
+});
+
+test('pause, resume and stop are answered with the state they lead to', async () => {
+  const watcher = await friend();
+  expect((await watcher.link.sendRequest(pause, null)).state).toBe('paused');
+  expect((await watcher.link.sendRequest(pause, null)).state).toBe('paused');
+  const gate = control.gate();
+  expect((await watcher.link.sendRequest(resume, null)).state).toBe('running');
+  expect(await gate).toBe(true);
+  expect((await watcher.link.sendRequest(pause, null)).state).toBe('paused');
+  const second = control.gate();
+  expect((await watcher.link.sendRequest(stop, null)).state).toBe('stopping');
+  expect(await second).toBe(false);
+  expect((await watcher.link.sendRequest(pause, null)).state).toBe('stopping');
+  expect(states).toEqual(['paused', 'running', 'paused', 'stopping']);
+});
+
+test('a checkpoint is answered when it is written, or refused when the run ends before', async () => {
+  const watcher = await friend();
+  const first = watcher.link.sendRequest(checkpoint, null);
+  await until('it is asked for', () => control.checkpointRequested);
+  control.checkpointed('checkpoints/step-000003');
+  expect(await first).toEqual({ folder: 'checkpoints/step-000003' });
+  const second = watcher.link.sendRequest(checkpoint, null);
+  await until('it is asked for', () => control.checkpointRequested);
+  control.end();
+  await expect(second).rejects.toThrow('the run ended before the checkpoint');
+});
+
+test('status goes out at most ten times a second, the newest always', async () => {
+  const watcher = await friend();
+  const began = performance.now();
+  for (let i = 1; i <= 50; i++) {
+    server.status({ ...status, step: i }, i / 50);
+    await sleep(10);
+  }
+  await until('the newest arrives', () => watcher.statuses.at(-1)?.status.step === 50);
+  const seconds = (performance.now() - began) / 1000;
+  expect(watcher.statuses.length).toBeGreaterThan(1);
+  expect(watcher.statuses.length).toBeLessThanOrEqual(Math.ceil(seconds * 10) + 1);
+});
+
+test('events and growing files are told to every watcher', async () => {
+  const both = [await friend(), await friend()];
+  server.event({ time: status.updated, step: 3, kind: 'alarm', message: 'entropy falls' });
+  server.appended('metrics.jsonl', 1234, 3);
+  for (const watcher of both) {
+    await until('it is told', () => watcher.appended.length > 0);
+    expect(watcher.events.map(({ message }) => message)).toEqual(['entropy falls']);
+    expect(watcher.appended).toEqual([{ file: 'metrics.jsonl', bytes: 1234, step: 3 }]);
+  }
+});
+
+/** A socket that says `text` and reads nothing. */
+async function mute(text: string): Promise<Socket> {
+  const socket = createConnection({ path: endpoint, allowHalfOpen: true });
+  await new Promise(resolve => socket.once('connect', resolve));
+  socket.on('error', () => undefined);
+  socket.pause();
+  socket.write(text);
+  return socket;
+}
+
+const framed = (message: unknown): string => {
+  const text = JSON.stringify({ jsonrpc: '2.0', ...(message as object) });
+  return `Content-Length: ${Buffer.byteLength(text)}\r\n\r\n${text}`;
+};
+
+test('nonsense on the line harms nobody', async () => {
+  const watcher = await friend();
+  const nonsense = [
+    'GET / HTTP/1.1\r\n\r\n',
+    'Content-Length: x\r\n\r\n{}',
+    'Content-Length: 9\r\n\r\n{"broken:',
+    framed({ id: 1, method: 'ragen/hello' }),
+  ];
+  const sockets = await Promise.all(nonsense.map(mute));
+  await sleep(100);
+  server.status({ ...status, step: 4 }, 0);
+  await until('the others hear on', () => watcher.statuses.at(-1)?.status.step === 4);
+  expect((await watcher.link.sendRequest(pause, null)).state).toBe('paused');
+  for (const socket of sockets) socket.destroy();
+});
+
+test('a watcher that does not read is cut off, and is not waited for at the end', async () => {
+  const watcher = await friend();
+  const socket = await mute(framed({ id: 1, method: 'ragen/hello', params: { token: 'secret' } }));
+  await sleep(100);
+  const message = 'x'.repeat(1000);
+  for (let i = 0; i < 3000; i++) {
+    server.event({ time: status.updated, step: i, kind: 'warning', message });
+    if (i % 100 === 99) await until('the other has heard it', () => watcher.events.length === i + 1);
+  }
+  const began = performance.now();
+  await server.close();
+  expect(performance.now() - began).toBeLessThan(3000);
+  socket.destroy();
+  server = await TrainerServer.listen(endpoint, { id: 'run-1', token: 'secret', control, status: () => status });
+});
