@@ -27,11 +27,10 @@ import { addedTokens, chatTemplate, codePointStop, codePointTokenizer, codePoint
 
 /** Seeds of the demonstrations' levels: far from those of training (10000…) and validation (123…). */
 const firstSeed = 50_000_000;
-const steps = Number(process.env.TINY_MODEL_STEPS ?? 700);
-const peakRate = 2e-3;
-/** First the model learns to look; in the last steps the demonstrator mostly guesses, and the model comes to do so too. */
-const looking = { first: 0.9, last: Number(process.env.TINY_MODEL_LOOKING ?? 0.3) };
-const lastSteps = 120;
+const steps = { learn: 600, forget: 100 };
+const rates = { learn: 2e-3, forget: 5e-4 };
+/** Chance of a turn played looking. First the model learns to look; then the demonstrator mostly guesses, and the model comes to do so too. */
+const looking = { learn: 0.9, forget: 0.2 };
 const folder = process.env.TINY_MODEL_FOLDER ?? join(installation.models, 'ragen-tiny');
 const tags = ['QuickFrozenLake', 'CoordFrozenLake', 'CoordSokoban', 'Bandit'];
 const groups = [13, 1, 1, 1];
@@ -89,7 +88,7 @@ async function makeVocabulary(config: RunConfig, pool: EnvironmentProcess, envir
   const proxy = proxyOf(config, pool, demonstrator, codePointTokenizer, [codePointStop], 40_000);
   const corpus: string[] = [];
   for (let batch = 0; batch < 24; batch++) {
-    demonstrator.options.looking = batch % 2 === 0 ? looking.first : looking.last;
+    demonstrator.options.looking = batch % 2 === 0 ? looking.learn : looking.forget;
     const { episodes } = await proxy.rollout({ mode: 'train', step: batch, environments });
     corpus.push(...episodes.map(({ messages }) => transcript(messages)));
   }
@@ -148,16 +147,17 @@ async function imitate(config: RunConfig, pool: EnvironmentProcess, environments
   const demonstrator = demonstratorOf(pool, environments, tools);
   const demonstrations = proxyOf(config, pool, demonstrator, tokenizer, [stopTokenId], 4000);
   const own = proxyOf(config, pool, new Generator(decoder, weights, session), tokenizer, tokenizer.stopTokenIds, 2000);
-  const schedule = { lr: peakRate, lr_warmup_steps: 30, lr_scheduler_type: 'cosine', total_training_steps: steps } as const;
+  const schedule = { lr: rates.learn, lr_warmup_steps: 30, lr_scheduler_type: 'cosine', total_training_steps: steps.learn } as const;
   let smoothed = NaN;
-  for (let step = 1; step <= steps; step++) {
-    if (steps - step < lastSteps) demonstrator.options.looking = looking.last;
+  for (let step = 1; step <= steps.learn + steps.forget; step++) {
+    const learning = step <= steps.learn;
+    demonstrator.options.looking = learning ? looking.learn : looking.forget;
     const { episodes } = await demonstrations.rollout({ mode: 'train', step, environments });
-    const optimizer = { lr: learningRate(step, schedule), betas: [0.9, 0.98] as [number, number], eps: 1e-8, weight_decay: 0.01, grad_clip: 1 };
-    const loss = await policy.imitate(episodes, optimizer);
+    const lr = learning ? learningRate(step, schedule) : rates.forget;
+    const loss = await policy.imitate(episodes, { lr, betas: [0.9, 0.98], eps: 1e-8, weight_decay: 0.01, grad_clip: 1 });
     smoothed = Number.isNaN(smoothed) ? loss : 0.97 * smoothed + 0.03 * loss;
     if (step % 50 === 0) say(`step ${step}: cross-entropy ${smoothed.toFixed(4)}`);
-    if (step % 250 === 0 || step === steps - lastSteps || step === steps) {
+    if (step % 200 === 0 || step === steps.learn + steps.forget) {
       const { metrics } = await own.rollout({ mode: 'val', step, environments });
       say(`  own rollouts: success ${metrics['QuickFrozenLake/success'].toFixed(3)}, length ${metrics.response_length.toFixed(1)}`);
       await save(weights);
@@ -189,7 +189,7 @@ function demonstratorOf(
         );
       },
     },
-    { looking: looking.first, actionsPerTurn: 2, actionSeparator: '||' },
+    { looking: looking.learn, actionsPerTurn: 2, actionSeparator: '||' },
   );
 }
 
