@@ -48,6 +48,15 @@ export function lengthsOf(episodes: readonly RolloutEpisode[]): Record<string, n
   };
 }
 
+/** Share of the variance of `returns` that `values` explain, as verl reckons it; at least two numbers each. */
+export function explainedVariance(values: readonly number[], returns: readonly number[]): number {
+  const variance = (numbers: readonly number[]): number => {
+    const mean = numbers.reduce((sum, x) => sum + x, 0) / numbers.length;
+    return numbers.reduce((sum, x) => sum + (x - mean) ** 2, 0) / (numbers.length - 1);
+  };
+  return 1 - variance(returns.map((r, i) => r - values[i])) / (variance(returns) + 1e-5);
+}
+
 /** Without the numbers that are not finite: a mean over nothing, a norm that overflowed, a rate over no time. */
 export function finiteOnly(metrics: Readonly<Record<string, number>>): Record<string, number> {
   return Object.fromEntries(Object.entries(metrics).filter(([, value]) => Number.isFinite(value)));

@@ -21,7 +21,7 @@ import { isTrainable } from './rollout/rollout-batch';
 import type { RolloutEpisode } from './rollout/rollout-batch';
 import { deriveSeed } from './rollout/seeds';
 import { Stopwatch } from './stopwatch';
-import { describe, finiteOnly, lengthsOf, meanOf, metricsOfRollout, validationSuccess } from './step-metrics';
+import { describe, explainedVariance, finiteOnly, lengthsOf, meanOf, metricsOfRollout, validationSuccess } from './step-metrics';
 
 /** Advantages by `algorithm.adv_estimator`; only gae asks the critic. */
 const estimators: Record<Exclude<RunConfig['algorithm']['adv_estimator'], 'remax'>, Estimator> = {
@@ -206,6 +206,7 @@ async function update(
   if (returns) {
     Object.assign(metrics, describe('critic/values', sampledOf(values, masks)));
     Object.assign(metrics, describe('critic/returns', sampledOf(returns, masks)));
+    metrics['critic/vf_explained_var'] = explainedVariance(sampledOf(values, masks), sampledOf(returns, masks));
     const optimizer = { ...config.critic.optim, lr: learningRate(step, config.critic.optim), grad_clip: config.critic.grad_clip };
     await clock.time('update_critic', async () => {
       const results: Record<string, number>[] = [];
@@ -225,7 +226,7 @@ async function update(
       Object.assign(metrics, averaged('critic', results));
     });
   }
-  if (step > config.trainer.critic_warmup || !run.usesCritic) {
+  if (step >= config.trainer.critic_warmup || !run.usesCritic) {
     const optimizer = { ...actor.optim, lr: learningRate(step, actor.optim), grad_clip: actor.grad_clip };
     await clock.time('update_actor', async () => {
       const results: Record<string, number>[] = [];
