@@ -51,11 +51,29 @@ export class PagePanels implements vscode.WebviewPanelSerializer<PageState>, vsc
     const open = this.open.get(run.folder);
     if (open) return open.panel.reveal(undefined, false);
     const { viewType, title } = this.kind;
+    const dormant = this.dormantTab(title(run.summary.name));
+    const viewColumn = dormant?.group.viewColumn ?? column;
     const panel = vscode.window.createWebviewPanel(viewType, title(run.summary.name), {
-      viewColumn: column,
+      viewColumn,
       preserveFocus: false,
     });
+    if (dormant) void vscode.window.tabGroups.close(dormant, true);
     this.attach(panel, run);
+  }
+
+  /**
+   * A tab that came back with the window but was not looked at since: the editor makes its panel only then, and no call reveals
+   * it, so the page that is shown takes its place.
+   */
+  private dormantTab(label: string): vscode.Tab | undefined {
+    const alike = vscode.window.tabGroups.all
+      .flatMap(group => group.tabs)
+      .filter(
+        ({ input, label: other }) =>
+          input instanceof vscode.TabInputWebview && input.viewType.endsWith(this.kind.viewType) && other === label,
+      );
+    const awake = [...this.open.values()].filter(({ panel }) => panel.title === label);
+    return alike.length > awake.length ? alike.find(tab => !tab.isActive) : undefined;
   }
 
   async deserializeWebviewPanel(panel: vscode.WebviewPanel, state: Partial<PageState> | undefined): Promise<void> {

@@ -43,8 +43,8 @@ export async function until(what, probe, limit = slow) {
   }
 }
 
-/** A test on `editor()`; where it fails, a picture and the page's console go to `test-results/failed-…`. */
-export function scenario(editor, name, body) {
+/** How a spec writes its tests on `editor()`: where one fails, a picture and the page's console go to `test-results/failed-…`. */
+export const scenarios = editor => (name, body) =>
   test(name, async () => {
     try {
       await body();
@@ -55,7 +55,6 @@ export function scenario(editor, name, body) {
       throw error;
     }
   });
-}
 
 export class Editor {
   /** Starts the server and opens `workspace` in the browser. `settings` go into the user's settings. */
@@ -93,20 +92,10 @@ export class Editor {
       execFileSync(tools.node, [...common, '--install-extension', packageFile], { env: environment, stdio: 'pipe' });
 
     this.port = await freePort();
-    const options = [
-      '--auth',
-      'none',
-      '--bind-addr',
-      `127.0.0.1:${this.port}`,
-      '--disable-telemetry',
-      '--disable-update-check',
-    ];
-    options.push(
-      '--disable-workspace-trust',
-      '--disable-getting-started-override',
-      '--vscode-option',
-      'enable-smoke-test-driver',
-    );
+    const options = ['--auth', 'none', '--bind-addr', `127.0.0.1:${this.port}`, '--disable-telemetry'];
+    options.push('--disable-update-check', '--disable-workspace-trust', '--disable-getting-started-override');
+    // The driver lets an unpacked extension in, but keeps notifications from popping up.
+    if (env.UNPACKED) options.push('--vscode-option', 'enable-smoke-test-driver');
     // Its own process group, so that the server and its extension hosts end together.
     this.server = spawn(tools.node, [...common, ...options], {
       env: environment,
@@ -182,13 +171,15 @@ export class Editor {
     await input.press('Enter');
   }
 
-  /** Shows the Runs view and answers its tree items. */
+  /** Shows the Runs view and answers its tree items. A click on the icon of a view that is just coming back hides it: so look again. */
   async showRuns() {
-    const action = this.page.locator('.activitybar .action-item', {
-      has: this.page.locator('.action-label[aria-label*="RAGEN"]'),
+    const title = this.page.locator('.part.sidebar .title', { hasText: /RAGEN: Runs/ }).first();
+    await until('the Runs view', async () => {
+      if (!(await title.isVisible()))
+        await this.page.locator('.activitybar .action-label[aria-label*="RAGEN"]').first().click();
+      await sleep(1000);
+      return title.isVisible();
     });
-    if (!(await action.and(this.page.locator('.checked')).isVisible())) await action.click();
-    await action.and(this.page.locator('.checked')).waitFor();
     return this.page.locator('.part.sidebar').getByRole('treeitem');
   }
 

@@ -3,10 +3,11 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before } from 'node:test';
-import { Editor, isAlive, makeWorkspace, scenario, until } from './editor.mjs';
+import { Editor, isAlive, makeWorkspace, scenarios, until } from './editor.mjs';
 
 const workspace = makeWorkspace({ 'notes.md': '# Notes\n' });
 let editor;
+const scenario = scenarios(() => editor);
 before(async () => (editor = await Editor.start(workspace)));
 after(async () => {
   await editor?.stop();
@@ -19,19 +20,14 @@ const runs = join(workspace, '.ragen', 'runs');
 const runFolder = () => join(runs, readdirSync(runs)[0]);
 const status = () => JSON.parse(readFileSync(join(runFolder(), 'status.json'), 'utf8'));
 
-scenario(
-  () => editor,
-  'an empty workspace offers to start a run',
-  async () => {
-    await editor.showRuns();
-    await editor.page.getByRole('button', { name: 'Start Run' }).first().waitFor();
-    await editor.page.locator('.statusbar-item', { hasText: 'Activating' }).waitFor({ state: 'detached' });
-    await editor.picture('welcome-dark');
-  },
-);
+scenario('an empty workspace offers to start a run', async () => {
+  await editor.showRuns();
+  await editor.page.getByRole('button', { name: 'Start Run' }).first().waitFor();
+  await editor.page.locator('.statusbar-item', { hasText: 'Activating' }).waitFor({ state: 'detached' });
+  await editor.picture('welcome-dark');
+});
 
 scenario(
-  () => editor,
   'Start Run starts the quickstart, shows it in the tree and opens its dashboard, which draws live',
   async () => {
     await editor.command('RAGEN: Start Run');
@@ -48,70 +44,71 @@ scenario(
   },
 );
 
-scenario(
-  () => editor,
-  'Pause holds the run and Resume lets it go on',
-  async () => {
-    await editor.command('RAGEN: Pause');
-    await item(/quickstart, paused/).waitFor();
-    const { step } = status();
-    await editor.command('RAGEN: Resume');
-    await until('a further step', () => status().step > step, 120_000);
-  },
-);
+scenario('Pause holds the run and Resume lets it go on', async () => {
+  await editor.command('RAGEN: Pause');
+  await item(/quickstart, paused/).waitFor();
+  const { step } = status();
+  await editor.command('RAGEN: Resume');
+  await until('a further step', () => status().step > step, 120_000);
+});
 
-scenario(
-  () => editor,
-  'a reload of the window leaves the run alive, and finds it again',
-  async () => {
-    const { pid } = onlyLease();
-    const { step } = status();
-    await editor.reload();
-    await editor.showRuns();
-    await item(/quickstart, .*step \d+\/1000/).waitFor();
-    assert.equal(onlyLease().pid, pid);
-    assert.ok(isAlive(pid));
-    await until('a further step', () => status().step > step, 120_000);
-    await editor.webview('canvas');
-  },
-);
+scenario('a reload of the window leaves the run alive, and finds it again', async () => {
+  const { pid } = onlyLease();
+  const { step } = status();
+  await editor.reload();
+  await editor.showRuns();
+  await item(/quickstart, .*step \d+\/1000/).waitFor();
+  assert.equal(onlyLease().pid, pid);
+  assert.ok(isAlive(pid));
+  await until('a further step', () => status().step > step, 120_000);
+  await editor.webview('canvas');
+});
 
-scenario(
-  () => editor,
-  'the Episodes page opens an episode of the run',
-  async () => {
-    await editor.command('RAGEN: Open Episodes');
-    const episodes = await editor.webview('[role="option"]');
-    await episodes.locator('[role="option"]').first().click();
-    await episodes.getByText('Turn 1').first().waitFor();
-    await editor.picture('live-episodes-dark');
-  },
-);
+scenario('the Episodes page opens an episode of the run', async () => {
+  await editor.command('RAGEN: Open Episodes');
+  const episodes = await editor.webview('[role="option"]');
+  await episodes.locator('[role="option"]').first().click();
+  await episodes.getByText('Turn 1', { exact: true }).first().waitFor();
+  await editor.picture('live-episodes-dark');
+});
 
-scenario(
-  () => editor,
-  'Stop ends the run with a checkpoint, and it is found again as stopped',
-  async () => {
-    const { pid } = onlyLease();
-    await editor.command('RAGEN: Stop');
-    await item(/quickstart, stopped/).waitFor();
-    await until('the trainer to end', () => !isAlive(pid));
-    assert.equal(status().state, 'stopped');
-    await editor.reload();
-    await editor.showRuns();
-    await item(/quickstart, stopped/).waitFor();
-  },
-);
+scenario('Stop ends the run with a checkpoint, and it is found again as stopped', async () => {
+  const { pid } = onlyLease();
+  await editor.command('RAGEN: Stop');
+  await item(/quickstart, stopped/).waitFor();
+  await until('the trainer to end', () => !isAlive(pid));
+  assert.equal(status().state, 'stopped');
+  await editor.reload();
+  await editor.showRuns();
+  await item(/quickstart, stopped/).waitFor();
+});
 
-scenario(
-  () => editor,
-  'Resume goes on with a stopped run where it was',
-  async () => {
-    const { step } = status();
-    await editor.command('RAGEN: Resume');
-    await until('a further step', () => status().state === 'running' && status().step > step, 180_000);
-    await item(/quickstart, .*step \d+\/1000/).waitFor();
-    await editor.command('RAGEN: Stop');
-    await item(/quickstart, stopped/).waitFor();
-  },
-);
+scenario('Resume goes on with a stopped run where it was', async () => {
+  const { step } = status();
+  await editor.command('RAGEN: Resume');
+  await until('a further step', () => status().state === 'running' && status().step > step, 180_000);
+  await item(/quickstart, .*step \d+\/1000/).waitFor();
+  // The dashboard's tab that came back with the window is not doubled.
+  await until(
+    'one dashboard',
+    async () => (await editor.page.getByRole('tab', { name: /quickstart · Dashboard/ }).count()) === 1,
+  );
+});
+
+scenario('a trainer that dies is told once, and its run resumes', async () => {
+  const { pid } = onlyLease();
+  process.kill(pid, 'SIGKILL');
+  await item(/quickstart, interrupted/).waitFor();
+  const toast = editor.page.locator('.notification-toast', { hasText: /Run quickstart was interrupted at step \d+/ });
+  await toast.waitFor();
+  assert.equal(await toast.count(), 1);
+  await editor.picture('interrupted-dark');
+  await toast.getByRole('button', { name: 'Resume' }).click();
+  await until(
+    'a new trainer',
+    () => onlyLease().pid !== pid && isAlive(onlyLease().pid) && status().state === 'running',
+  );
+  await item(/quickstart, .*step \d+\/1000/).waitFor();
+  await editor.command('RAGEN: Stop');
+  await item(/quickstart, stopped/).waitFor();
+});

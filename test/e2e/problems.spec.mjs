@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { rmSync } from 'node:fs';
 import { after, before } from 'node:test';
-import { Editor, makeWorkspace, scenario } from './editor.mjs';
+import { Editor, makeWorkspace, scenarios } from './editor.mjs';
 
 const broken = `defaults:
   - quickstart
@@ -14,47 +14,40 @@ algorithm:
 `;
 const workspace = makeWorkspace({ 'configs/broken.yaml': broken });
 let editor;
+const scenario = scenarios(() => editor);
 before(async () => (editor = await Editor.start(workspace, { theme: 'light' })));
 after(async () => {
   await editor?.stop();
   rmSync(workspace, { recursive: true, force: true });
 });
 
-scenario(
-  () => editor,
-  'a broken YAML is shown in the Problems view at its lines',
-  async () => {
-    await editor.command('RAGEN: Start Run');
-    await editor.choose('configs/broken.yaml');
-    await editor.answer('');
-    const problems = editor.page.locator('.markers-panel');
-    await problems
-      .getByText(/total_training_steps is "many"/)
-      .first()
-      .waitFor();
-    await problems.getByText(/gama/).first().waitFor();
-    await problems
-      .getByText(/Ln 5, Col \d+/)
-      .first()
-      .waitFor();
-    await problems
-      .getByText(/Ln 7, Col \d+/)
-      .first()
-      .waitFor();
-    await editor.picture('problems-light');
-    assert.equal(editor.leases().size, 0);
-  },
-);
+scenario('a broken YAML is shown in the Problems view at its lines', async () => {
+  await editor.command('RAGEN: Start Run');
+  await editor.choose('configs/broken.yaml');
+  await editor.answer('');
+  const problems = editor.page.locator('.markers-panel');
+  await problems
+    .getByText(/total_training_steps is "many"/)
+    .first()
+    .waitFor();
+  await problems.getByText(/gama/).first().waitFor();
+  await problems
+    .getByText(/Ln 5, Col \d+/)
+    .first()
+    .waitFor();
+  await problems
+    .getByText(/Ln 7, Col \d+/)
+    .first()
+    .waitFor();
+  await editor.picture('problems-light');
+  assert.equal(editor.leases().size, 0);
+});
 
-scenario(
-  () => editor,
-  'overrides that are none are told before anything is started',
-  async () => {
-    await editor.command('RAGEN: Start Run');
-    await editor.choose('quickstart');
-    await editor.page.locator('.quick-input-widget input.input').fill('fast');
-    await editor.page.locator('.quick-input-message', { hasText: 'fast is no override' }).waitFor();
-    await editor.page.keyboard.press('Escape');
-    assert.equal(editor.leases().size, 0);
-  },
-);
+scenario('overrides that are none are told before anything is started', async () => {
+  await editor.command('RAGEN: Start Run');
+  await editor.choose('quickstart');
+  await editor.page.locator('.quick-input-widget input.input').fill('fast');
+  await editor.page.locator('.quick-input-message', { hasText: 'fast is no override' }).waitFor();
+  await editor.page.keyboard.press('Escape');
+  assert.equal(editor.leases().size, 0);
+});

@@ -1,7 +1,7 @@
 // Tests in a real VS Code: node test/e2e/run.mjs [names of specs]. Installs what is missing, packs the extension, and runs each
 // spec in a process of its own, one after another. SKIP_PACKAGE=1 takes the package that is there.
 import { execFileSync, spawnSync } from 'node:child_process';
-import { readdirSync } from 'node:fs';
+import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { argv, env, exit } from 'node:process';
 import { packageFile } from './editor.mjs';
@@ -13,6 +13,7 @@ if (!env.SKIP_PACKAGE && !env.UNPACKED) {
   node('esbuild.mjs');
   node('package.mjs', `${process.platform}-${process.arch}`, packageFile);
 }
+rmSync(join(root, 'test-results'), { recursive: true, force: true });
 const folder = join(root, 'test', 'e2e');
 const wanted = argv.slice(2);
 const specs = readdirSync(folder)

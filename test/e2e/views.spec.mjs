@@ -3,11 +3,12 @@
 import assert from 'node:assert/strict';
 import { rmSync } from 'node:fs';
 import { after, before } from 'node:test';
-import { Editor, makeWorkspace, scenario, until } from './editor.mjs';
+import { Editor, makeWorkspace, scenarios, until } from './editor.mjs';
 import { makeRuns, touchLease } from './fixtures/make-run.mjs';
 
 const workspace = makeWorkspace();
 let editor;
+const scenario = scenarios(() => editor);
 let heart;
 
 before(async () => {
@@ -22,48 +23,36 @@ after(async () => {
   rmSync(workspace, { recursive: true, force: true });
 });
 
-scenario(
-  () => editor,
-  'the tree groups runs by where they stand',
-  async () => {
-    const items = await editor.showRuns();
-    await until('eight tree items', async () => (await items.count()) >= 8);
-    const labels = await items.evaluateAll(rows => rows.map(row => row.getAttribute('aria-label')));
-    const text = labels.join(' | ');
-    assert.match(text, /Running.*frozen-lake, rollout, step 12\/40 · success \d+ %/);
-    assert.match(text, /Failed or interrupted.*countdown, failed, step 3\/40.*lake-long, interrupted.*step 23\/40/);
-    assert.match(text, /Finished.*sokoban-grpo, finished, step 40\/40.*Stopped.*bandit, stopped, step 7\/40/);
-    const status = editor.page.locator('.statusbar-item', { hasText: 'frozen-lake 12/40' });
-    await status.waitFor();
-  },
-);
+scenario('the tree groups runs by where they stand', async () => {
+  const items = await editor.showRuns();
+  await until('eight tree items', async () => (await items.count()) >= 8);
+  const labels = await items.evaluateAll(rows => rows.map(row => row.getAttribute('aria-label')));
+  const text = labels.join(' | ');
+  assert.match(text, /Running.*frozen-lake, rollout, step 12\/40 · success \d+ %/);
+  assert.match(text, /Failed or interrupted.*countdown, failed, step 3\/40.*lake-long, interrupted.*step 23\/40/);
+  assert.match(text, /Finished.*sokoban-grpo, finished, step 40\/40.*Stopped.*bandit, stopped, step 7\/40/);
+  const status = editor.page.locator('.statusbar-item', { hasText: 'frozen-lake 12/40' });
+  await status.waitFor();
+});
 
-scenario(
-  () => editor,
-  'a click on a run opens its dashboard, and the Episodes page opens an episode',
-  async () => {
-    await editor.page.getByRole('treeitem', { name: /sokoban-grpo/ }).click();
-    const dashboard = await editor.webview('canvas');
-    await dashboard.getByText('sokoban-grpo').first().waitFor();
-    await editor.picture('dashboard-dark');
-    await editor.command('RAGEN: Open Episodes');
-    const episodes = await editor.webview('[role="option"]');
-    await episodes.locator('[role="option"]').nth(2).click();
-    await episodes.getByText('I must avoid the hole').first().waitFor();
-    await editor.picture('episodes-dark');
-    await editor.theme('light');
-    await editor.picture('episodes-light');
-  },
-);
+scenario('a click on a run opens its dashboard, and the Episodes page opens an episode', async () => {
+  await editor.page.getByRole('treeitem', { name: /sokoban-grpo/ }).click();
+  const dashboard = await editor.webview('canvas');
+  await dashboard.getByText('sokoban-grpo').first().waitFor();
+  await editor.picture('dashboard-dark');
+  await editor.command('RAGEN: Open Episodes');
+  const episodes = await editor.webview('[role="option"]');
+  await episodes.locator('[role="option"]').nth(2).click();
+  await episodes.getByText('I must avoid the hole').first().waitFor();
+  await editor.picture('episodes-dark');
+  await editor.theme('light');
+  await editor.picture('episodes-light');
+});
 
-scenario(
-  () => editor,
-  'both pages come back after a reload of the window',
-  async () => {
-    await editor.reload();
-    await editor.webview('[role="option"]');
-    await editor.page.getByRole('tab', { name: /sokoban-grpo · Dashboard/ }).click();
-    await editor.webview('canvas');
-    await editor.picture('dashboard-light');
-  },
-);
+scenario('both pages come back after a reload of the window', async () => {
+  await editor.reload();
+  await editor.webview('[role="option"]');
+  await editor.page.getByRole('tab', { name: /sokoban-grpo · Dashboard/ }).click();
+  await editor.webview('canvas');
+  await editor.picture('dashboard-light');
+});
