@@ -81,7 +81,8 @@ export async function startTrainer(folder: RunFolder, workspace: string, args: r
   child.once('error', error => (failed = error));
   for (;;) {
     const lease = readLease(folder.path);
-    if (lease?.live && lease.lease?.pid === child.pid) return;
+    // The lease alone is not enough: the checkpoint to go on from is looked at under it, before the trainer writes a status.
+    if (lease?.live && lease.lease?.pid === child.pid && folder.readStatus()?.updated !== earlier) return;
     if (failed) throw new UserError(`trainer: ${process.execPath} does not start: ${failed.message}`);
     if (child.exitCode === 0) return;
     if (child.exitCode !== null || child.signalCode !== null) {

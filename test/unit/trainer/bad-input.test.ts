@@ -1,0 +1,402 @@
+// What can be wrong with a run, one case each: exit code 1, one sentence that names the place and the remedy in the terminal, the same
+// in the JSON document, and a run folder, where there is one, that can be read to its last line.
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { document, kill, killAll, leaseOf, ragen, readRun, runsOf, startDetached, statusOf, until } from './terminal';
+import { makeWorkspace, wordsEnvironment, writeModel } from './workspace';
+import type { Workspace } from './workspace';
+
+let workspace: Workspace;
+beforeAll(() => (workspace = makeWorkspace()));
+afterAll(async () => {
+  await killAll(workspace.folder);
+  workspace.remove();
+});
+beforeEach(() => rmSync(join(workspace.folder, '.ragen'), { recursive: true, force: true }));
+
+interface Refusal {
+  error: { message: string; key?: string; file?: string; line?: number };
+}
+
+const train = (...overrides: string[]): string[] => ['train', '--config-name', 'words', ...overrides];
+
+/** The sentence of a command that is refused before there is a run. */
+async function refused(args: string[]): Promise<Refusal['error']> {
+  const { code, stderr, answer } = await document<Refusal>(workspace.folder, args);
+  expect(stderr).toBe(`${answer.error.message}\n`);
+  expect(answer.error.message).not.toContain('\n');
+  expect(code).toBe(1);
+  expect(runsOf(workspace.folder)).toEqual([]);
+  return answer.error;
+}
+
+/** The sentence of a run that fails. */
+async function failed(args: string[], shell?: string): Promise<{ message: string; run: string }> {
+  const { code, stderr, answer } = await document<Refusal & { run: string; state: string }>(
+    workspace.folder,
+    args,
+    shell,
+  );
+  const { message } = answer.error;
+  expect(message).not.toContain('\n');
+  expect(stderr.split('\n').filter(line => line === message)).toEqual([message]);
+  expect(stderr).not.toMatch(/^\s+at /m);
+  expect(code).toBe(1);
+  const run = runsOf(workspace.folder).at(-1)!;
+  expect(readRun(run).status).toMatchObject({ state: 'failed', error: message });
+  expect(leaseOf(run)).toBeNull();
+  return { message, run };
+}
+
+describe('configuration', () => {
+  test('an unknown key, with the key that was meant', async () => {
+    const { message, key } = await refused(train('trainer.total_trainin_steps=3'));
+    expect(message).toContain('trainer.total_trainin_steps');
+    expect(message).toContain('did you mean total_training_steps?');
+    expect(key).toBe('trainer.total_trainin_steps');
+  });
+
+  test('an unknown key in a file, with its line', async () => {
+    const file = workspace.write('config/typo.yaml', '# x\ndefaults:\n  - words\n\ntrainer:\n  test_frequ: 3\n');
+    const error = await refused(['train', '--config-name', 'typo']);
+    expect(error).toMatchObject({ key: 'trainer.test_frequ', file, line: 6 });
+    expect(error.message).toContain('typo.yaml:6:');
+  });
+
+  test('a wrong type', async () => {
+    const { message } = await refused(train('trainer.total_training_steps=many'));
+    expect(message).toMatch(/trainer\.total_training_steps is "many".*an integer ≥ 1/);
+  });
+
+  test('several problems, one sentence each', async () => {
+    const { code, stderr, answer } = await document<Refusal & { error: { problems: unknown[] } }>(
+      workspace.folder,
+      train('trainer.total_training_steps=many', 'workbench.device=tpu'),
+    );
+    expect(code).toBe(1);
+    expect(stderr.trim().split('\n').length).toBe(2);
+    expect(answer.error.problems.length).toBe(2);
+  });
+
+  test('no configuration, and one that does not exist', async () => {
+    expect((await refused(['train'])).message).toMatch(/^config: no configuration is named/);
+    expect((await refused(['train', '--config-name', 'word'])).message).toMatch(/word.*words/);
+  });
+
+  test('an option that does not exist', async () => {
+    const { code, answer, stderr } = await document<Refusal>(workspace.folder, ['train', '--fast']);
+    expect(code).toBe(1);
+    expect(stderr).toBe("error: unknown option '--fast'\n");
+    expect(answer.error.message).toContain('--fast');
+  });
+
+  test('a run that does not exist', async () => {
+    expect((await refused(['resume', 'nothing'])).message).toMatch(/^store: there is no run nothing/);
+    expect((await refused(['eval', '--run', 'nothing'])).message).toMatch(/^store: there is no run nothing/);
+  });
+});
+
+describe('model', () => {
+  /** Overrides that name a model folder made wrong by `change`. */
+  const model = (name: string, change: (folder: string) => void): string => {
+    const folder = join(workspace.folder, 'models', name);
+    writeModel(folder);
+    change(folder);
+    return `model_path=models/${name}`;
+  };
+  const weightsOf = (folder: string): string => join(folder, 'model.safetensors');
+
+  test('no folder', async () => {
+    const { message, key } = await refused(train('model_path=models/none'));
+    expect(message).toMatch(/^config: model_path is "models\/none".*config\.json/);
+    expect(key).toBe('model_path');
+  });
+
+  test('a config.json that is not JSON', async () => {
+    const { message } = await refused(
+      train(model('no-json', folder => writeFileSync(join(folder, 'config.json'), '{'))),
+    );
+    expect(message).toMatch(/no-json.config\.json: is not JSON/);
+  });
+
+  test('a model of another type', async () => {
+    const change = (folder: string): void => {
+      const file = join(folder, 'config.json');
+      writeFileSync(file, JSON.stringify({ ...JSON.parse(readFileSync(file, 'utf8')), model_type: 'mamba' }));
+    };
+    expect((await refused(train(model('mamba', change)))).message).toMatch(/model_type is "mamba".*qwen2 or llama/);
+  });
+
+  test('weights cut short', async () => {
+    const change = (folder: string): void =>
+      writeFileSync(weightsOf(folder), readFileSync(weightsOf(folder)).subarray(0, 5000));
+    expect((await refused(train(model('short', change)))).message).toContain(join('short', 'model.safetensors'));
+  });
+
+  test('weights with a header that is none', async () => {
+    const change = (folder: string): void => writeFileSync(weightsOf(folder), Buffer.alloc(4000, 0x20));
+    expect((await refused(train(model('blank', change)))).message).toContain(join('blank', 'model.safetensors'));
+  });
+
+  test('no weights', async () => {
+    expect((await refused(train(model('empty', folder => rmSync(weightsOf(folder)))))).message).toContain(
+      'safetensors',
+    );
+  });
+
+  test('weights of another architecture', async () => {
+    const change = (folder: string): void => {
+      const file = join(folder, 'config.json');
+      writeFileSync(file, JSON.stringify({ ...JSON.parse(readFileSync(file, 'utf8')), num_hidden_layers: 2 }));
+    };
+    expect((await refused(train(model('deeper', change)))).message).toMatch(/no tensor model\.layers\.1\./);
+  });
+
+  test('no tokenizer', async () => {
+    const { message } = await refused(train(model('mute', folder => rmSync(join(folder, 'tokenizer.json')))));
+    expect(message).toMatch(/mute: cannot read tokenizer\.json/);
+  });
+
+  test('a weight that is no number', async () => {
+    const change = (folder: string): void => {
+      const bytes = readFileSync(weightsOf(folder));
+      bytes.writeFloatLE(NaN, bytes.length - 4);
+      writeFileSync(weightsOf(folder), bytes);
+    };
+    expect((await failed(train(model('nan', change)))).message).toMatch(/tensor .* holds NaN at element/);
+  });
+
+  test('a context longer than the model has positions', async () => {
+    const { message } = await failed(train('actor_rollout_ref.rollout.max_model_len=4000'));
+    expect(message).toMatch(/max_model_len is 4000, but models\/random has 512 positions: lower it/);
+  });
+});
+
+describe('environment', () => {
+  const environment = (name: string, step: string): string => {
+    workspace.write(`environments/${name}.ts`, wordsEnvironment(step));
+    return `custom_envs.Words.env_type=environments/${name}.ts`;
+  };
+
+  test('no file', async () => {
+    const { message } = await refused(train('custom_envs.Words.env_type=environments/none.ts'));
+    expect(message).toMatch(/^config: custom_envs\.Words\.env_type is environments\/none\.ts.*frozen_lake/);
+  });
+
+  test('code that does not compile, with its place', async () => {
+    workspace.write('environments/syntax.ts', 'export default {\n  oops oops\n};\n');
+    expect((await refused(train('custom_envs.Words.env_type=environments/syntax.ts'))).message).toContain(
+      'syntax.ts:2',
+    );
+  });
+
+  test('code that throws when it is loaded', async () => {
+    workspace.write('environments/loads.ts', "throw new Error('no maps here');\n");
+    const { message } = await refused(train('custom_envs.Words.env_type=environments/loads.ts'));
+    expect(message).toMatch(/^environment Words \(.*loads\.ts.*no maps here/);
+  });
+
+  test('a step that throws, with file and line', async () => {
+    const { message, run } = await failed(train(environment('throws', "throw new Error('the door is stuck');")));
+    expect(message).toMatch(/^environment Words \(.*throws\.ts:\d+.*the door is stuck/);
+    expect(message).toMatch(/\(\d+ of 8 episodes failed; workbench\.max_failed_episodes_share is 0\.25\)$/);
+    const [event] = readRun(run).events.filter(({ kind }) => kind === 'environment_error');
+    expect(event).toMatchObject({ step: 0, data: { tag: 'Words', kind: 'threw' } });
+  });
+
+  test('a step that never ends', async () => {
+    const { message } = await failed(train(environment('loops', 'for (;;);'), 'workbench.step_timeout_ms=100'));
+    expect(message).toMatch(/^environment Words \(.*loops\.ts.*100 ms/);
+  });
+
+  test('a promise that is never kept', async () => {
+    const waits = environment('waits', 'await new Promise(() => {});');
+    expect((await failed(train(waits, 'workbench.step_timeout_ms=100'))).message).toMatch(/waits\.ts.*100 ms/);
+  });
+
+  test('a reward that is no number', async () => {
+    const nan = environment(
+      'nan',
+      'return { observation: "", reward: NaN, terminated: true, truncated: false, info: {} };',
+    );
+    expect((await failed(train(nan))).message).toMatch(/^environment Words \(.*nan\.ts.*reward.*NaN/);
+  });
+
+  test('failures up to the share that is allowed end their episodes alone, and stay out of training', async () => {
+    // A group has 4 members: one of them is a quarter, which is not more than 0.25.
+    const one = environment('one', "if (member === 3 && mode === 'train') throw new Error('member 3');");
+    const { code, answer, stderr } = await document<{ folder: string }>(
+      workspace.folder,
+      train(one, 'trainer.total_training_steps=2', 'trainer.test_freq=-1'),
+    );
+    expect(code, stderr).toBe(0);
+    const { metrics, episodes, events } = readRun(answer.folder);
+    const broken = episodes.filter(({ error }) => error !== undefined);
+    expect(broken.length).toBeGreaterThan(0);
+    expect(broken.every(({ member, kept, advantage }) => member === 3 && kept === false && advantage === null)).toBe(
+      true,
+    );
+    expect(broken[0].error).toMatch(/member 3/);
+    for (const line of metrics.filter(({ step }) => step > 0))
+      expect(line['train/env_error_rate']).toBe(broken.filter(({ step }) => step === line.step).length / 8);
+    const told = events.filter(({ kind }) => kind === 'environment_error');
+    expect(told.length).toBe(new Set(broken.map(({ step }) => step)).size); // one a rollout, not one an episode
+  });
+
+  test('no failure is allowed with a share of 0', async () => {
+    const one = environment('one', "if (member === 3 && mode === 'train') throw new Error('member 3');");
+    const { message, run } = await failed(train(one, 'workbench.max_failed_episodes_share=0'));
+    expect(message).toMatch(/member 3.*\(\d of 8 episodes failed; workbench\.max_failed_episodes_share is 0\)$/);
+    expect(readRun(run).metrics.length).toBeGreaterThan(0); // what was committed before is there
+  });
+
+  test('a run that failed can be resumed once its environment is mended', async () => {
+    const mended = environment('mended', "if (mode === 'train' && seed >= 10004) throw new Error('not yet written');");
+    const { run } = await failed(train(mended));
+    expect(readRun(run)).toMatchObject({ status: { step: 2 }, checkpoints: ['step-000002'] });
+    environment('mended', '');
+    const { code, stderr } = await document(workspace.folder, ['resume', basename(run)]);
+    expect(code, stderr).toBe(0);
+    expect(readRun(run).metrics.map(({ step }) => step)).toEqual([0, 1, 2, 3, 4]);
+    expect(statusOf(run)).toMatchObject({ state: 'finished', step: 4 });
+    expect(statusOf(run)!.error).toBeUndefined();
+  });
+});
+
+describe('run folder', () => {
+  test('a second trainer is refused while the first lives, and the first goes on', async () => {
+    const run = await startDetached(workspace.folder, ['trainer.total_training_steps=1000', 'trainer.save_freq=-1']);
+    const { pid } = leaseOf(run)!;
+    const { code, stderr, answer } = await document<Refusal>(workspace.folder, ['resume', basename(run)]);
+    expect(code).toBe(1);
+    expect(stderr).toBe(`${answer.error.message}\n`);
+    expect(answer.error.message).toContain(`run ${basename(run)} is already being trained by process ${pid}`);
+    // two that come at the same moment, past the terminal's own look: the lease decides
+    const trainer = join(__dirname, '../../../dist/trainer.cjs');
+    expect(() =>
+      execFileSync(process.execPath, [trainer, '--run', run, '--resume'], { cwd: workspace.folder, stdio: 'pipe' }),
+    ).toThrow(`is already being trained by process ${pid}`);
+    expect(leaseOf(run)?.pid).toBe(pid);
+    const { step } = statusOf(run)!;
+    await until('the first goes on', () => statusOf(run)!.step > step);
+    await kill(run);
+  });
+
+  test('a trainer that is killed leaves a run that is told to be resumed', async () => {
+    const following = document<Refusal & { state: string }>(
+      workspace.folder,
+      train('trainer.total_training_steps=1000'),
+    );
+    const run = await until('there is a run', () =>
+      runsOf(workspace.folder).find(folder => (statusOf(folder)?.step ?? 0) > 0),
+    );
+    await kill(run);
+    const { code, stderr, answer } = await following;
+    expect(code).toBe(1);
+    expect(answer.error.message).toMatch(
+      /^trainer of .*: it ended without a word: see .*trainer\.log, then ragen resume /,
+    );
+    expect(stderr.trimEnd().split('\n').at(-1)).toBe(answer.error.message);
+    readRun(run);
+  });
+
+  test('checkpoints that are all damaged are told before anything is cut', async () => {
+    const { answer } = await document<{ folder: string }>(workspace.folder, train('trainer.total_training_steps=1'));
+    const { metrics, checkpoints } = readRun(answer.folder);
+    const weights = join(answer.folder, 'checkpoints', checkpoints[0], 'model.safetensors');
+    const bytes = readFileSync(weights);
+    bytes[bytes.length - 1] ^= 1;
+    writeFileSync(weights, bytes);
+    for (const more of [[], ['--checkpoint', checkpoints[0]]]) {
+      const resumed = await document<Refusal>(workspace.folder, ['resume', basename(answer.folder), ...more]);
+      expect(resumed.code).toBe(1);
+      expect(resumed.stderr).toBe(`${resumed.answer.error.message}\n`);
+      expect(resumed.answer.error.message).toMatch(/model\.safetensors does not match its checksum/);
+    }
+    expect(readRun(answer.folder).metrics).toEqual(metrics);
+  });
+
+  test('a checkpoint that is none', async () => {
+    const { answer } = await document<{ folder: string }>(workspace.folder, train('trainer.total_training_steps=1'));
+    const named = async (name: string): Promise<string> => {
+      const { code, answer: refusal } = await document<Refusal>(workspace.folder, [
+        'resume',
+        basename(answer.folder),
+        '--checkpoint',
+        name,
+      ]);
+      expect(code).toBe(1);
+      return refusal.error.message;
+    };
+    expect(await named('newest')).toBe('store: newest is no checkpoint: name one like step-000100');
+    expect(await named('step-000009')).toMatch(/step-000009.*does not exist/);
+    expect(statusOf(answer.folder)?.state).toBe('finished');
+  });
+});
+
+/** A small file system of its own, where this machine lets us mount one. */
+function mountSmall(folder: string, kilobytes: number): boolean {
+  try {
+    mkdirSync(folder, { recursive: true });
+    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${kilobytes}k`, 'tmpfs', folder], { stdio: 'ignore' });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+describe('full disk', () => {
+  const mounted =
+    (kilobytes: number, check: (folder: string) => Promise<void>) => async (context: { skip(note: string): void }) => {
+      const folder = join(workspace.folder, '.ragen');
+      if (!mountSmall(folder, kilobytes)) return context.skip('mounting a small file system is not permitted here');
+      try {
+        await check(folder);
+      } finally {
+        await killAll(workspace.folder);
+        execFileSync('umount', ['-l', folder]); // lazily: the killed trainer's environments may still be on their way out
+      }
+    };
+
+  test(
+    'in the middle of a run: the run ends in a sentence, stays readable, and goes on once there is room',
+    mounted(2000, async folder => {
+      const { message, run } = await failed(
+        train('trainer.total_training_steps=1000', 'workbench.keep_checkpoints=1000', 'trainer.test_freq=-1'),
+      );
+      expect(message).toMatch(/^store: cannot .* \(ENOSPC\): the disk is full: free space, then resume the run$/);
+      const before = readRun(run);
+      expect(before.metrics.map(({ step }) => step)).toEqual(before.metrics.map((_, i) => i));
+      expect(before.checkpoints.length).toBeGreaterThan(0);
+      const { stdout } = await ragen(workspace.folder, ['runs']);
+      expect(stdout).toContain('failed');
+      for (const name of readdirSync(join(run, 'checkpoints')).sort().slice(0, -1))
+        rmSync(join(run, 'checkpoints', name), { recursive: true });
+      expect(existsSync(folder)).toBe(true);
+      const { code, stderr } = await document(workspace.folder, ['resume', basename(run), '--detach']);
+      expect(code, stderr).toBe(0);
+      await until('it goes on', () => statusOf(run)!.step > before.status!.step);
+      await kill(run);
+    }),
+  );
+
+  test(
+    'from the start: no run is made',
+    mounted(4, async folder => {
+      execFileSync('/bin/sh', ['-c', `cat /dev/zero > "${folder}/filler" 2> /dev/null || true`]);
+      const { code, stderr, answer } = await document<Refusal>(workspace.folder, train());
+      expect(code).toBe(1);
+      expect(stderr).toBe(`${answer.error.message}\n`);
+      expect(answer.error.message).toMatch(/\(ENOSPC\): the disk is full/);
+      expect(runsOf(workspace.folder)).toEqual([]);
+    }),
+  );
+
+  test.skipIf(process.platform === 'win32')('a file larger than is allowed', async () => {
+    // 100 blocks of 1 KiB: the weights of a checkpoint do not fit
+    const { message } = await failed(train('trainer.total_training_steps=2'), 'ulimit -f 100');
+    expect(message).toMatch(/^store: cannot write the checkpoint .*step-000001 \(EFBIG\)/);
+  });
+});
