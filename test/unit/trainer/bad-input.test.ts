@@ -1,10 +1,23 @@
 // What can be wrong with a run, one case each: exit code 1, one sentence that names the place and the remedy in the terminal, the same
 // in the JSON document, and a run folder, where there is one, that can be read to its last line.
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { document, kill, killAll, leaseOf, ragen, readRun, runsOf, startDetached, statusOf, until } from './terminal';
+import {
+  document,
+  kill,
+  killAll,
+  leaseOf,
+  mountSmall,
+  ragen,
+  readRun,
+  runsOf,
+  startDetached,
+  statusOf,
+  unmount,
+  until,
+} from './terminal';
 import { makeWorkspace, wordsEnvironment, writeModel } from './workspace';
 import type { Workspace } from './workspace';
 
@@ -336,17 +349,6 @@ describe('run folder', () => {
   });
 });
 
-/** A small file system of its own, where this machine lets us mount one. */
-function mountSmall(folder: string, kilobytes: number): boolean {
-  try {
-    mkdirSync(folder, { recursive: true });
-    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${kilobytes}k`, 'tmpfs', folder], { stdio: 'ignore' });
-    return true;
-  } catch {
-    return false;
-  }
-}
-
 describe('full disk', () => {
   const mounted =
     (kilobytes: number, check: (folder: string) => Promise<void>) => async (context: { skip(note: string): void }) => {
@@ -356,7 +358,7 @@ describe('full disk', () => {
         await check(folder);
       } finally {
         await killAll(workspace.folder);
-        execFileSync('umount', ['-l', folder]); // lazily: the killed trainer's environments may still be on their way out
+        unmount(folder);
       }
     };
 

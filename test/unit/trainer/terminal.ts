@@ -1,7 +1,7 @@
 // Runs the real terminal and the trainers it starts as child processes, and reads the run folders that they leave.
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, readFileSync, readdirSync, statSync, utimesSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, readdirSync, statSync, utimesSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
@@ -177,4 +177,20 @@ function digests(folder: string): Record<string, string> {
         .digest('hex'),
     ]),
   );
+}
+
+/** Mounts a small file system of its own on a folder; false where this machine does not permit it. */
+export function mountSmall(folder: string, kilobytes: number): boolean {
+  try {
+    mkdirSync(folder, { recursive: true });
+    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${kilobytes}k`, 'tmpfs', folder], { stdio: 'ignore' });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Lazily: a killed trainer's environments may still be on their way out. */
+export function unmount(folder: string): void {
+  execFileSync('umount', ['-l', folder]);
 }

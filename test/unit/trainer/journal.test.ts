@@ -1,0 +1,116 @@
+// The pen of a run: what is on disk when, and its last words on a disk that is full to the last byte.
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { runFiles } from '../../../extension/protocol/run-folder';
+import type { RunEvent, RunStatus } from '../../../extension/protocol/run-folder';
+import { Journal } from '../../../extension/trainer/journal';
+import { RunFolder } from '../../../extension/trainer/store/run-folder';
+import { mountSmall, readRun, unmount } from './terminal';
+
+const initial: RunStatus = {
+  state: 'running',
+  step: 0,
+  total_steps: 3,
+  success: null,
+  reward: null,
+  tokens_per_s: null,
+  eta_s: null,
+  phase: 'idle',
+  updated: '2026-01-01T00:00:00.000Z',
+};
+
+const about = {
+  ...{
+    name: 'pen',
+    config_name: 'pen',
+    overrides: [],
+    config: {},
+    config_hash: '',
+    seeds: {},
+    versions: {},
+    hardware: {},
+  },
+  ...{ model: { path: '', sha256: '', parameters: 0 }, environments: [] },
+};
+
+let workspace: string;
+beforeEach(() => (workspace = mkdtempSync(join(tmpdir(), 'ragen-journal-'))));
+afterEach(() => rmSync(workspace, { recursive: true, force: true }));
+
+async function open() {
+  const folder = await RunFolder.create(workspace, about, new Date(0));
+  const heard: { appended: [string, number][]; events: RunEvent[]; fractions: number[] } = {
+    appended: [],
+    events: [],
+    fractions: [],
+  };
+  const watchers = {
+    status: (_: RunStatus, fraction: number) => void heard.fractions.push(fraction),
+    appended: (file: string, bytes: number) => void heard.appended.push([file, bytes]),
+    event: (event: RunEvent) => void heard.events.push(event),
+  };
+  return { folder, heard, journal: new Journal(folder, watchers, initial, 100) };
+}
+
+test('a watcher who is told that a file grew finds whole lines up to there', async () => {
+  const { folder, heard, journal } = await open();
+  journal.metrics(1, { a: 1, b: NaN });
+  journal.metrics(2, { a: 2, c: Infinity });
+  const text = readFileSync(folder.file(runFiles.metrics), 'utf8');
+  expect(heard.appended.map(([, bytes]) => text.slice(0, bytes).split('\n').length - 1)).toEqual([1, 2]);
+  const { metrics } = readRun(folder.path);
+  expect(metrics.map(({ time: _, wall_s: __, ...line }) => line)).toEqual([
+    { step: 1, a: 1 },
+    { step: 2, a: 2 },
+  ]);
+  expect(metrics[0].wall_s).toBeGreaterThanOrEqual(100); // with the seconds of earlier sittings
+  await journal.close();
+});
+
+test('changes of status in quick succession end with the newest on disk', async () => {
+  const { folder, journal } = await open();
+  for (let step = 1; step <= 50; step++) journal.update({ step });
+  await journal.sync();
+  expect(folder.readStatus()!.step).toBe(50);
+  await journal.close();
+});
+
+test('progress is told by the hundredth, and from the start of each phase', async () => {
+  const { heard, journal } = await open();
+  journal.update({ phase: 'rollout' });
+  for (let i = 0; i <= 1000; i++) journal.progress(i / 1000);
+  journal.update({ phase: 'update' });
+  journal.progress(0.5);
+  expect(heard.fractions.length).toBeGreaterThan(90);
+  expect(heard.fractions.length).toBeLessThan(110);
+  expect(heard.fractions.slice(-2)).toEqual([0, 0.5]);
+  await journal.close();
+});
+
+test('on a disk that is full to the last byte a status fails the sync, and the last words find room all the same', async context => {
+  const small = join(workspace, '.ragen');
+  if (!mountSmall(small, 64)) return context.skip('mounting a small file system is not permitted here');
+  try {
+    const { folder, journal } = await open();
+    journal.update({ step: 1 });
+    journal.metrics(1, { a: 1 });
+    await journal.sync();
+    execFileSync('/bin/sh', ['-c', `cat /dev/zero > "${small}/filler" 2> /dev/null || true`]);
+    journal.update({ step: 2 });
+    await expect(journal.sync()).rejects.toThrow(/\(ENOSPC\): the disk is full: free space, then resume the run$/);
+    expect(folder.readStatus()!.step).toBe(1);
+    expect(() => {
+      for (;;) journal.metrics(2, { a: 2 });
+    }).toThrow('ENOSPC');
+    await journal.fail('store: the disk is full');
+    await journal.close();
+    expect(folder.readStatus()).toMatchObject({ state: 'failed', step: 2, error: 'store: the disk is full' });
+    expect(readRun(folder.path).metrics[0]).toMatchObject({ step: 1, a: 1 });
+    expect(RunFolder.list(workspace).map(({ id }) => id)).toEqual([folder.id]);
+  } finally {
+    unmount(small);
+  }
+});
