@@ -38,7 +38,15 @@ const pages = Object.fromEntries(
 );
 const jobs = [
   { ...node, entryPoints: present(processes) },
-  { ...common, platform: 'browser', format: 'iife', target: 'es2022', outdir: 'dist', minify: !dev, entryPoints: pages },
+  {
+    ...common,
+    platform: 'browser',
+    format: 'iife',
+    target: 'es2022',
+    outdir: 'dist',
+    minify: !dev,
+    entryPoints: pages,
+  },
 ].filter(job => Object.keys(job.entryPoints).length > 0);
 
 if (dev) for (const job of jobs) await (await context(job)).watch();

@@ -23,7 +23,8 @@ export const episodesFile = (mode: 'train' | 'val', step: number): string =>
   `${runFiles.episodes}/${mode === 'train' ? 'step' : 'val'}-${String(step).padStart(6, '0')}.jsonl`;
 
 /** `checkpoints/step-000100`. */
-export const checkpointFolder = (step: number): string => `${runFiles.checkpoints}/step-${String(step).padStart(6, '0')}`;
+export const checkpointFolder = (step: number): string =>
+  `${runFiles.checkpoints}/step-${String(step).padStart(6, '0')}`;
 
 export const runState = z.enum(['starting', 'running', 'paused', 'stopping', 'stopped', 'finished', 'failed']);
 export type RunState = z.infer<typeof runState>;
@@ -71,7 +72,17 @@ export type MetricsLine = z.infer<typeof metricsLineSchema>;
 export const eventSchema = z.object({
   time: z.string(),
   step: z.number().int(),
-  kind: z.enum(['state', 'checkpoint', 'resume', 'environment_error', 'environment_version', 'alarm', 'setting', 'warning', 'early_stop']),
+  kind: z.enum([
+    'state',
+    'checkpoint',
+    'resume',
+    'environment_error',
+    'environment_version',
+    'alarm',
+    'setting',
+    'warning',
+    'early_stop',
+  ]),
   message: z.string(),
   data: z.record(z.string(), z.unknown()).optional(),
 });

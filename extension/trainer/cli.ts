@@ -95,11 +95,15 @@ withCommon(program.command('runs').description('list the runs of this folder')).
   }),
 );
 
-withCommon(program.command('presets').description('list the configurations that a run can start from')).action((flags: Common) =>
-  answer(flags, async () => {
-    const found = presets(presetFolders(workspaceOf(flags.workspace)));
-    return { document: found, words: found.map(({ name, description }) => `${name.padEnd(18)} ${description}`).join('\n') };
-  }),
+withCommon(program.command('presets').description('list the configurations that a run can start from')).action(
+  (flags: Common) =>
+    answer(flags, async () => {
+      const found = presets(presetFolders(workspaceOf(flags.workspace)));
+      return {
+        document: found,
+        words: found.map(({ name, description }) => `${name.padEnd(18)} ${description}`).join('\n'),
+      };
+    }),
 );
 
 interface Answer {
@@ -113,12 +117,21 @@ interface Answer {
 
 async function start(overrides: string[], flags: StartFlags, from?: Manifest): Promise<Answer> {
   const workspace = workspaceOf(flags.workspace);
-  const { folder, notes } = await makeRun({ configName: flags.configName, configFile: flags.config, from, overrides, workspace });
+  const { folder, notes } = await makeRun({
+    configName: flags.configName,
+    configFile: flags.config,
+    from,
+    overrides,
+    workspace,
+  });
   for (const note of notes) process.stderr.write(`note: ${note}\n`);
   return serveAndFollow(folder, workspace, [], flags);
 }
 
-async function evaluate(overrides: string[], flags: StartFlags & { run?: string; checkpoint?: string }): Promise<Answer> {
+async function evaluate(
+  overrides: string[],
+  flags: StartFlags & { run?: string; checkpoint?: string },
+): Promise<Answer> {
   if (flags.run === undefined) return start([...overrides, 'trainer.val_only=true'], flags);
   const workspace = workspaceOf(flags.workspace);
   const trained = RunFolder.find(workspace, flags.run);
@@ -126,7 +139,10 @@ async function evaluate(overrides: string[], flags: StartFlags & { run?: string;
     flags.checkpoint === undefined
       ? (await newestValid(trained.path)).checkpoint
       : await openCheckpoint(trained.file(checkpointNamed(flags.checkpoint)));
-  if (!checkpoint) throw new UserError(`eval: run ${flags.run} has no checkpoint: train it further or give --config-name and model_path`);
+  if (!checkpoint)
+    throw new UserError(
+      `eval: run ${flags.run} has no checkpoint: train it further or give --config-name and model_path`,
+    );
   const own = [`model_path=${checkpoint.folder}`, `trainer.experiment_name=eval-${trained.manifest.name}`];
   return start([...own, ...overrides, 'trainer.val_only=true'], flags, trained.manifest);
 }
@@ -138,7 +154,8 @@ async function serveAndFollow(
   flags: { json?: boolean; detach?: boolean },
 ): Promise<Answer> {
   await startTrainer(folder, workspace, args);
-  if (flags.detach) return { document: { run: folder.id, folder: folder.path }, words: `Run ${folder.id} is training: ${folder.path}` };
+  if (flags.detach)
+    return { document: { run: folder.id, folder: folder.path }, words: `Run ${folder.id} is training: ${folder.path}` };
   process.stderr.write(`Run ${folder.id} → ${folder.path}\n`);
   const status = await follow(folder, new StepTable());
   const summary = summarize(folder, metricLines(folder), status);

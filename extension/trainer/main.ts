@@ -90,7 +90,12 @@ async function serve(folder: RunFolder, { endpoint, token, workspace, checkpoint
     journal.event('state', state);
   });
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => control.stop());
-  watched.server = await TrainerServer.listen(endpoint, { id: folder.id, token, control, status: () => journal.status });
+  watched.server = await TrainerServer.listen(endpoint, {
+    id: folder.id,
+    token,
+    control,
+    status: () => journal.status,
+  });
   let run: Run | undefined;
   try {
     journal.update({ state: 'starting' });
@@ -137,7 +142,8 @@ async function startingPoint(
   if (!resume) return null;
   const { checkpoint: newest, broken } = await newestValid(folder.path);
   for (const { folder: path, reason } of broken) log.warn(`passed over ${path}: ${reason}`);
-  if (newest === null && broken.length > 0) throw new UserError(`${broken[0].reason} (no checkpoint of run ${folder.id} is whole)`);
+  if (newest === null && broken.length > 0)
+    throw new UserError(`${broken[0].reason} (no checkpoint of run ${folder.id} is whole)`);
   return newest;
 }
 

@@ -27,7 +27,13 @@ import type { RunFolder } from './store/run-folder';
 import { safetensorsParts } from './store/safetensors';
 
 /** Files of the model folder that a checkpoint carries along, so that it can be loaded as a model itself. */
-const companions = ['config.json', 'tokenizer.json', 'tokenizer_config.json', 'chat_template.jinja', 'generation_config.json'];
+const companions = [
+  'config.json',
+  'tokenizer.json',
+  'tokenizer_config.json',
+  'chat_template.jinja',
+  'generation_config.json',
+];
 
 /** What a run must remember between steps besides weights and optimizer; it goes into checkpoints. */
 export interface TrainerState {
@@ -80,7 +86,13 @@ export class Run {
     readonly model: LoadedModel,
   ) {}
 
-  static async open({ folder, workspace, checkpoint, control, journal }: OpenOptions): Promise<{ run: Run; state: TrainerState }> {
+  static async open({
+    folder,
+    workspace,
+    checkpoint,
+    control,
+    journal,
+  }: OpenOptions): Promise<{ run: Run; state: TrainerState }> {
     const config = runConfigSchema.parse(folder.manifest.config);
     const modelFolder = resolveModelPath(config.model_path, { workspace, modelFolders: [installation.models] });
     const tokenizer = readTokenizer(modelFolder);
@@ -112,7 +124,9 @@ export class Run {
       for (const { version, bundle } of loaded) await folder.keepEnvironment(version, bundle);
 
       const generator = {
-        generate: async (...[rows, sampling, onTokens]: Parameters<ConstructorParameters<typeof AgentProxy>[0]['generate']>) => {
+        generate: async (
+          ...[rows, sampling, onTokens]: Parameters<ConstructorParameters<typeof AgentProxy>[0]['generate']>
+        ) => {
           if (!(await control.gate())) throw new RunStopped();
           engine.onTokens = onTokens ?? (() => undefined);
           return engine.generate([...rows], sampling);
@@ -154,7 +168,8 @@ export class Run {
       environments: this.loaded,
       onProgress: fraction => this.journal.progress(fraction),
       onFailure: ({ tag, seed, failure }) => {
-        if (!told) this.journal.event('environment_error', failure.message, { tag, seed, kind: failure.kind, at: failure.at });
+        if (!told)
+          this.journal.event('environment_error', failure.message, { tag, seed, kind: failure.kind, at: failure.at });
         told = true;
       },
     });
@@ -216,7 +231,9 @@ export class Run {
       },
       {
         ...files,
-        'model.safetensors': Buffer.concat(safetensorsParts(tensors.map(({ name, dims, data }) => ({ name, shape: dims, data })))),
+        'model.safetensors': Buffer.concat(
+          safetensorsParts(tensors.map(({ name, dims, data }) => ({ name, shape: dims, data }))),
+        ),
         'actor.m': actor.m,
         'actor.v': actor.v,
         ...(critic && { 'critic.weights': critic.weights, 'critic.m': critic.m, 'critic.v': critic.v }),

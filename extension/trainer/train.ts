@@ -21,7 +21,15 @@ import { isTrainable } from './rollout/rollout-batch';
 import type { RolloutEpisode } from './rollout/rollout-batch';
 import { deriveSeed } from './rollout/seeds';
 import { Stopwatch } from './stopwatch';
-import { describe, explainedVariance, finiteOnly, lengthsOf, meanOf, metricsOfRollout, validationSuccess } from './step-metrics';
+import {
+  describe,
+  explainedVariance,
+  finiteOnly,
+  lengthsOf,
+  meanOf,
+  metricsOfRollout,
+  validationSuccess,
+} from './step-metrics';
 
 /** Advantages by `algorithm.adv_estimator`; only gae asks the critic. */
 const estimators: Record<Exclude<RunConfig['algorithm']['adv_estimator'], 'remax'>, Estimator> = {
@@ -38,7 +46,8 @@ const estimators: Record<Exclude<RunConfig['algorithm']['adv_estimator'], 'remax
 export async function train(run: Run, state: TrainerState): Promise<'finished' | 'stopped'> {
   const { trainer } = run.config;
   try {
-    if (state.step === 0 && (trainer.val_before_train || trainer.val_only)) run.journal.metrics(0, await validate(run, 0));
+    if (state.step === 0 && (trainer.val_before_train || trainer.val_only))
+      run.journal.metrics(0, await validate(run, 0));
     if (trainer.val_only) return 'finished';
     while (state.unvalidated || state.step < trainer.total_training_steps) {
       if (!state.unvalidated) {
@@ -46,7 +55,9 @@ export async function train(run: Run, state: TrainerState): Promise<'finished' |
         state.unvalidated = finiteOnly(await trainStep(run, state));
         state.step++;
       }
-      const metrics = validationDue(trainer, state.step) ? await withValidation(run, state.step, state.unvalidated) : state.unvalidated;
+      const metrics = validationDue(trainer, state.step)
+        ? await withValidation(run, state.step, state.unvalidated)
+        : state.unvalidated;
       delete state.unvalidated;
       run.journal.metrics(state.step, metrics);
       run.progress(state.step, metrics);
@@ -90,9 +101,13 @@ async function trainStep(run: Run, state: TrainerState): Promise<Record<string, 
   Object.assign(metrics, filtered.metrics);
   const kept = trainable.filter((_, i) => filtered.kept[i]);
   state.emptySteps = kept.length === 0 ? state.emptySteps + 1 : 0;
-  Object.assign(metrics, { 'rollout/empty_after_filter': Number(kept.length === 0), 'rollout/empty_steps': state.emptySteps });
+  Object.assign(metrics, {
+    'rollout/empty_after_filter': Number(kept.length === 0),
+    'rollout/empty_steps': state.emptySteps,
+  });
 
-  const advantages = kept.length > 0 ? await update(run, step, trainable, kept, filtered.keptRatio, clock, metrics) : [];
+  const advantages =
+    kept.length > 0 ? await update(run, step, trainable, kept, filtered.keptRatio, clock, metrics) : [];
   await engine.release(rollout.episodes.map(e => e.id)); // their keys and values belong to the old weights
 
   const advantagesOf = new Map(kept.map((episode, i) => [episode, advantages[i]]));
@@ -143,7 +158,11 @@ async function update(
   // Log-probs of the sampled tokens under the policy before its update, and under the reference policy.
   const scored = async (which: 'actor' | 'reference', rows: number) => {
     const batches = passes(rows);
-    const scores = await engine.score(which, batches.map(batch => pick(kept, batch)), sampling.temperature);
+    const scores = await engine.score(
+      which,
+      batches.map(batch => pick(kept, batch)),
+      sampling.temperature,
+    );
     return { logprobs: inOrder(scores.logprobs, batches), entropies: inOrder(scores.entropies, batches) };
   };
   const bypass = algorithm.rollout_correction.bypass_mode;
@@ -199,7 +218,11 @@ async function update(
     ).flat();
   const shares = (microBatches: readonly Int32Array[], mode: typeof actor.loss_agg_mode) => {
     const mini = microBatches.flatMap(m => Array.from(m));
-    const weights = aggregationWeights(mini.map(i => lengthOf(kept[i])), mode, Math.max(...mini.map(i => lengths[i])));
+    const weights = aggregationWeights(
+      mini.map(i => lengthOf(kept[i])),
+      mode,
+      Math.max(...mini.map(i => lengths[i])),
+    );
     return new Map(mini.map((i, k) => [i, new Float32Array(lengths[i]).fill(weights[k])]));
   };
 
@@ -207,7 +230,11 @@ async function update(
     Object.assign(metrics, describe('critic/values', sampledOf(values, masks)));
     Object.assign(metrics, describe('critic/returns', sampledOf(returns, masks)));
     metrics['critic/vf_explained_var'] = explainedVariance(sampledOf(values, masks), sampledOf(returns, masks));
-    const optimizer = { ...config.critic.optim, lr: learningRate(step, config.critic.optim), grad_clip: config.critic.grad_clip };
+    const optimizer = {
+      ...config.critic.optim,
+      lr: learningRate(step, config.critic.optim),
+      grad_clip: config.critic.grad_clip,
+    };
     await clock.time('update_critic', async () => {
       const results: Record<string, number>[] = [];
       for (const microBatches of work(config.critic)) {
@@ -260,7 +287,11 @@ export async function validate(run: Run, step: number): Promise<Record<string, n
   const before = run.journal.status.phase;
   run.journal.update({ phase: 'validation' });
   const rollout = await run.rollout('val', step);
-  run.journal.episodes('val', step, rollout.episodes.map(e => episodeRecord(e)));
+  run.journal.episodes(
+    'val',
+    step,
+    rollout.episodes.map(e => episodeRecord(e)),
+  );
   const metrics = metricsOfRollout(rollout, 'val-env');
   run.journal.update({ phase: before });
   run.showValidation(validationSuccess(metrics));
@@ -271,7 +302,11 @@ const validationDue = ({ test_freq, total_training_steps }: RunConfig['trainer']
   (test_freq > 0 && step % test_freq === 0) || step === total_training_steps;
 
 /** A finished step's metrics with those of its validation, whose time counts to the step. */
-async function withValidation(run: Run, step: number, metrics: Record<string, number>): Promise<Record<string, number>> {
+async function withValidation(
+  run: Run,
+  step: number,
+  metrics: Record<string, number>,
+): Promise<Record<string, number>> {
   const clock = new Stopwatch();
   const validation = await clock.time('testing', () => validate(run, step));
   const seconds = metrics['timing_s/step'] + clock.total;
@@ -300,10 +335,7 @@ interface AdvantageBatch {
   sequences: readonly { rewards: Float32Array; values: Float32Array; mask: Uint8Array }[];
 }
 
-type Estimator = (
-  batch: AdvantageBatch,
-  config: RunConfig,
-) => { advantages: Float32Array[]; returns?: Float32Array[] };
+type Estimator = (batch: AdvantageBatch, config: RunConfig) => { advantages: Float32Array[]; returns?: Float32Array[] };
 
 const lengthOf = ({ mask }: RolloutEpisode): number => mask.reduce((n, bit) => n + bit, 0);
 

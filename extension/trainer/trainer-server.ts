@@ -6,10 +6,25 @@ import type { Server, Socket } from 'node:net';
 import { chmodSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createMessageConnection, SocketMessageReader, SocketMessageWriter, ResponseError, ErrorCodes } from 'vscode-jsonrpc/node';
+import {
+  createMessageConnection,
+  SocketMessageReader,
+  SocketMessageWriter,
+  ResponseError,
+  ErrorCodes,
+} from 'vscode-jsonrpc/node';
 import type { MessageConnection } from 'vscode-jsonrpc/node';
 import type { RunEvent, RunStatus } from '../protocol/run-folder';
-import { appended, checkpoint, eventHappened, hello, pause, resume, statusChanged, stop } from '../protocol/trainer-link';
+import {
+  appended,
+  checkpoint,
+  eventHappened,
+  hello,
+  pause,
+  resume,
+  statusChanged,
+  stop,
+} from '../protocol/trainer-link';
 import type { RunControl } from './run-control';
 
 /** Unix limits the length of a socket's path (104 on macOS). */
@@ -112,7 +127,8 @@ export class TrainerServer {
     });
     connection.onError(() => socket.destroy());
     const known = <T>(answer: () => T): T => {
-      if (!this.watchers.has(connection)) throw new ResponseError(ErrorCodes.InvalidRequest, 'say hello with the token first');
+      if (!this.watchers.has(connection))
+        throw new ResponseError(ErrorCodes.InvalidRequest, 'say hello with the token first');
       return answer();
     };
     connection.onRequest(hello, ({ token }) => {
@@ -129,9 +145,18 @@ export class TrainerServer {
         command();
         return run.status();
       });
-    connection.onRequest(pause, commanded(() => control.pause()));
-    connection.onRequest(resume, commanded(() => control.resume()));
-    connection.onRequest(stop, commanded(() => control.stop()));
+    connection.onRequest(
+      pause,
+      commanded(() => control.pause()),
+    );
+    connection.onRequest(
+      resume,
+      commanded(() => control.resume()),
+    );
+    connection.onRequest(
+      stop,
+      commanded(() => control.stop()),
+    );
     connection.onRequest(checkpoint, () => known(async () => ({ folder: await control.checkpoint() })));
     connection.listen();
   }

@@ -54,7 +54,10 @@ const trainer = z
     resume_mode: z
       .enum(['auto', 'disable', 'resume_path'])
       .describe("Go on from the run's newest checkpoint, or always start anew."),
-    critic_warmup: z.int().min(0).describe('First step that updates the actor; the steps before it train the critic alone.'),
+    critic_warmup: z
+      .int()
+      .min(0)
+      .describe('First step that updates the actor; the steps before it train the critic alone.'),
     gradient_analysis_mode: flag('Measure gradients by reward-variance bucket.'),
     logger: z.array(z.string()).describe('Where metrics go besides the run folder: console.'),
   })

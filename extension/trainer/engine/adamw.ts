@@ -68,11 +68,21 @@ function adamGraph(size: number): Graph {
   const scalar = (name: string): Value => g.input(name, 'float32', []);
   const mul = (a: Value, b: Value): Value => binary(g, 'Mul', a, b);
   const norm = unary(g, 'Sqrt', g.emit('ReduceSumSquare', [grad], 'float32', [], { keepdims: 0 }));
-  const shrink = binary(g, 'Min', g.scalar(1), binary(g, 'Div', scalar('max_norm'), binary(g, 'Add', norm, g.scalar(1e-6))));
+  const shrink = binary(
+    g,
+    'Min',
+    g.scalar(1),
+    binary(g, 'Div', scalar('max_norm'), binary(g, 'Add', norm, g.scalar(1e-6))),
+  );
   const clipped = mul(grad, shrink);
   const mNext = binary(g, 'Add', mul(m, scalar('beta1')), mul(clipped, scalar('rest1')));
   const vNext = binary(g, 'Add', mul(v, scalar('beta2')), mul(mul(clipped, clipped), scalar('rest2')));
-  const denominator = binary(g, 'Add', binary(g, 'Div', unary(g, 'Sqrt', vNext), scalar('root_correction2')), scalar('eps'));
+  const denominator = binary(
+    g,
+    'Add',
+    binary(g, 'Div', unary(g, 'Sqrt', vNext), scalar('root_correction2')),
+    scalar('eps'),
+  );
   const stepSize = binary(g, 'Div', scalar('lr'), scalar('correction1'));
   const pNext = binary(g, 'Sub', mul(p, scalar('keep')), mul(binary(g, 'Div', mNext, denominator), stepSize));
   g.output('norm', norm);

@@ -138,10 +138,18 @@ export interface Engine {
     temperature: number,
   ): Promise<{ logprobs: Float32Array[]; entropies: Float32Array[] }>;
   /** One optimizer step of the actor on a mini-batch given as micro-batches. */
-  update(microBatches: WeightedSample[][], loss: PolicyLossOptions, optimizer: OptimizerOptions): Promise<UpdateMetrics>;
+  update(
+    microBatches: WeightedSample[][],
+    loss: PolicyLossOptions,
+    optimizer: OptimizerOptions,
+  ): Promise<UpdateMetrics>;
   /** The critic's values per sample (0 where mask = 0). */
   values(microBatches: Pick<TrainingSample, 'ids' | 'mask'>[][]): Promise<Float32Array[]>;
-  updateCritic(microBatches: CriticSample[][], loss: CriticLossOptions, optimizer: OptimizerOptions): Promise<UpdateMetrics>;
+  updateCritic(
+    microBatches: CriticSample[][],
+    loss: CriticLossOptions,
+    optimizer: OptimizerOptions,
+  ): Promise<UpdateMetrics>;
   /** One optimizer step on the mean cross-entropy of the masked tokens of one micro-batch. */
   imitate(samples: Pick<TrainingSample, 'ids' | 'mask'>[], optimizer: OptimizerOptions): Promise<number>;
   state(): Promise<EngineState>;

@@ -83,7 +83,11 @@ export class Graph {
   /** An int64 vector, one per distinct content. */
   integers(xs: readonly number[]): Value {
     return this.literal(`i${xs.join()}`, () =>
-      this.constant('int64', [xs.length], BigInt64Array.from(xs, x => BigInt(x))),
+      this.constant(
+        'int64',
+        [xs.length],
+        BigInt64Array.from(xs, x => BigInt(x)),
+      ),
     );
   }
 
@@ -108,7 +112,13 @@ export class Graph {
     domain = '',
   ): Value[] {
     const values = outputs.map(({ type, dims }, i): Value => ({ name: this.fresh(`${op}_${i}`), type, dims }));
-    this.nodes.push({ op, domain, inputs: inputs.map(v => v?.name ?? ''), outputs: values.map(v => v.name), attributes });
+    this.nodes.push({
+      op,
+      domain,
+      inputs: inputs.map(v => v?.name ?? ''),
+      outputs: values.map(v => v.name),
+      attributes,
+    });
     return values;
   }
 

@@ -12,7 +12,9 @@ export function linear(g: Graph, x: Value, weight: Value, bias: Value | null = n
   expectMatrix('linear', weight, 2);
   expectDim('linear', x.dims[1], weight.dims[1]);
   if (bias) expectDims('linear', bias, [weight.dims[0]]);
-  const y = g.emit('Gemm', bias ? [x, weight, bias] : [x, weight], 'float32', [x.dims[0], weight.dims[0]], { transB: 1 });
+  const y = g.emit('Gemm', bias ? [x, weight, bias] : [x, weight], 'float32', [x.dims[0], weight.dims[0]], {
+    transB: 1,
+  });
   g.record(bias ? [x, weight, bias] : [x, weight], [y], ([dy]) => {
     if (!dy) return [];
     const dx = g.emit('Gemm', [dy, weight], 'float32', x.dims);
@@ -149,7 +151,10 @@ export function tokenLogProbs(g: Graph, logits: Value, targets: Value): { logpro
     const spread = unary(g, 'Neg', binary(g, 'Mul', p, pull));
     if (!dLogprob) return [spread];
     return [
-      g.emit('ScatterElements', [spread, at, asColumn(dLogprob)], 'float32', logits.dims, { axis: 1, reduction: 'add' }),
+      g.emit('ScatterElements', [spread, at, asColumn(dLogprob)], 'float32', logits.dims, {
+        axis: 1,
+        reduction: 'add',
+      }),
     ];
   });
   return { logprob, entropy };
@@ -171,7 +176,9 @@ function product(g: Graph, a: Value, b: Value, { transA = false, transB = false,
 function expectMatrix(op: string, x: Value, rank?: number): void {
   expectType(op, x, 'float32');
   if (x.dims.length < 2 || (rank !== undefined && x.dims.length !== rank))
-    throw new Error(`graph: ${op} needs ${rank ?? 2} axes${rank ? '' : ' at least'}, got ${showDims(x.dims)} for ${x.name}`);
+    throw new Error(
+      `graph: ${op} needs ${rank ?? 2} axes${rank ? '' : ' at least'}, got ${showDims(x.dims)} for ${x.name}`,
+    );
 }
 
 function sumLast(g: Graph, x: Value): Value {

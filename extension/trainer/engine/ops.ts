@@ -64,9 +64,7 @@ export function sqrt(g: Graph, x: Value): Value {
 
 export function sigmoid(g: Graph, x: Value): Value {
   const y = unary(g, 'Sigmoid', x);
-  g.record([x], [y], ([dy]) => [
-    dy && binary(g, 'Mul', dy, binary(g, 'Mul', y, binary(g, 'Sub', g.scalar(1), y))),
-  ]);
+  g.record([x], [y], ([dy]) => [dy && binary(g, 'Mul', dy, binary(g, 'Mul', y, binary(g, 'Sub', g.scalar(1), y)))]);
   return y;
 }
 
@@ -93,10 +91,7 @@ export function maximum(g: Graph, a: Value, b: Value): Value {
   g.record([a, b], [y], ([dy]) => {
     if (!dy) return [null, null];
     const first = compare(g, 'GreaterOrEqual', a, b);
-    return [
-      sumTo(g, where(g, first, dy, g.scalar(0)), a.dims),
-      sumTo(g, where(g, first, g.scalar(0), dy), b.dims),
-    ];
+    return [sumTo(g, where(g, first, dy, g.scalar(0)), a.dims), sumTo(g, where(g, first, g.scalar(0), dy), b.dims)];
   });
   return y;
 }
@@ -155,7 +150,13 @@ export function reshape(g: Graph, x: Value, dims: readonly Dim[]): Value {
 export function transpose(g: Graph, x: Value, perm: readonly number[]): Value {
   if ([...perm].sort((a, b) => a - b).join() !== [...x.dims.keys()].join())
     throw new Error(`graph: transpose needs an order of the axes of ${showDims(x.dims)}, got ${perm.join(', ')}`);
-  const y = g.emit('Transpose', [x], x.type, perm.map(i => x.dims[i]), { perm });
+  const y = g.emit(
+    'Transpose',
+    [x],
+    x.type,
+    perm.map(i => x.dims[i]),
+    { perm },
+  );
   const inverse = perm.map((_, i) => perm.indexOf(i));
   g.record([x], [y], ([dy]) => [dy && transpose(g, dy, inverse)]);
   return y;
@@ -168,7 +169,12 @@ export function gatherRows(g: Graph, table: Value, indices: Value): Value {
   const y = g.emit('Gather', [table, indices], table.type, [...indices.dims, ...rest], { axis: 0 });
   g.record([table], [y], ([dy]) => {
     if (!dy) return [null];
-    const zeros = g.emit('ConstantOfShape', [g.emit('Shape', [table], 'int64', [table.dims.length])], 'float32', table.dims);
+    const zeros = g.emit(
+      'ConstantOfShape',
+      [g.emit('Shape', [table], 'int64', [table.dims.length])],
+      'float32',
+      table.dims,
+    );
     const at = reshape(g, indices, [...indices.dims, 1]);
     return [g.emit('ScatterND', [zeros, at, dy], 'float32', table.dims, { reduction: 'add' })];
   });

@@ -21,7 +21,11 @@ export function causalMask(t: number): Tensor {
 }
 
 /** ids and positions [b, t], right-padded with id 0; row r starts at position `starts[r]` (0 by default). */
-export function padRows(rows: readonly ArrayLike<number>[], t: number, starts?: readonly number[]): { ids: Tensor; positions: Tensor } {
+export function padRows(
+  rows: readonly ArrayLike<number>[],
+  t: number,
+  starts?: readonly number[],
+): { ids: Tensor; positions: Tensor } {
   const ids = new BigInt64Array(rows.length * t);
   const positions = new BigInt64Array(rows.length * t);
   rows.forEach((row, r) => {

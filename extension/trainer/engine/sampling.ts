@@ -17,7 +17,13 @@ export interface Draw {
 const scratch = { size: 0, p: new Float64Array(0) };
 
 /** `logits` holds a row at [offset, offset + vocab); `uniform` in [0, 1). */
-export function drawToken(logits: Float32Array, offset: number, vocab: number, cuts: SamplingCuts, uniform: number): Draw {
+export function drawToken(
+  logits: Float32Array,
+  offset: number,
+  vocab: number,
+  cuts: SamplingCuts,
+  uniform: number,
+): Draw {
   if (scratch.size < vocab) Object.assign(scratch, { size: vocab, p: new Float64Array(vocab) });
   const { p } = scratch;
   const inverse = 1 / cuts.temperature;

@@ -54,11 +54,23 @@ export class ChatTokenizer {
         `${folder}: the tokenizer has no chat template: add chat_template.jinja or use an instruction-tuned model`,
       );
     const source = files.chatTemplate;
-    this.template = orSentence(() => new Template(source), `${folder}: the chat template cannot be read`, otherTemplate);
-    const end = this.afterAnswer([{ role: 'user', content: 'x' }, { role: 'assistant', content: standIn }], false);
+    this.template = orSentence(
+      () => new Template(source),
+      `${folder}: the chat template cannot be read`,
+      otherTemplate,
+    );
+    const end = this.afterAnswer(
+      [
+        { role: 'user', content: 'x' },
+        { role: 'assistant', content: standIn },
+      ],
+      false,
+    );
     this.turnEnd = this.encode(end);
     if (this.turnEnd.length === 0)
-      throw new UserError(`${folder}: the chat template writes nothing after an answer: it must close a turn with a token`);
+      throw new UserError(
+        `${folder}: the chat template writes nothing after an answer: it must close a turn with a token`,
+      );
     this.stopTokenIds = [...new Set([this.turnEnd[0], ...files.eosTokenIds])];
   }
 
@@ -125,7 +137,9 @@ export class ChatTokenizer {
     const text = this.render(messages, addGenerationPrompt);
     const at = text.indexOf(standIn);
     if (at < 0)
-      throw new UserError(`${this.files.folder}: the chat template changes an assistant's text: use one that writes it as it is`);
+      throw new UserError(
+        `${this.files.folder}: the chat template changes an assistant's text: use one that writes it as it is`,
+      );
     return text.slice(at + standIn.length);
   }
 }

@@ -3,7 +3,13 @@
 // compute_value_loss). The value at token t is read where token t is predicted, before it is known.
 import { AdamW } from '../engine/adamw';
 import { gradients } from '../engine/autodiff';
-import type { CriticLossOptions, CriticSample, OptimizerOptions, TrainingSample, UpdateMetrics } from '../engine/engine';
+import type {
+  CriticLossOptions,
+  CriticSample,
+  OptimizerOptions,
+  TrainingSample,
+  UpdateMetrics,
+} from '../engine/engine';
 import { Graph } from '../engine/graph';
 import type { Value } from '../engine/graph';
 import { linear } from '../engine/layer-ops';
@@ -80,7 +86,8 @@ export class Critic {
         return: gather(s => s.returns),
         weight: gather(s => s.weights),
       });
-      for (const name of ['loss', 'clipped', 'predicted'] as const) sums[name] += (result[name].data as Float32Array)[0];
+      for (const name of ['loss', 'clipped', 'predicted'] as const)
+        sums[name] += (result[name].data as Float32Array)[0];
       tokens += count;
       accumulate(this.gradient, result);
     }
@@ -129,7 +136,9 @@ function criticGraph(config: DecoderConfig): Graph {
   g.output('loss', loss);
   g.output('clipped', sumAll(g, toFloat(g, compare(g, 'Greater', clipped, plain))));
   g.output('predicted', sumAll(g, value));
-  gradients(g, loss, [...parameters.values()]).forEach((dx, i) => g.output(gradientName([...parameters.keys()][i]), dx));
+  gradients(g, loss, [...parameters.values()]).forEach((dx, i) =>
+    g.output(gradientName([...parameters.keys()][i]), dx),
+  );
   return g;
 }
 
@@ -142,6 +151,12 @@ function tokenValues(g: Graph, config: DecoderConfig, parameters: Parameters): V
   const positions = g.input('positions', 'int64', ['b', 't']);
   const mask = g.input('mask', 'float32', ['t', 't']);
   const rows = g.input('rows', 'int64', ['n']);
-  const hidden = decoderHidden(g, config, parameters, { ids, positions, flat: 'b*t' }, causalAttention(g, config, mask));
+  const hidden = decoderHidden(
+    g,
+    config,
+    parameters,
+    { ids, positions, flat: 'b*t' },
+    causalAttention(g, config, mask),
+  );
   return reshape(g, linear(g, gatherRows(g, hidden, rows), parameters.get(valueHead)!), ['n']);
 }

@@ -16,7 +16,9 @@ const configSchema = z.looseObject({
   rms_norm_eps: z.number().positive(),
   rope_theta: z.number().positive().optional(),
   rope_scaling: z.unknown().optional(),
-  rope_parameters: z.looseObject({ rope_theta: z.number().positive().optional(), rope_type: z.string().optional() }).nullish(),
+  rope_parameters: z
+    .looseObject({ rope_theta: z.number().positive().optional(), rope_type: z.string().optional() })
+    .nullish(),
   tie_word_embeddings: z.boolean().optional(),
   attention_bias: z.boolean().optional(),
   mlp_bias: z.boolean().optional(),
@@ -46,7 +48,9 @@ export function parseDecoderConfig(json: unknown, file: string): DecoderConfig {
   const parsed = configSchema.safeParse(json);
   if (!parsed.success) {
     const [issue] = parsed.error.issues;
-    throw new UserError(`${file}: ${issue.path.join('.') || 'content'}: ${issue.message}: is this a decoder's config.json?`);
+    throw new UserError(
+      `${file}: ${issue.path.join('.') || 'content'}: ${issue.message}: is this a decoder's config.json?`,
+    );
   }
   const c = parsed.data;
   const refuse = (key: string, value: unknown, remedy: string): never => {
@@ -56,7 +60,8 @@ export function parseDecoderConfig(json: unknown, file: string): DecoderConfig {
     refuse('model_type', c.model_type, 'use a model of type qwen2 or llama');
   if (c.rope_scaling) refuse('rope_scaling', c.rope_scaling, 'use a model without rotary scaling');
   const ropeType = c.rope_parameters?.rope_type;
-  if (ropeType && ropeType !== 'default') refuse('rope_parameters.rope_type', ropeType, 'use a model without rotary scaling');
+  if (ropeType && ropeType !== 'default')
+    refuse('rope_parameters.rope_type', ropeType, 'use a model without rotary scaling');
   if (c.hidden_act && c.hidden_act !== 'silu') refuse('hidden_act', c.hidden_act, 'use a model with silu');
   if (c.use_sliding_window) refuse('use_sliding_window', true, 'use a model without sliding windows');
   if (c.mlp_bias) refuse('mlp_bias', true, 'use a model without it');

@@ -31,7 +31,13 @@ export function parameterInputs(g: Graph, config: DecoderConfig): Map<string, Va
 }
 
 /** Hidden states after the final norm, [b·t, hidden]. */
-export function decoderHidden(g: Graph, c: DecoderConfig, parameters: Parameters, tokens: TokenInputs, attend: Attend): Value {
+export function decoderHidden(
+  g: Graph,
+  c: DecoderConfig,
+  parameters: Parameters,
+  tokens: TokenInputs,
+  attend: Attend,
+): Value {
   const parameter = (name: string): Value => {
     const value = parameters.get(name);
     if (!value) throw new Error(`decoder: no parameter ${name}`);
@@ -57,7 +63,11 @@ export function decoderHidden(g: Graph, c: DecoderConfig, parameters: Parameters
     x = add(g, x, project('self_attn.o_proj', reshape(g, context, [tokens.flat, c.heads * c.headSize])));
 
     const middle = rmsNorm(g, x, parameter(`${layer}.post_attention_layernorm.weight`), c.normEps);
-    x = add(g, x, project('mlp.down_proj', swiglu(g, project('mlp.gate_proj', middle), project('mlp.up_proj', middle))));
+    x = add(
+      g,
+      x,
+      project('mlp.down_proj', swiglu(g, project('mlp.gate_proj', middle), project('mlp.up_proj', middle))),
+    );
   }
   return rmsNorm(g, x, parameter('model.norm.weight'), c.normEps);
 }

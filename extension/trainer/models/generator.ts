@@ -83,9 +83,16 @@ export class Generator {
       const outputs = await session.run({
         ...this.weights.feeds(),
         ...past.feeds(),
-        ...padRows(batch.map(({ ids }) => ids), t, past.lengths),
+        ...padRows(
+          batch.map(({ ids }) => ids),
+          t,
+          past.lengths,
+        ),
         new_mask: causalMask(t),
-        rows: int64(BigInt64Array.from(counts, (count, r) => BigInt(r * t + count - 1)), [batch.length]),
+        rows: int64(
+          BigInt64Array.from(counts, (count, r) => BigInt(r * t + count - 1)),
+          [batch.length],
+        ),
       });
       appendChunk(caches, outputs, t, counts);
       batch.forEach(({ members }, r) => {
@@ -108,7 +115,10 @@ export class Generator {
     let active = all.filter(d => d.finish === null);
     while (active.length > 0) {
       const batch = active;
-      const past = new BatchCache(batch.map(d => d.cache), this.config);
+      const past = new BatchCache(
+        batch.map(d => d.cache),
+        this.config,
+      );
       let alive = batch.map(() => true);
       let living = batch.length;
       // The same batch goes on while it has room and enough of its rows are alive.
@@ -116,9 +126,16 @@ export class Generator {
         const outputs = await session.run({
           ...this.weights.feeds(),
           ...past.feeds(),
-          ...padRows(batch.map(d => [d.ids[d.ids.length - 1]]), 1, past.lengths),
+          ...padRows(
+            batch.map(d => [d.ids[d.ids.length - 1]]),
+            1,
+            past.lengths,
+          ),
           new_mask: causalMask(1),
-          rows: int64(BigInt64Array.from(batch, (_, r) => BigInt(r)), [batch.length]),
+          rows: int64(
+            BigInt64Array.from(batch, (_, r) => BigInt(r)),
+            [batch.length],
+          ),
         });
         past.append(outputs, alive);
         alive = alive.map((on, r) => on && this.sample(batch[r], outputs.logits.data as Float32Array, r, sampling));
@@ -137,7 +154,8 @@ export class Generator {
     d.ids.push(token);
     d.logprobs.push(logprob);
     if (sampling.stop_token_ids.includes(token)) d.finish = 'stop';
-    else if (d.ids.length >= sampling.max_new_tokens || d.prefix + d.ids.length >= sampling.max_model_len) d.finish = 'length';
+    else if (d.ids.length >= sampling.max_new_tokens || d.prefix + d.ids.length >= sampling.max_model_len)
+      d.finish = 'length';
     return d.finish === null;
   }
 }

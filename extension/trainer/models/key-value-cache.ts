@@ -113,7 +113,12 @@ export class BatchCache {
 }
 
 /** Appends a chunk's keys and values (outputs [rows, kvHeads, t, headSize]) to rows: the first `counts[r]` of its t tokens. */
-export function appendChunk(rows: readonly RowCache[], outputs: Readonly<Record<string, Tensor>>, t: number, counts: readonly number[]): void {
+export function appendChunk(
+  rows: readonly RowCache[],
+  outputs: Readonly<Record<string, Tensor>>,
+  t: number,
+  counts: readonly number[],
+): void {
   rows.forEach((row, r) => {
     const { kvHeads, headSize } = row.config;
     const length = row.length + counts[r];

@@ -29,7 +29,9 @@ export async function readDecoder(folder: string): Promise<{ config: DecoderConf
       const data = await files.readFloats(name);
       const bad = data.findIndex(x => !Number.isFinite(x));
       if (bad >= 0)
-        throw new UserError(`${folder}: the tensor ${name} holds ${data[bad]} at element ${bad}: get the weights anew, they are damaged`);
+        throw new UserError(
+          `${folder}: the tensor ${name} holds ${data[bad]} at element ${bad}: get the weights anew, they are damaged`,
+        );
       weights.view(name).set(data);
     }
     return { config, weights };
@@ -39,7 +41,9 @@ export async function readDecoder(folder: string): Promise<{ config: DecoderConf
 }
 
 /** Reads the configuration and opens the weights, checked against it. */
-async function openDecoder(folder: string): Promise<{ config: DecoderConfig; specs: ParameterSpec[]; files: TensorFiles }> {
+async function openDecoder(
+  folder: string,
+): Promise<{ config: DecoderConfig; specs: ParameterSpec[]; files: TensorFiles }> {
   const config = parseDecoderConfig(readJson(folder, 'config.json'), join(folder, 'config.json'));
   const specs = parameterSpecs(config);
   const files = await TensorFiles.open(folder);
@@ -47,7 +51,9 @@ async function openDecoder(folder: string): Promise<{ config: DecoderConfig; spe
     for (const { name, dims } of specs) {
       const shape = files.info(name)?.shape;
       if (!shape)
-        throw new UserError(`${folder}: the weights have no tensor ${name}: use weights of the architecture that config.json names`);
+        throw new UserError(
+          `${folder}: the weights have no tensor ${name}: use weights of the architecture that config.json names`,
+        );
       if (shape.join() !== dims.join())
         throw new UserError(
           `${folder}: the tensor ${name} is [${shape.join(', ')}], but config.json asks for [${dims.join(', ')}]: use weights and config.json of one model`,
@@ -71,7 +77,11 @@ export function readTokenizer(folder: string): ChatTokenizer {
     folder,
     tokenizer: readJson(folder, 'tokenizer.json'),
     tokenizerConfig,
-    chatTemplate: existsSync(templateFile) ? readFileSync(templateFile, 'utf8') : typeof inline === 'string' ? inline : undefined,
+    chatTemplate: existsSync(templateFile)
+      ? readFileSync(templateFile, 'utf8')
+      : typeof inline === 'string'
+        ? inline
+        : undefined,
     eosTokenIds: (Array.isArray(eos) ? eos : [eos]).filter(id => typeof id === 'number'),
   });
 }
@@ -82,7 +92,9 @@ function readJson(folder: string, name: string): Record<string, unknown> {
   try {
     text = readFileSync(file, 'utf8');
   } catch (error) {
-    throw new UserError(`${folder}: cannot read ${name} (${(error as NodeJS.ErrnoException).code}): choose a model folder that has it`);
+    throw new UserError(
+      `${folder}: cannot read ${name} (${(error as NodeJS.ErrnoException).code}): choose a model folder that has it`,
+    );
   }
   try {
     return JSON.parse(text) as Record<string, unknown>;

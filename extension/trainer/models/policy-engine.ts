@@ -37,7 +37,9 @@ export class PolicyEngine implements Engine {
     const session = { threads };
     const reference = referenceFolder === null ? undefined : (await readDecoder(referenceFolder)).weights;
     if (reference && reference.flat.length !== weights.flat.length)
-      throw new UserError(`${referenceFolder}: the reference policy is of another shape than the policy: use weights of one model`);
+      throw new UserError(
+        `${referenceFolder}: the reference policy is of another shape than the policy: use weights of one model`,
+      );
     this.loaded = {
       actor: new Policy(config, weights, session),
       generator: new Generator(config, weights, session),
@@ -68,7 +70,11 @@ export class PolicyEngine implements Engine {
     return { logprobs, entropies };
   }
 
-  update(microBatches: WeightedSample[][], loss: PolicyLossOptions, optimizer: OptimizerOptions): Promise<UpdateMetrics> {
+  update(
+    microBatches: WeightedSample[][],
+    loss: PolicyLossOptions,
+    optimizer: OptimizerOptions,
+  ): Promise<UpdateMetrics> {
     return this.models.actor.update(microBatches, loss, optimizer);
   }
 
@@ -78,7 +84,11 @@ export class PolicyEngine implements Engine {
     return values;
   }
 
-  updateCritic(microBatches: CriticSample[][], loss: CriticLossOptions, optimizer: OptimizerOptions): Promise<UpdateMetrics> {
+  updateCritic(
+    microBatches: CriticSample[][],
+    loss: CriticLossOptions,
+    optimizer: OptimizerOptions,
+  ): Promise<UpdateMetrics> {
     return this.critic.update(microBatches, loss, optimizer);
   }
 

@@ -6,7 +6,23 @@ import { gradients } from '../engine/autodiff';
 import { Graph } from '../engine/graph';
 import type { Value } from '../engine/graph';
 import { tokenLogProbs } from '../engine/layer-ops';
-import { abs, add, clip, compare, exp, gatherRows, maximum, minimum, mul, neg, scale, select, sub, sumAll, toFloat } from '../engine/ops';
+import {
+  abs,
+  add,
+  clip,
+  compare,
+  exp,
+  gatherRows,
+  maximum,
+  minimum,
+  mul,
+  neg,
+  scale,
+  select,
+  sub,
+  sumAll,
+  toFloat,
+} from '../engine/ops';
 import type { PolicyLossOptions } from '../engine/engine';
 import { cachedAttention, causalAttention } from './attention';
 import { decoderHidden, decoderLogits, parameterInputs } from './decoder';
@@ -16,7 +32,15 @@ import type { DecoderConfig } from './decoder-config';
 /** Names of the scalar inputs of the update graph. */
 export const lossScalars = ['clip_low', 'clip_high', 'clip_c', 'entropy_coeff', 'kl_coef'] as const;
 /** Sums over the tokens of the micro-batch that the update graph puts out besides the gradients. */
-export const updateSums = ['pg_loss', 'entropy_loss', 'kl_loss', 'entropy', 'clipped', 'clipped_lower', 'minus_log_ratio'] as const;
+export const updateSums = [
+  'pg_loss',
+  'entropy_loss',
+  'kl_loss',
+  'entropy',
+  'clipped',
+  'clipped_lower',
+  'minus_log_ratio',
+] as const;
 
 export const gradientName = (parameter: string): string => `grad:${parameter}`;
 

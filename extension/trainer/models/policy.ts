@@ -2,7 +2,13 @@
 // demonstrations. Samples arrive in micro-batches; the gradient of a mini-batch is summed over them in flat memory, then AdamW steps
 // once, so that the micro-batch size never changes the result beyond rounding.
 import { AdamW } from '../engine/adamw';
-import type { OptimizerOptions, PolicyLossOptions, TrainingSample, UpdateMetrics, WeightedSample } from '../engine/engine';
+import type {
+  OptimizerOptions,
+  PolicyLossOptions,
+  TrainingSample,
+  UpdateMetrics,
+  WeightedSample,
+} from '../engine/engine';
 import { Session, float32 } from '../engine/session';
 import type { SessionOptions } from '../engine/session';
 import { accumulate, batchFeeds, scalarFeeds } from './batch-feeds';
@@ -91,7 +97,10 @@ export class Policy {
   }
 
   /** One optimizer step on the mean cross-entropy of the masked tokens; returns it. */
-  async imitate(samples: readonly Pick<TrainingSample, 'ids' | 'mask'>[], optimizer: OptimizerOptions): Promise<number> {
+  async imitate(
+    samples: readonly Pick<TrainingSample, 'ids' | 'mask'>[],
+    optimizer: OptimizerOptions,
+  ): Promise<number> {
     const session = await (this.imitating ??= Session.create(imitateGraph(this.config), this.options));
     const { feeds, count } = batchFeeds(samples);
     const weight = float32(new Float32Array(count).fill(1 / count), [count]);

@@ -12,17 +12,24 @@ export class Weights {
   readonly flat: Float32Array;
   private readonly views: ReadonlyMap<string, Tensor>;
 
-  constructor(readonly specs: readonly ParameterSpec[], flat?: Float32Array) {
+  constructor(
+    readonly specs: readonly ParameterSpec[],
+    flat?: Float32Array,
+  ) {
     const offsets: number[] = [];
     let size = 0;
     for (const { dims } of specs) {
       offsets.push(size);
       size += Math.ceil(elements(dims) / alignment) * alignment;
     }
-    if (flat && flat.length !== size) throw new Error(`weights: the flat array has ${flat.length} elements, not ${size}`);
+    if (flat && flat.length !== size)
+      throw new Error(`weights: the flat array has ${flat.length} elements, not ${size}`);
     this.flat = flat ?? new Float32Array(size);
     this.views = new Map(
-      specs.map(({ name, dims }, i) => [name, float32(this.flat.subarray(offsets[i], offsets[i] + elements(dims)), dims)]),
+      specs.map(({ name, dims }, i) => [
+        name,
+        float32(this.flat.subarray(offsets[i], offsets[i] + elements(dims)), dims),
+      ]),
     );
   }
 

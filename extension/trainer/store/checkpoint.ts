@@ -129,7 +129,10 @@ export async function openCheckpoint(folder: string, fs: FileSystem = fileSystem
 }
 
 /** Checks that all files of a checkpoint are there with their checksums. Throws a UserError naming the first that is not. */
-export async function verifyCheckpoint({ folder, manifest }: StoredCheckpoint, fs: FileSystem = fileSystem): Promise<void> {
+export async function verifyCheckpoint(
+  { folder, manifest }: StoredCheckpoint,
+  fs: FileSystem = fileSystem,
+): Promise<void> {
   try {
     for (const name of Object.keys(manifest.files)) await verify(folder, name, manifest, fs);
   } catch (error) {

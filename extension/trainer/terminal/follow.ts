@@ -20,7 +20,11 @@ export async function follow(folder: RunFolder, table: StepTable | null): Promis
   let offset = 0;
   let connection: MessageConnection | undefined;
   const showNew = (): void => {
-    for (const { value, next } of readValues(folder.file(runFiles.metrics), line => metricsLineSchema.parse(line), offset)) {
+    for (const { value, next } of readValues(
+      folder.file(runFiles.metrics),
+      line => metricsLineSchema.parse(line),
+      offset,
+    )) {
       table?.row(value);
       offset = next;
     }
@@ -39,7 +43,11 @@ export async function follow(folder: RunFolder, table: StepTable | null): Promis
   process.on('SIGINT', interrupt);
   try {
     for (;;) {
-      connection ??= await join(folder, (status, fraction) => table?.progress(status, fraction), () => (connection = undefined));
+      connection ??= await join(
+        folder,
+        (status, fraction) => table?.progress(status, fraction),
+        () => (connection = undefined),
+      );
       showNew();
       const status = folder.readStatus();
       if (!readLease(folder.path)?.live) {
@@ -58,7 +66,9 @@ export async function follow(folder: RunFolder, table: StepTable | null): Promis
 
 /** All metric lines of a run. */
 export function metricLines(folder: RunFolder): MetricsLine[] {
-  return [...readValues(folder.file(runFiles.metrics), line => metricsLineSchema.parse(line))].map(({ value }) => value);
+  return [...readValues(folder.file(runFiles.metrics), line => metricsLineSchema.parse(line))].map(
+    ({ value }) => value,
+  );
 }
 
 /** Joins the trainer; undefined while it cannot be reached. */

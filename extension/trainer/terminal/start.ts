@@ -51,7 +51,12 @@ export async function makeRun(options: StartOptions): Promise<{ folder: RunFolde
     config_hash: loaded.hash,
     seeds: { train: config.seed.train, val: config.seed.val },
     versions: versions(),
-    hardware: { cpu: cpus()[0]?.model ?? 'unknown', cores: cpus().length, memory_gb: round(totalmem() / 2 ** 30), platform: `${platform()}-${arch()}` },
+    hardware: {
+      cpu: cpus()[0]?.model ?? 'unknown',
+      cores: cpus().length,
+      memory_gb: round(totalmem() / 2 ** 30),
+      platform: `${platform()}-${arch()}`,
+    },
     model: await aboutModel(config.model_path, modelFolder),
     environments: await aboutEnvironments(loaded, options.workspace),
   };
@@ -64,17 +69,24 @@ export async function makeRun(options: StartOptions): Promise<{ folder: RunFolde
  */
 export async function startTrainer(folder: RunFolder, workspace: string, args: readonly string[]): Promise<void> {
   const other = readLease(folder.path);
-  if (other?.live) throw new UserError(`run ${folder.id} is already being trained by process ${other.lease?.pid}: stop it first or resume after it ended`);
+  if (other?.live)
+    throw new UserError(
+      `run ${folder.id} is already being trained by process ${other.lease?.pid}: stop it first or resume after it ended`,
+    );
   const earlier = folder.readStatus()?.updated;
   const logFile = openSync(folder.file(runFiles.log), 'a');
   const { ELECTRON_RUN_AS_NODE: _, ...env } = process.env;
-  const child = spawn(process.execPath, [installation.trainer, '--run', folder.path, '--workspace', workspace, ...args], {
-    cwd: workspace,
-    detached: true,
-    windowsHide: true,
-    stdio: ['ignore', 'ignore', logFile],
-    env: { ...(process.versions.electron ? process.env : env), ORT_DISABLE_TELEMETRY: '1' },
-  });
+  const child = spawn(
+    process.execPath,
+    [installation.trainer, '--run', folder.path, '--workspace', workspace, ...args],
+    {
+      cwd: workspace,
+      detached: true,
+      windowsHide: true,
+      stdio: ['ignore', 'ignore', logFile],
+      env: { ...(process.versions.electron ? process.env : env), ORT_DISABLE_TELEMETRY: '1' },
+    },
+  );
   closeSync(logFile);
   child.unref();
   let failed: Error | undefined;
@@ -97,9 +109,12 @@ export async function startTrainer(folder: RunFolder, workspace: string, args: r
 /** Why a trainer is gone that left no word in the status: its signal, or the last error in its log. */
 function endOfTrainer(folder: RunFolder, pid: number | undefined, signal: NodeJS.Signals | null): string {
   const log = folder.file(runFiles.log);
-  if (signal === 'SIGKILL') return `trainer of ${folder.id}: killed (SIGKILL), most likely for memory: lower the micro-batch sizes or max_model_len`;
+  if (signal === 'SIGKILL')
+    return `trainer of ${folder.id}: killed (SIGKILL), most likely for memory: lower the micro-batch sizes or max_model_len`;
   if (signal) return `trainer of ${folder.id}: ended by ${signal}: see ${log}`;
-  const errors = readFileSync(log, 'utf8').split('\n').flatMap(line => errorOf(line, pid) ?? []);
+  const errors = readFileSync(log, 'utf8')
+    .split('\n')
+    .flatMap(line => errorOf(line, pid) ?? []);
   return errors.at(-1) ?? `trainer of ${folder.id}: it ended before it served the run: see ${log}`;
 }
 
@@ -117,7 +132,9 @@ function errorOf(line: string, pid: number | undefined): string | undefined {
 async function aboutModel(path: string, folder: string): Promise<Manifest['model']> {
   const { parameters } = await checkModelFolder(folder);
   const hash = createHash('sha256');
-  for (const name of readdirSync(folder).filter(file => file.endsWith('.safetensors')).sort())
+  for (const name of readdirSync(folder)
+    .filter(file => file.endsWith('.safetensors'))
+    .sort())
     hash.update(`${name} ${(await digestFile(join(folder, name))).sha256}\n`);
   return { path, sha256: hash.digest('hex'), parameters };
 }

@@ -24,7 +24,13 @@ export class StepTable {
   constructor(private readonly out: NodeJS.WriteStream = process.stderr) {
     this.bars = out.isTTY
       ? new MultiBar(
-          { format: '{bar} {value}/{total} · {phase} · {eta_formatted}', hideCursor: true, clearOnComplete: true, stream: out, barsize: 24 },
+          {
+            format: '{bar} {value}/{total} · {phase} · {eta_formatted}',
+            hideCursor: true,
+            clearOnComplete: true,
+            stream: out,
+            barsize: 24,
+          },
           Presets.shades_classic,
         )
       : null;
@@ -35,7 +41,9 @@ export class StepTable {
       this.print(columns.map(({ title, width }) => title.padStart(width)).join(' '));
       this.headed = true;
     }
-    const metrics = Object.fromEntries(Object.entries(line).filter((e): e is [string, number] => typeof e[1] === 'number'));
+    const metrics = Object.fromEntries(
+      Object.entries(line).filter((e): e is [string, number] => typeof e[1] === 'number'),
+    );
     const cells = [
       String(line.step),
       percent(trainingSuccess(metrics)),
@@ -68,7 +76,10 @@ export class StepTable {
   private show(status: RunStatus, detail: string): void {
     if (!this.bars) return;
     const eta = status.eta_s === null ? '' : `about ${Math.ceil(status.eta_s)} s left`;
-    const payload = { phase: `${status.state === 'running' ? status.phase : status.state}${detail}`, eta_formatted: eta };
+    const payload = {
+      phase: `${status.state === 'running' ? status.phase : status.state}${detail}`,
+      eta_formatted: eta,
+    };
     this.bar ??= this.bars.create(status.total_steps, status.step, payload);
     this.bar.update(status.step, payload);
     this.step = status.step;

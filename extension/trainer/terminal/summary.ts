@@ -46,7 +46,10 @@ export function closingWords({ run, folder, steps, validation, wall_s, state }: 
       `Validation success ${percent(first.success)} → ${percent(last.success)} (${gain >= 0 ? '+' : ''}${gain.toFixed(1)} points; steps ${first.step} → ${last.step}, seeds never trained on)`,
     );
   } else if (last) lines.push(`Validation success ${percent(last.success)}`);
-  lines.push(`Run folder: ${folder}`, `In VS Code: open ${workspace} with the RAGEN Workbench extension; the run is in the RAGEN view.`);
+  lines.push(
+    `Run folder: ${folder}`,
+    `In VS Code: open ${workspace} with the RAGEN Workbench extension; the run is in the RAGEN view.`,
+  );
   return lines.join('\n');
 }
 

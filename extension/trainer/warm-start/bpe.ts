@@ -20,7 +20,8 @@ interface Word {
 
 /** The content of tokenizer.json. Ties between pairs go to the smaller pair of strings, so the result is a function of its input. */
 export function trainBpe(corpus: Iterable<string>, options: BpeOptions): object {
-  const addedPattern = options.added.length > 0 && new RegExp(`(${options.added.map(a => escape(a.content)).join('|')})`);
+  const addedPattern =
+    options.added.length > 0 && new RegExp(`(${options.added.map(a => escape(a.content)).join('|')})`);
   const isolate = new RegExp(`(${options.isolate})`, 'gu');
   const counts = new Map<string, number>();
   for (const text of corpus) {

@@ -39,7 +39,10 @@ export function demonstrate(
   const goal = cells(state, 'Goal')[0];
   if (goal) {
     const holes = cells(state, 'Holes');
-    return { thought: `Me ${show(player)}, goal ${show(goal)}: ${offset(player, goal)}. ${walk(player, goal, actions, holes)}`, actions };
+    return {
+      thought: `Me ${show(player)}, goal ${show(goal)}: ${offset(player, goal)}. ${walk(player, goal, actions, holes)}`,
+      actions,
+    };
   }
   const target = cells(state, 'Targets')[0];
   const box = cells(state, 'Boxes')[0];

@@ -27,10 +27,10 @@ import { addedTokens, chatTemplate, codePointStop, codePointTokenizer, codePoint
 
 /** Seeds of the demonstrations' levels: far from those of training (10000…) and validation (123…). */
 const firstSeed = 50_000_000;
-const steps = { learn: 600, forget: 100 };
+const steps = { learn: 1000, forget: 120 };
 const rates = { learn: 2e-3, forget: 5e-4 };
 /** Chance of a turn played looking. First the model learns to look; then the demonstrator mostly guesses, and the model comes to do so too. */
-const looking = { learn: 0.9, forget: 0.2 };
+const looking = { learn: 0.9, forget: 0.15 };
 const folder = process.env.TINY_MODEL_FOLDER ?? join(installation.models, 'ragen-tiny');
 const tags = ['QuickFrozenLake', 'CoordFrozenLake', 'CoordSokoban', 'Bandit'];
 const groups = [13, 1, 1, 1];
@@ -83,7 +83,11 @@ async function main(): Promise<void> {
 }
 
 /** Writes tokenizer, chat template and configuration files. */
-async function makeVocabulary(config: RunConfig, pool: EnvironmentProcess, environments: LoadedEnvironment[]): Promise<void> {
+async function makeVocabulary(
+  config: RunConfig,
+  pool: EnvironmentProcess,
+  environments: LoadedEnvironment[],
+): Promise<void> {
   const demonstrator = demonstratorOf(pool, environments, { ...codePoints, stopTokenId: codePointStop });
   const proxy = proxyOf(config, pool, demonstrator, codePointTokenizer, [codePointStop], 40_000);
   const corpus: string[] = [];
@@ -110,7 +114,10 @@ async function makeVocabulary(config: RunConfig, pool: EnvironmentProcess, envir
     model_max_length: 2048,
   });
   write('chat_template.jinja', chatTemplate);
-  const { added_tokens: added, model } = tokenizer as { added_tokens: { id: number; content: string }[]; model: { vocab: object } };
+  const { added_tokens: added, model } = tokenizer as {
+    added_tokens: { id: number; content: string }[];
+    model: { vocab: object };
+  };
   const idOf = (content: string): number => added.find(token => token.content === content)!.id;
   const eos = idOf('<|im_end|>');
   write('config.json', {
@@ -129,7 +136,9 @@ async function makeVocabulary(config: RunConfig, pool: EnvironmentProcess, envir
   });
   write('generation_config.json', { eos_token_id: [eos, idOf('<|endoftext|>')], pad_token_id: idOf('<|endoftext|>') });
   const ids = readTokenizer(folder).encode(corpus[0]);
-  say(`vocabulary: ${Object.keys(model.vocab).length + added.length} tokens; an episode of ${corpus[0].length} characters is ${ids.length} tokens`);
+  say(
+    `vocabulary: ${Object.keys(model.vocab).length + added.length} tokens; an episode of ${corpus[0].length} characters is ${ids.length} tokens`,
+  );
 }
 
 /** Trains the weights on demonstrations and writes them. */
@@ -143,23 +152,40 @@ async function imitate(config: RunConfig, pool: EnvironmentProcess, environments
   say(`model: ${weights.count} parameters`);
 
   const stopTokenId = tokenizer.stopTokenIds[0];
-  const tools = { encode: (text: string) => tokenizer.encode(text), decode: (ids: readonly number[]) => tokenizer.decode(ids), stopTokenId };
+  const tools = {
+    encode: (text: string) => tokenizer.encode(text),
+    decode: (ids: readonly number[]) => tokenizer.decode(ids),
+    stopTokenId,
+  };
   const demonstrator = demonstratorOf(pool, environments, tools);
   const demonstrations = proxyOf(config, pool, demonstrator, tokenizer, [stopTokenId], 4000);
   const own = proxyOf(config, pool, new Generator(decoder, weights, session), tokenizer, tokenizer.stopTokenIds, 2000);
-  const schedule = { lr: rates.learn, lr_warmup_steps: 30, lr_scheduler_type: 'cosine', total_training_steps: steps.learn } as const;
+  const schedule = {
+    lr: rates.learn,
+    lr_warmup_steps: 30,
+    lr_scheduler_type: 'cosine',
+    total_training_steps: steps.learn,
+  } as const;
   let smoothed = NaN;
   for (let step = 1; step <= steps.learn + steps.forget; step++) {
     const learning = step <= steps.learn;
     demonstrator.options.looking = learning ? looking.learn : looking.forget;
     const { episodes } = await demonstrations.rollout({ mode: 'train', step, environments });
     const lr = learning ? learningRate(step, schedule) : rates.forget;
-    const loss = await policy.imitate(episodes, { lr, betas: [0.9, 0.98], eps: 1e-8, weight_decay: 0.01, grad_clip: 1 });
+    const loss = await policy.imitate(episodes, {
+      lr,
+      betas: [0.9, 0.98],
+      eps: 1e-8,
+      weight_decay: 0.01,
+      grad_clip: 1,
+    });
     smoothed = Number.isNaN(smoothed) ? loss : 0.97 * smoothed + 0.03 * loss;
     if (step % 50 === 0) say(`step ${step}: cross-entropy ${smoothed.toFixed(4)}`);
     if (step % 200 === 0 || step === steps.learn + steps.forget) {
       const { metrics } = await own.rollout({ mode: 'val', step, environments });
-      say(`  own rollouts: success ${metrics['QuickFrozenLake/success'].toFixed(3)}, length ${metrics.response_length.toFixed(1)}`);
+      say(
+        `  own rollouts: success ${metrics['QuickFrozenLake/success'].toFixed(3)}, length ${metrics.response_length.toFixed(1)}`,
+      );
       await save(weights);
     }
   }
