@@ -194,7 +194,7 @@ def about(threads):
             parts.append(f"{name} {getattr(module, '__version__', '')}".strip())
         except ImportError:
             parts.append(f"no {name}")
-    return f"{', '.join(parts)}; eager, {threads} threads"
+    return f"{', '.join(parts)}; eager, {threads} threads, OMP_WAIT_POLICY {os.environ.get('OMP_WAIT_POLICY', 'unset')}"
 
 
 def main():

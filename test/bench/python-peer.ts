@@ -16,7 +16,9 @@ export async function startPythonPeer(
   threads: number,
   notice: (text: string) => void,
 ): Promise<PythonPeer> {
-  const env = { ...process.env, OMP_NUM_THREADS: `${threads}`, MKL_NUM_THREADS: `${threads}` };
+  // Idle threads sleep, as ours do: spinning ones starve on a machine that does other work.
+  const OMP_WAIT_POLICY = process.env.OMP_WAIT_POLICY ?? 'passive';
+  const env = { ...process.env, OMP_WAIT_POLICY, OMP_NUM_THREADS: `${threads}`, MKL_NUM_THREADS: `${threads}` };
   const child = spawn(python, ['-W', 'ignore', script], { env, stdio: ['pipe', 'pipe', 'inherit'] });
   const failed = new Promise<never>((_, reject) => {
     child.on('error', error => reject(new Error(`bench: cannot start ${python}: ${error.message}`)));
