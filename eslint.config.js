@@ -22,6 +22,7 @@ export default tseslint.config(
   },
   {
     files: ['extension/**/*.ts', 'webview/**/*.ts'],
+    ignores: ['**/*.d.ts'],
     rules: {
       'no-restricted-syntax': [
         'error',

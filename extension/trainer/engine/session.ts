@@ -1,6 +1,7 @@
 // One onnxruntime session over one graph: feeds typed arrays by name, returns typed arrays by name. The only file that knows
 // onnxruntime's API. Telemetry is switched off before the module loads; spinning threads are off because they collapse on a
 // machine that is shared (measured: 21k to 3k tokens/s), and two sessions would fight for the cores.
+import type * as Ort from 'onnxruntime-node';
 import type { InferenceSession, Tensor as OrtTensor } from 'onnxruntime-common';
 import type { ElementType, Graph } from './graph';
 import { writeOnnx } from './onnx-writer';
@@ -21,7 +22,7 @@ export interface SessionOptions {
   threads: number;
 }
 
-type Runtime = typeof import('onnxruntime-node');
+type Runtime = typeof Ort;
 let runtime: Promise<Runtime> | undefined;
 
 function loadRuntime(): Promise<Runtime> {

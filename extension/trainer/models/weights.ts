@@ -2,7 +2,7 @@
 // works on the flat array in place, and a checkpoint stores it as one tensor file. Views start at multiples of 16 elements.
 import { float32 } from '../engine/session';
 import type { Tensor } from '../engine/session';
-import { RandomStream } from '../engine/random-stream';
+import type { RandomStream } from '../engine/random-stream';
 import { elements } from './decoder-config';
 import type { ParameterSpec } from './decoder-config';
 
