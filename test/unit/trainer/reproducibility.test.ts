@@ -199,21 +199,3 @@ describe('the same when interrupted', () => {
     ]);
   });
 });
-
-test('a pause is answered while the model computes', async () => {
-  const run = await startDetached(workspace.folder, ['trainer.total_training_steps=100', 'trainer.save_freq=-1']);
-  const watcher = await joinRun(run);
-  const waited: number[] = [];
-  for (const phase of ['rollout', 'update', 'rollout', 'update']) {
-    await until(`a phase ${phase}`, () => watcher.statuses.at(-1)?.status.phase === phase);
-    const asked = performance.now();
-    expect((await watcher.link.sendRequest(pause, null)).state).toBe('paused');
-    waited.push(performance.now() - asked);
-    await watcher.link.sendRequest(resume, null);
-    await sleep(50);
-  }
-  expect(Math.max(...waited)).toBeLessThan(500);
-  await watcher.link.sendRequest(stop, null);
-  await ended(run);
-  expect(statusOf(run)?.state).toBe('stopped');
-});

@@ -1,0 +1,233 @@
+// What `ragen train|resume|eval|runs|presets` answer, to people and as JSON.
+import { appendFileSync, existsSync, readFileSync, readdirSync, rmSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { checkpoint as askCheckpoint, pause, resume, stop } from '../../../extension/protocol/trainer-link';
+import { document, kill, killAll, leaseOf, ragen, readRun, results, startDetached, statusOf, until } from './terminal';
+import { joinRun } from './watcher';
+import { makeWorkspace } from './workspace';
+import type { Workspace } from './workspace';
+
+interface Summary {
+  run: string;
+  folder: string;
+  state: string;
+  steps: number;
+  validation: { step: number; success: number }[];
+  wall_s: number;
+  tokens_per_s: { rollout: number; train: number };
+}
+
+let workspace: Workspace;
+/** A finished run of 4 steps that keeps all its checkpoints. */
+let whole: Summary;
+
+beforeAll(async () => {
+  workspace = makeWorkspace();
+  const { code, stderr, answer } = await document<Summary>(workspace.folder, [
+    ...['train', '--config-name', 'words'],
+    'workbench.keep_checkpoints=10',
+  ]);
+  expect(code, stderr).toBe(0);
+  whole = answer;
+});
+afterAll(async () => {
+  await killAll(workspace.folder);
+  workspace.remove();
+});
+
+const validationsOf = (run: string): { step: number; success: number }[] =>
+  readRun(run).metrics.flatMap(line =>
+    'val-env/Words/success' in line ? [{ step: line.step, success: line['val-env/Words/success'] as number }] : [],
+  );
+
+describe('train', () => {
+  test('answers with the run, its validations and its speed', () => {
+    expect(whole).toMatchObject({ run: basename(whole.folder), state: 'finished', steps: 4 });
+    expect(whole.validation.map(({ step }) => step)).toEqual([0, 2, 4]);
+    expect(whole.validation).toEqual(validationsOf(whole.folder));
+    const { metrics, status } = readRun(whole.folder);
+    expect(whole.wall_s).toBe(metrics.at(-1)!.wall_s);
+    expect(whole.tokens_per_s.rollout).toBeGreaterThan(0);
+    expect(whole.tokens_per_s.train).toBeGreaterThan(0);
+    expect(status).toMatchObject({
+      state: 'finished',
+      step: 4,
+      total_steps: 4,
+      success: whole.validation[2].success,
+      phase: 'idle',
+      eta_s: null,
+    });
+    expect(status!.reward).toBe(metrics.at(-1)!['charts/avg_episode_return']);
+  });
+
+  test('writes a run folder that tells all', () => {
+    const { events, checkpoints, episodes } = readRun(whole.folder);
+    expect(checkpoints).toEqual(['step-000001', 'step-000002', 'step-000003', 'step-000004']);
+    expect(events.map(({ kind, message }) => `${kind} ${message}`)).toEqual([
+      'state running',
+      ...checkpoints.map(name => `checkpoint checkpoint checkpoints/${name}`),
+      'state finished',
+    ]);
+    expect(episodes.length).toBe(4 * 8 + 3 * 8);
+    const version = episodes[0].environment.version;
+    expect(readFileSync(join(whole.folder, 'environments', version, 'environment.js'), 'utf8')).toContain(
+      'Say a word.',
+    );
+    expect(readdirSync(whole.folder).filter(name => name.startsWith('.tmp'))).toEqual([]);
+    expect(leaseOf(whole.folder)).toBeNull();
+    expect(existsSync(join(whole.folder, 'trainer.sock'))).toBe(false);
+  });
+
+  test('a checkpoint is a model folder in Hugging Face’s form, with the optimizer beside it', () => {
+    const names = readdirSync(join(whole.folder, 'checkpoints/step-000004'));
+    for (const name of ['config.json', 'tokenizer.json', 'model.safetensors', 'actor.m', 'actor.v', 'checkpoint.json'])
+      expect(names).toContain(name);
+  });
+
+  test('tells people a row a step and what came of it', async () => {
+    const { code, stdout, stderr } = await ragen(workspace.folder, [
+      'train',
+      '--config-name',
+      'words',
+      'trainer.total_training_steps=1',
+    ]);
+    expect(code, stderr).toBe(0);
+    expect(stderr.split('\n').filter(line => /^ +[01] /.test(line)).length).toBe(2);
+    expect(stdout).toMatch(/^Run \S+ finished after 1 steps in \d+ s\.\nValidation success .* → .*\nRun folder: /);
+  });
+});
+
+describe('runs', () => {
+  test('lists runs with their state; one whose trainer was lost is interrupted', async () => {
+    const lost = await startDetached(workspace.folder, ['trainer.total_training_steps=1000']);
+    await until('it trains', () => (statusOf(lost)?.step ?? 0) > 0);
+    type Row = { run: string; state: string; live: boolean; step: number; total_steps: number };
+    const rowOf = async (run: string): Promise<Row | undefined> =>
+      (await document<Row[]>(workspace.folder, ['runs'])).answer.find(row => row.run === basename(run));
+    expect(await rowOf(lost)).toMatchObject({ state: 'running', live: true, total_steps: 1000 });
+    await kill(lost);
+    expect(await rowOf(lost)).toMatchObject({ state: 'interrupted', live: false });
+    expect(await rowOf(whole.folder)).toMatchObject({
+      state: 'finished',
+      live: false,
+      step: 4,
+      total_steps: 4,
+      success: whole.validation[2].success,
+    });
+    const { stdout } = await ragen(workspace.folder, ['runs']);
+    expect(stdout).toMatch(new RegExp(`^${basename(lost)} +interrupted`, 'm'));
+    rmSync(lost, { recursive: true });
+  });
+
+  test('an empty folder says how to begin, and is an empty list', async () => {
+    const empty = join(workspace.folder, 'models');
+    expect((await ragen(empty, ['runs'])).stdout).toBe('No runs here yet: ragen train --config-name quickstart\n');
+    expect((await document(empty, ['runs'])).answer).toEqual([]);
+    expect((await document<unknown[]>(empty, ['runs', '--workspace', workspace.folder])).answer.length).toBeGreaterThan(
+      0,
+    );
+  });
+});
+
+test('presets lists the workspace’s own configurations with those that come along', async () => {
+  const { answer } = await document<{ name: string; description: string }[]>(workspace.folder, ['presets']);
+  expect(answer.find(({ name }) => name === 'words')?.description).toBe('A run of seconds.');
+  expect(answer.map(({ name }) => name)).toContain('quickstart');
+});
+
+describe('eval', () => {
+  test('by name plays the validation once, and gives what training gave before its first step', async () => {
+    const { code, stderr, answer } = await document<Summary>(workspace.folder, ['eval', '--config-name', 'words']);
+    expect(code, stderr).toBe(0);
+    expect(answer.validation).toEqual([whole.validation[0]]);
+    expect(answer).toMatchObject({ state: 'finished', steps: 0 });
+    expect(readRun(answer.folder)).toMatchObject({ checkpoints: [], metrics: [{ step: 0 }] });
+    const refused = await document<{ error: { message: string } }>(workspace.folder, ['eval', '--run', answer.run]);
+    expect(refused.code).toBe(1);
+    expect(refused.answer.error.message).toMatch(/^eval: run .* has no checkpoint: /);
+  });
+
+  test('of a run’s checkpoint plays with the weights and the configuration that the run had', async () => {
+    appendFileSync(join(workspace.folder, 'config/words.yaml'), '\nseed:\n  val: 777\n'); // changed since
+    const last = await document<Summary>(workspace.folder, ['eval', '--run', whole.run]);
+    expect(last.code, last.stderr).toBe(0);
+    expect(last.answer.run).toContain('eval-words');
+    const episodesAt = (run: string, step: number) =>
+      readRun(run)
+        .episodes.filter(e => e.mode === 'val' && e.step === step)
+        .map(({ seed, tokens }) => ({ seed, prompt: tokens.ids.slice(0, tokens.mask.indexOf(1)) }));
+    expect(episodesAt(last.answer.folder, 0)).toEqual(episodesAt(whole.folder, 4));
+    const second = await document<Summary>(workspace.folder, [
+      'eval',
+      '--run',
+      whole.run,
+      '--checkpoint',
+      'step-000002',
+      'seed.val=9',
+    ]);
+    expect(second.code, second.stderr).toBe(0);
+    expect(readRun(second.answer.folder).episodes[0].seed).toBe(9);
+    const text = readFileSync(join(second.answer.folder, 'manifest.json'), 'utf8');
+    expect((JSON.parse(text) as { model: { path: string } }).model.path).toBe(
+      join(whole.folder, 'checkpoints/step-000002'),
+    );
+  });
+});
+
+describe('resume', () => {
+  test('of a finished run ends at once with its summary, and changes nothing', async () => {
+    const before = results(whole.folder);
+    const { code, stderr, answer } = await document<Summary>(workspace.folder, ['resume', whole.run]);
+    expect(code, stderr).toBe(0);
+    expect(answer).toEqual({ ...whole, wall_s: expect.closeTo(whole.wall_s, 3) });
+    expect(results(whole.folder)).toEqual(before);
+    expect(readRun(whole.folder).status).toMatchObject({ state: 'finished', step: 4 });
+  });
+
+  test('from an earlier checkpoint takes back the later steps, and trains them to the same numbers', async () => {
+    const before = results(whole.folder);
+    const detached = await document(workspace.folder, ['resume', whole.run, '--checkpoint', 'step-000002', '--detach']);
+    expect(detached.code, detached.stderr).toBe(0);
+    await kill(whole.folder); // whenever that is: the later checkpoints are gone with their steps
+    const { metrics, checkpoints } = readRun(whole.folder);
+    expect(metrics.map(({ step }) => step)).toEqual(metrics.map((_, i) => i));
+    expect(checkpoints.filter(name => /^step-/.test(name)).length).toBeLessThanOrEqual(metrics.length - 1);
+    const { code, stderr } = await document<Summary>(workspace.folder, ['resume', whole.run]);
+    expect(code, stderr).toBe(0);
+    expect(results(whole.folder)).toEqual(before);
+  });
+});
+
+test('a watcher hears the newest success in training where there is no validation, and may ask for a checkpoint, and is answered at once while the model computes', async () => {
+  const run = await startDetached(workspace.folder, [
+    ...[
+      'trainer.total_training_steps=1000',
+      'trainer.save_freq=-1',
+      'trainer.test_freq=-1',
+      'trainer.val_before_train=false',
+    ],
+  ]);
+  const watcher = await joinRun(run);
+  await until('some steps pass', () => new Set(watcher.statuses.map(({ status }) => status.success)).size > 2);
+  const { folder } = await watcher.link.sendRequest(askCheckpoint, null);
+  expect(folder).toMatch(/^checkpoints\/step-\d{6}$/);
+  expect(existsSync(join(run, folder, 'checkpoint.json'))).toBe(true);
+  const waited: number[] = [];
+  for (const phase of ['rollout', 'update', 'rollout', 'update']) {
+    await until(`a phase ${phase}`, () => watcher.statuses.at(-1)?.status.phase === phase);
+    const asked = performance.now();
+    expect((await watcher.link.sendRequest(pause, null)).state).toBe('paused');
+    waited.push(performance.now() - asked);
+    await watcher.link.sendRequest(resume, null);
+    await sleep(50);
+  }
+  expect(Math.max(...waited)).toBeLessThan(500);
+  await watcher.link.sendRequest(stop, null);
+  await until('it ends', () => !leaseOf(run));
+  expect(statusOf(run)!.state).toBe('stopped');
+  const successAt = new Map(readRun(run).metrics.map(line => [line.step, line['train/Words/success']]));
+  const heard = watcher.statuses.filter(({ status }) => status.step > 0);
+  expect(heard.map(({ status }) => status.success)).toEqual(heard.map(({ status }) => successAt.get(status.step)));
+});
