@@ -19,7 +19,7 @@ import { AgentProxy } from './rollout/agent-proxy';
 import { EnvironmentProcess } from './rollout/environment-process';
 import { environmentSpecs } from './rollout/environment-specs';
 import type { RolloutBatch } from './rollout/rollout-batch';
-import type { RunControl} from './run-control';
+import type { RunControl } from './run-control';
 import { RunStopped } from './run-control';
 import { trainingSuccess } from './step-metrics';
 import { readBlob, readFloats, writeCheckpoint } from './store/checkpoint';
