@@ -54,6 +54,13 @@ export const commands: Record<string, Command> = {
     const run = await host.picker.pick(argument, isActive, vscode.l10n.t('No run is running.'));
     if (run) await host.store.link(run).stop();
   },
+  'ragen.saveCheckpoint': host => async argument => {
+    const run = await host.picker.pick(argument, is('running'), vscode.l10n.t('No run is running.'));
+    if (!run) return;
+    const title = vscode.l10n.t('Checkpoint of {0} at the end of this step', run.summary.name);
+    const link = host.store.link(run);
+    await vscode.window.withProgress({ location: vscode.ProgressLocation.Window, title }, () => link.checkpoint());
+  },
   'ragen.resumeFromCheckpoint': host => async argument => {
     if (!trusted()) return;
     const run = await host.picker.pick(argument, run => !isActive(run), vscode.l10n.t('No run has ended yet.'));

@@ -1,6 +1,6 @@
 // Reads a growing file of JSON lines piece by piece. Invariants: only whole lines are taken (a torn tail waits for its newline);
 // a file that was cut back or rewritten, as a resume does with metrics, is noticed by the bytes before the cursor and read anew;
-// a line that is no JSON, or not of the schema, is skipped and counted, since one bad line must not hide the others.
+// a line that is no JSON, or not of the schema, is skipped, since one bad line must not hide the others.
 import { open, type FileHandle } from 'node:fs/promises';
 import type { z } from 'zod';
 
@@ -18,8 +18,6 @@ export interface FreshLines<T> {
 export class JsonLines<T> {
   private offset = 0;
   private tail = Buffer.alloc(0);
-  /** Whole lines that were skipped, being no JSON or not of the schema. */
-  skipped = 0;
 
   constructor(
     readonly file: string,
@@ -52,7 +50,6 @@ export class JsonLines<T> {
       if (line.trim() === '') continue;
       const parsed = this.schema.safeParse(jsonOrNothing(line));
       if (parsed.success) lines.push(parsed.data);
-      else this.skipped++;
     }
     return lines;
   }
@@ -65,7 +62,6 @@ export class JsonLines<T> {
   private restart(restarted: boolean): FreshLines<T> {
     this.offset = 0;
     this.tail = Buffer.alloc(0);
-    this.skipped = 0;
     return { lines: [], restarted };
   }
 }

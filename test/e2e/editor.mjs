@@ -11,7 +11,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { chromium } from 'playwright-core';
 import { root, tools } from './install.mjs';
 
-const slow = 60_000;
+const slow = 120_000;
 const results = join(root, 'test-results');
 const themes = {
   dark: { id: 'Dark Modern', label: 'Dark Modern', kind: 'vs-dark' },
@@ -60,6 +60,8 @@ export class Editor {
   /** Starts the server and opens `workspace` in the browser. `settings` go into the user's settings. */
   static async start(workspace, { settings = {}, theme = 'dark', width = 1440, height = 900 } = {}) {
     const editor = new Editor(workspace);
+    for (const signal of ['SIGINT', 'SIGTERM'])
+      process.once(signal, () => void editor.stop().finally(() => process.exit(1)));
     try {
       await editor.serve({ 'workbench.colorTheme': themes[theme].id, ...settings });
       await editor.browse(width, height);

@@ -52,6 +52,13 @@ scenario('Pause holds the run and Resume lets it go on', async () => {
   await until('a further step', () => status().step > step, 120_000);
 });
 
+scenario('Save Checkpoint writes one at the end of the step', async () => {
+  const checkpoints = () => readdirSync(join(runFolder(), 'checkpoints')).filter(name => /^step-\d{6}$/.test(name));
+  const before = checkpoints().length;
+  await editor.command('RAGEN: Save Checkpoint');
+  await until('a checkpoint', () => checkpoints().length > before, 120_000);
+});
+
 scenario('a reload of the window leaves the run alive, and finds it again', async () => {
   const { pid } = onlyLease();
   const { step } = status();

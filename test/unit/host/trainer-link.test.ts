@@ -71,16 +71,18 @@ afterEach(async () => {
   await unserve();
   rmSync(folder, { recursive: true });
 });
+/** Patient, since other tests may have the machine. */
+const eventually = (check: () => void) => vi.waitFor(check, 20_000);
 const begin = () => (link = new TrainerLink('lake', async () => lease, told));
 
 test('greets with the token, tells the status, and carries commands and notices', async () => {
   await serve('a');
   begin();
-  await vi.waitFor(() => expect(told.status).toHaveBeenCalledWith(expect.objectContaining({ step: 1 }), 0));
+  await eventually(() => expect(told.status).toHaveBeenCalledWith(expect.objectContaining({ step: 1 }), 0));
   expect((await link.pause()).state).toBe('paused');
   await connections[0].sendNotification(statusChanged, { status: status({ step: 2 }), fraction: 0.5 });
   await connections[0].sendNotification(appended, { file: 'metrics.jsonl', bytes: 10, step: 2 });
-  await vi.waitFor(() => expect(told.appended).toHaveBeenCalledWith('metrics.jsonl'));
+  await eventually(() => expect(told.appended).toHaveBeenCalledWith('metrics.jsonl'));
   expect(told.status).toHaveBeenLastCalledWith(expect.objectContaining({ step: 2 }), 0.5);
 });
 
@@ -94,28 +96,28 @@ test('a command waits for a trainer that is just starting', async () => {
 test('comes back to a new trainer after the old one has gone', async () => {
   await serve('first');
   begin();
-  await vi.waitFor(() => expect(link.connected).toBe(true));
+  await eventually(() => expect(link.connected).toBe(true));
   await unserve();
-  await vi.waitFor(() => expect(link.connected).toBe(false));
+  await eventually(() => expect(link.connected).toBe(false));
   await serve('second');
-  await vi.waitFor(() => expect(link.connected).toBe(true), 5000);
+  await eventually(() => expect(link.connected).toBe(true));
   expect((await link.pause()).state).toBe('paused');
 });
 
 test('a trainer that refuses the token is not taken, and why is told', async () => {
   await serve('strict', 'another');
   begin();
-  await vi.waitFor(() => expect(told.trouble).toHaveBeenCalledWith(expect.stringContaining('the token is wrong')));
+  await eventually(() => expect(told.trouble).toHaveBeenCalledWith(expect.stringContaining('the token is wrong')));
   expect(link.connected).toBe(false);
 });
 
 test('a trainer that ends before it answers, or refuses, is told in a sentence', async () => {
   await serve('brief');
   begin();
-  await vi.waitFor(() => expect(link.connected).toBe(true));
+  await eventually(() => expect(link.connected).toBe(true));
   connections[0].onRequest(stop, () => new Promise<RunStatus>(() => sockets[0].destroy()));
   await expect(link.stop()).rejects.toThrow('run lake: its trainer ended before it answered: see its log');
-  await vi.waitFor(() => expect(connections).toHaveLength(2));
+  await eventually(() => expect(connections).toHaveLength(2));
   connections[1].onRequest(resume, (): RunStatus => {
     throw new Error('the run is not paused');
   });
@@ -125,7 +127,7 @@ test('a trainer that ends before it answers, or refuses, is told in a sentence',
 test('disposed, it leaves the trainer alone', async () => {
   await serve('quiet');
   begin();
-  await vi.waitFor(() => expect(link.connected).toBe(true));
+  await eventually(() => expect(link.connected).toBe(true));
   const closed = new Promise(resolve => sockets[0].once('close', resolve));
   link.dispose();
   await closed;
