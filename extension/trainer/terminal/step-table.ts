@@ -25,7 +25,7 @@ export class StepTable {
     this.bars = out.isTTY
       ? new MultiBar(
           {
-            format: '{bar} {value}/{total} · {phase} · {eta_formatted}',
+            format: '{bar} {value}/{total} · {phase} {left}',
             hideCursor: true,
             clearOnComplete: true,
             stream: out,
@@ -75,10 +75,10 @@ export class StepTable {
 
   private show(status: RunStatus, detail: string): void {
     if (!this.bars) return;
-    const eta = status.eta_s === null ? '' : `about ${Math.ceil(status.eta_s)} s left`;
+    const eta = status.eta_s === null ? '' : `· about ${Math.ceil(status.eta_s)} s left`;
     const payload = {
       phase: `${status.state === 'running' ? status.phase : status.state}${detail}`,
-      eta_formatted: eta,
+      left: eta,
     };
     this.bar ??= this.bars.create(status.total_steps, status.step, payload);
     this.bar.update(status.step, payload);
