@@ -162,23 +162,32 @@ export function transpose(g: Graph, x: Value, perm: readonly number[]): Value {
   return y;
 }
 
-/** Rows of `table` [n, …] at int64 `indices` […]; the pullback adds each row's gradient where it was read. */
+/**
+ * Rows of `table` [n, width] at int64 `indices` […]; the pullback adds each row's gradient where it was read. It scatters element by
+ * element, in order: onnxruntime's ScatterND adds from several threads without a lock and loses some of what meets in one row.
+ */
 export function gatherRows(g: Graph, table: Value, indices: Value): Value {
   expectType('gatherRows', indices, 'int64');
-  const rest = table.dims.slice(1);
-  const y = g.emit('Gather', [table, indices], table.type, [...indices.dims, ...rest], { axis: 0 });
+  if (table.dims.length !== 2)
+    throw new Error(`graph: gatherRows needs a table of rank 2, got ${showDims(table.dims)}`);
+  const width = table.dims[1];
+  const y = g.emit('Gather', [table, indices], table.type, [...indices.dims, width], { axis: 0 });
   g.record([table], [y], ([dy]) => {
     if (!dy) return [null];
-    const zeros = g.emit(
-      'ConstantOfShape',
-      [g.emit('Shape', [table], 'int64', [table.dims.length])],
-      'float32',
-      table.dims,
-    );
-    const at = reshape(g, indices, [...indices.dims, 1]);
-    return [g.emit('ScatterND', [zeros, at, dy], 'float32', table.dims, { reduction: 'add' })];
+    const count = productOf(indices.dims);
+    const rows = reshape(g, dy, [count, width]);
+    const column = reshape(g, indices, [count, 1]);
+    const at = g.emit('Expand', [column, g.emit('Shape', [rows], 'int64', [2])], 'int64', rows.dims);
+    const zeros = g.emit('ConstantOfShape', [g.emit('Shape', [table], 'int64', [2])], 'float32', table.dims);
+    return [g.emit('ScatterElements', [zeros, at, rows], 'float32', table.dims, { axis: 0, reduction: 'add' })];
   });
   return y;
+}
+
+/** Size of all axes together: a number, or a symbol where one of them is. */
+function productOf(dims: readonly Dim[]): Dim {
+  if (dims.length === 1) return dims[0];
+  return dims.every(dim => typeof dim === 'number') ? dims.reduce((n, dim) => n * dim, 1) : dims.join('*');
 }
 
 /** Sums a broadcast gradient back to `dims`. */

@@ -140,7 +140,7 @@ describe('overrides', () => {
       'actor_rollout_ref.actor.optim.lr=1e-5',
       'trainer.val_before_train=False',
       'es_manager.train.env_configs.tags=[QuickFrozenLake,"FrozenLake"]',
-      'es_manager.train.env_configs.n_groups=[4,4]',
+      'es_manager.train.env_configs.n_groups=[12,4]',
       'agent_proxy.action_sep=||',
       'trainer.experiment_name="0.5"',
       'collapse_detection.num_samples=null',
@@ -148,7 +148,7 @@ describe('overrides', () => {
     );
     expect(config.actor_rollout_ref.actor.optim.lr).toBe(1e-5);
     expect(config.trainer.val_before_train).toBe(false);
-    expect(config.es_manager.train.env_configs).toEqual({ tags: ['QuickFrozenLake', 'FrozenLake'], n_groups: [4, 4] });
+    expect(config.es_manager.train.env_configs).toEqual({ tags: ['QuickFrozenLake', 'FrozenLake'], n_groups: [12, 4] });
     expect(config.agent_proxy.action_sep).toBe('||');
     expect(config.trainer.experiment_name).toBe('0.5');
     expect(config.collapse_detection.num_samples).toBeNull();
