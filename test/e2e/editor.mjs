@@ -149,20 +149,26 @@ export class Editor {
     await this.ready();
   }
 
-  /** Runs a command by the title that the palette shows. */
+  /** Runs a command by the title that the palette shows. A page that opens meanwhile takes the focus and closes the palette: so ask again. */
   async command(title) {
-    await this.page.keyboard.press('F1');
     const input = this.page.locator('.quick-input-widget input.input');
-    await input.waitFor();
-    await input.fill(`>${title}`);
-    await this.choose(title);
+    for (let tries = 1; ; tries++) {
+      await this.page.keyboard.press('F1');
+      try {
+        await input.fill(`>${title}`, { timeout: 5000 });
+        return await this.choose(title, 5000);
+      } catch (error) {
+        if (tries === 5) throw error;
+        await this.page.keyboard.press('Escape');
+      }
+    }
   }
 
   /** Takes the entry of an open quick pick that holds `text`. */
-  async choose(text) {
+  async choose(text, timeout = 60_000) {
     const row = this.page.locator('.quick-input-widget .quick-input-list .monaco-list-row', { hasText: text }).first();
-    await row.waitFor();
-    await row.click();
+    await row.waitFor({ timeout });
+    await row.click({ timeout });
   }
 
   /** Types into an open input box and presses Enter. */
