@@ -142,7 +142,7 @@ async function begin(host: Host, args: string[], cwd: string, name: string): Pro
     throw new UserError(
       `run ${started.run} was started in ${started.folder}, which this workspace does not show: open its folder`,
     );
-  host.dashboards.show(run, besideText());
+  host.dashboards.show(run, besideText(), true);
 }
 
 /** Beside the text being read, else where the reader is. */

@@ -46,16 +46,19 @@ export class PagePanels implements vscode.WebviewPanelSerializer<PageState>, vsc
     this.serializer = vscode.window.registerWebviewPanelSerializer(kind.viewType, this);
   }
 
-  /** Shows a run's page: the one that is open, else a new one in `column`. */
-  show(run: Run, column: vscode.ViewColumn): void {
+  /**
+   * Shows a run's page: the one that is open, else a new one in `column`. One that opens by itself leaves the focus where it is, so
+   * that whoever types goes on.
+   */
+  show(run: Run, column: vscode.ViewColumn, preserveFocus = false): void {
     const open = this.open.get(run.folder);
-    if (open) return open.panel.reveal(undefined, false);
+    if (open) return open.panel.reveal(undefined, preserveFocus);
     const { viewType, title } = this.kind;
     const dormant = this.dormantTab(title(run.summary.name));
     const viewColumn = dormant?.group.viewColumn ?? column;
     const panel = vscode.window.createWebviewPanel(viewType, title(run.summary.name), {
       viewColumn,
-      preserveFocus: false,
+      preserveFocus,
     });
     if (dormant) void vscode.window.tabGroups.close(dormant, true);
     this.attach(panel, run);
