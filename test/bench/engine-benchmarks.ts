@@ -22,8 +22,12 @@ const config: DecoderConfig = {
   maxPositions: 512,
   normEps: 1e-6,
   ropeTheta: 10_000,
+  ropeScaling: { rope_type: 'default' },
   tiedHead: true,
   qkvBias: true,
+  outputBias: false,
+  mlpBias: false,
+  qkNorm: false,
 };
 const shape = {
   vocab: config.vocabSize,

@@ -1,4 +1,4 @@
-// The decoder of the Qwen2/Llama family, described once and used for generation, scoring and training: what differs between the
+// The decoder of the Qwen2, Qwen3 and Llama families, described once and used for generation, scoring and training: what differs between the
 // three is only how a query attends (attention.ts) and which positions' logits are wanted. Activations are kept as [n, hidden]
 // with n = batch · time, so that every linear layer is one Gemm.
 import type { Dim, Graph, Value } from '../engine/graph';
@@ -7,6 +7,7 @@ import type { RotaryTables } from '../engine/layer-ops';
 import { add, gatherRows, reshape, transpose } from '../engine/ops';
 import { parameterSpecs } from './decoder-config';
 import type { DecoderConfig } from './decoder-config';
+import { rotaryTable } from './rotary-frequencies';
 
 /** The decoder's parameters as graph inputs, by Hugging Face's names. */
 export type Parameters = ReadonlyMap<string, Value>;
@@ -24,6 +25,8 @@ export interface TokenInputs {
   positions: Value;
   /** Symbol of the flattened axis b·t. */
   flat: Dim;
+  /** Every position is below this; the graph carries a table of so many rows. At most, and by default, the model's own limit. */
+  maxPositions?: number;
 }
 
 export function parameterInputs(g: Graph, config: DecoderConfig): Map<string, Value> {
@@ -44,7 +47,7 @@ export function decoderHidden(
     return value;
   };
   const [b, t] = tokens.ids.dims;
-  const rotation = rotaryTables(g, c);
+  const rotation = rotaryTables(g, c, Math.min(c.maxPositions, tokens.maxPositions ?? c.maxPositions));
   const embedded = gatherRows(g, parameter('model.embed_tokens.weight'), tokens.ids);
   let x = reshape(g, embedded, [tokens.flat, c.hiddenSize]);
 
@@ -56,18 +59,22 @@ export function decoderHidden(
       transpose(g, reshape(g, v, [b, t, count, c.headSize]), [0, 2, 1, 3]);
 
     const normed = rmsNorm(g, x, parameter(`${layer}.input_layernorm.weight`), c.normEps);
-    const q = rotary(g, heads(project('self_attn.q_proj', normed, c.qkvBias), c.heads), tokens.positions, rotation);
-    const k = rotary(g, heads(project('self_attn.k_proj', normed, c.qkvBias), c.kvHeads), tokens.positions, rotation);
+    const rotated = (name: 'q' | 'k', count: number): Value => {
+      const projected = heads(project(`self_attn.${name}_proj`, normed, c.qkvBias), count);
+      const norm = `${layer}.self_attn.${name}_norm.weight`;
+      const scaled = c.qkNorm ? rmsNorm(g, projected, parameter(norm), c.normEps) : projected;
+      return rotary(g, scaled, tokens.positions, rotation);
+    };
+    const q = rotated('q', c.heads);
+    const k = rotated('k', c.kvHeads);
     const v = heads(project('self_attn.v_proj', normed, c.qkvBias), c.kvHeads);
     const context = transpose(g, attend(i, q, k, v), [0, 2, 1, 3]);
-    x = add(g, x, project('self_attn.o_proj', reshape(g, context, [tokens.flat, c.heads * c.headSize])));
+    const attended = reshape(g, context, [tokens.flat, c.heads * c.headSize]);
+    x = add(g, x, project('self_attn.o_proj', attended, c.outputBias));
 
     const middle = rmsNorm(g, x, parameter(`${layer}.post_attention_layernorm.weight`), c.normEps);
-    x = add(
-      g,
-      x,
-      project('mlp.down_proj', swiglu(g, project('mlp.gate_proj', middle), project('mlp.up_proj', middle))),
-    );
+    const feed = (name: string, input: Value): Value => project(`mlp.${name}_proj`, input, c.mlpBias);
+    x = add(g, x, feed('down', swiglu(g, feed('gate', middle), feed('up', middle))));
   }
   return rmsNorm(g, x, parameter('model.norm.weight'), c.normEps);
 }
@@ -79,19 +86,9 @@ export function decoderLogits(g: Graph, c: DecoderConfig, parameters: Parameters
   return linear(g, hidden, head);
 }
 
-/** cos and sin of position · theta^(−2i/headSize) for every position, as constants of the graph. */
-function rotaryTables(g: Graph, c: DecoderConfig): RotaryTables {
-  const half = c.headSize / 2;
-  const size = c.maxPositions * half;
-  const cos = new Float32Array(size);
-  const sin = new Float32Array(size);
-  for (let position = 0; position < c.maxPositions; position++) {
-    for (let i = 0; i < half; i++) {
-      const angle = position * c.ropeTheta ** (-i / half);
-      cos[position * half + i] = Math.cos(angle);
-      sin[position * half + i] = Math.sin(angle);
-    }
-  }
-  const table = (data: Float32Array): Value => g.constant('float32', [c.maxPositions, half], data);
-  return { cos: table(cos), sin: table(sin), sinNegated: table(sin.map(x => -x)) };
+/** cos and sin of the first `rows` positions as constants of the graph. */
+function rotaryTables(g: Graph, c: DecoderConfig, rows: number): RotaryTables {
+  const { cos, sin } = rotaryTable(c, rows);
+  const constant = (data: Float32Array): Value => g.constant('float32', [rows, c.headSize / 2], data);
+  return { cos: constant(cos), sin: constant(sin), sinNegated: constant(sin.map(x => -x)) };
 }

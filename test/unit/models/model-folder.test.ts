@@ -149,14 +149,21 @@ describe('a configuration', () => {
 
   it.each([
     [
-      { rope_scaling: { type: 'yarn', factor: 4 } },
-      /rope_scaling is \{"type":"yarn","factor":4\}, which is not supported/,
+      { rope_scaling: { type: 'dynamic', factor: 4 } },
+      /rope_scaling\.rope_type is "dynamic", which is not supported: use a model of type default, linear, llama3, yarn$/,
     ],
-    [{ rope_parameters: { rope_type: 'llama3', rope_theta: 5e5 } }, /rope_parameters\.rope_type is "llama3"/],
+    [{ rope_parameters: { rope_type: 'longrope', rope_theta: 5e5 } }, /rope_parameters\.rope_type is "longrope"/],
+    [
+      { rope_parameters: { rope_type: 'llama3', rope_theta: 5e5, factor: 8 } },
+      /rope_parameters\.low_freq_factor: .+: a scaling of type llama3 needs it; get config\.json anew/,
+    ],
+    [{ partial_rotary_factor: 0.5 }, /partial_rotary_factor is 0\.5, .+ rotates whole heads/],
     [{ hidden_act: 'gelu' }, /hidden_act is "gelu", which is not supported: use a model with silu/],
-    [{ use_sliding_window: true }, /use_sliding_window is true/],
-    [{ mlp_bias: true }, /mlp_bias is true/],
-    [{ model_type: 'llama', attention_bias: true }, /attention_bias is true/],
+    [
+      { use_sliding_window: true, sliding_window: 32, max_window_layers: 1, layer_types: null },
+      /use_sliding_window is true/,
+    ],
+    [{ layer_types: ['full_attention', 'sliding_attention'] }, /layer_types is "sliding_attention"/],
     [{ num_key_value_heads: 3 }, /num_key_value_heads is 3, .+ must divide num_attention_heads 4/],
     [{ hidden_size: 20, head_dim: null }, /the head size 5 must be an even whole number/],
     [{ hidden_size: 22, head_dim: null }, /the head size 5\.5 must be/],

@@ -34,8 +34,12 @@ export const tinyConfig: DecoderConfig = {
   maxPositions: 64,
   normEps: 1e-6,
   ropeTheta: 10_000,
+  ropeScaling: { rope_type: 'default' },
   tiedHead: true,
   qkvBias: true,
+  outputBias: false,
+  mlpBias: false,
+  qkNorm: false,
 };
 
 /** Random weights, large enough that distributions are far from uniform. */
