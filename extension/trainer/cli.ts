@@ -5,8 +5,9 @@ import { Command, CommanderError } from 'commander';
 import { runFiles } from '../protocol/run-folder';
 import type { Manifest, RunState } from '../protocol/run-folder';
 import { UserError } from '../protocol/user-error';
-import { ConfigError } from './config/config-error';
 import { presets } from './config/load-config';
+import { answer } from './terminal/answer';
+import type { Answer } from './terminal/answer';
 import { follow, metricLines } from './terminal/follow';
 import { makeRun, presetFolders, startTrainer, workspaceOf } from './terminal/start';
 import { StepTable } from './terminal/step-table';
@@ -106,15 +107,6 @@ withCommon(program.command('presets').description('list the configurations that 
     }),
 );
 
-interface Answer {
-  /** The JSON document of --json. */
-  document: unknown;
-  /** The same for people. */
-  words: string;
-  /** Why the run failed: goes to standard error, with exit code 1. */
-  failed?: string;
-}
-
 async function start(overrides: string[], flags: StartFlags, from?: Manifest): Promise<Answer> {
   const workspace = workspaceOf(flags.workspace);
   const { folder, notes } = await makeRun({
@@ -168,30 +160,6 @@ async function serveAndFollow(
     words: closingWords(summary, workspace),
     failed,
   };
-}
-
-/** Runs a command and gives its answer in the form asked for. */
-async function answer(flags: Common, command: () => Promise<Answer>): Promise<void> {
-  try {
-    const { document, words, failed } = await command();
-    if (flags.json) process.stdout.write(`${JSON.stringify(document)}\n`);
-    else process.stdout.write(`${words}\n`);
-    if (failed !== undefined) {
-      process.stderr.write(`${failed}\n`);
-      process.exitCode = 1;
-    }
-  } catch (error) {
-    process.exitCode = 1;
-    const { message, stack } = error as Error;
-    process.stderr.write(`${error instanceof UserError ? message : stack}\n`);
-    if (flags.json) process.stdout.write(`${JSON.stringify({ error: errorDocument(error as Error) })}\n`);
-  }
-}
-
-function errorDocument(error: Error): Record<string, unknown> {
-  if (!(error instanceof ConfigError)) return { message: error.message };
-  const { message, file, line, column, key, problems } = error;
-  return { message, file, line, column, key, problems };
 }
 
 program.parseAsync().catch((error: Error) => {
