@@ -2,8 +2,11 @@
 // bound at run time; operations check both when they are emitted, so that a wrong graph fails where it is written.
 // Differentiable operations (ops.ts) record how to pull gradients back on the graph's tape; autodiff.ts walks it.
 
-export type ElementType = 'float32' | 'int64' | 'bool';
+export type ElementType = 'float32' | 'float16' | 'bfloat16' | 'int64' | 'int32' | 'int8' | 'uint8' | 'bool';
 export type Dim = number | string;
+
+/** Which kernels a graph may use: those of onnxruntime's CPU provider, or the fewer that its WebGPU provider has. */
+export type Lowering = 'cpu' | 'webgpu';
 
 export interface Value {
   readonly name: string;
@@ -24,7 +27,16 @@ export interface Node {
 
 export interface Constant {
   readonly value: Value;
-  readonly data: Float32Array | BigInt64Array;
+  readonly data: Float32Array | BigInt64Array | Int32Array | Int8Array | Uint8Array;
+}
+
+/** A constant that stays in its file: onnxruntime maps it from there. */
+export interface MappedConstant {
+  readonly value: Value;
+  /** Name of the file inside the folder that the session is given, first byte and number of bytes. */
+  readonly file: string;
+  readonly offset: number;
+  readonly bytes: number;
 }
 
 /** Pulls the gradients of a record's outputs (null: not needed) back to its inputs (null: none flows). */
@@ -42,14 +54,20 @@ export const contrib = 'com.microsoft';
 export class Graph {
   readonly nodes: Node[] = [];
   readonly inputs: Value[] = [];
+  /** Outputs by their public names; `sources` tells which value of the graph each one is. */
   readonly outputs: Value[] = [];
+  readonly sources = new Map<string, string>();
   readonly constants: Constant[] = [];
-  readonly tape: TapeRecord[] = [];
+  readonly mapped: MappedConstant[] = [];
+  tape: TapeRecord[] = [];
   private readonly literals = new Map<string, Value>();
   private readonly symbolSource = new Map<string, { value: Value; axis: number }>();
   private count = 0;
 
-  constructor(readonly name: string) {}
+  constructor(
+    readonly name: string,
+    readonly lowering: Lowering = 'cpu',
+  ) {}
 
   /** Declares an input; its symbols can be read back at run time by later reshapes. */
   input(name: string, type: ElementType, dims: readonly Dim[]): Value {
@@ -62,12 +80,26 @@ export class Graph {
     return value;
   }
 
-  /** Gives `value` the name of a graph output. */
+  /**
+   * Makes `value` an output under a public name. No node is emitted for it, so that onnxruntime computes into the output itself;
+   * only a value that is an input, a constant or an output already is copied.
+   */
   output(name: string, value: Value): void {
-    this.outputs.push(this.emitNamed(name, 'Identity', [value], value.type, value.dims));
+    const made = this.nodes.some(node => node.outputs.includes(value.name));
+    const taken = [...this.sources.values()].includes(value.name);
+    const source = made && !taken ? value : this.emit('Identity', [value], value.type, value.dims);
+    this.outputs.push({ ...value, name });
+    this.sources.set(name, source.name);
   }
 
-  constant(type: 'float32' | 'int64', dims: readonly number[], data: Float32Array | BigInt64Array): Value {
+  /** Declares a constant that onnxruntime reads from a file. */
+  map(name: string, type: ElementType, dims: readonly number[], place: Omit<MappedConstant, 'value'>): Value {
+    const value: Value = { name, type, dims };
+    this.mapped.push({ value, ...place });
+    return value;
+  }
+
+  constant(type: ElementType, dims: readonly number[], data: Constant['data']): Value {
     if (data.length !== dims.reduce((n, d) => n * d, 1))
       throw new Error(`graph ${this.name}: a constant [${dims.join(', ')}] was given ${data.length} numbers`);
     const value: Value = { name: this.fresh('const'), type, dims };
@@ -100,7 +132,8 @@ export class Graph {
     attributes: Record<string, Attribute> = {},
     domain = '',
   ): Value {
-    return this.emitNamed(this.fresh(op), op, inputs, type, dims, attributes, domain);
+    const [value] = this.emitMany(op, inputs, [{ type, dims }], attributes, domain);
+    return value;
   }
 
   /** Emits a node with several outputs. */
@@ -111,7 +144,8 @@ export class Graph {
     attributes: Record<string, Attribute> = {},
     domain = '',
   ): Value[] {
-    const values = outputs.map(({ type, dims }, i): Value => ({ name: this.fresh(`${op}_${i}`), type, dims }));
+    const name = this.fresh(op);
+    const values = outputs.map(({ type, dims }, i): Value => ({ name: i === 0 ? name : `${name}.${i}`, type, dims }));
     this.nodes.push({
       op,
       domain,
@@ -156,19 +190,6 @@ export class Graph {
     let value = this.literals.get(key);
     if (!value) this.literals.set(key, (value = make()));
     return value;
-  }
-
-  private emitNamed(
-    name: string,
-    op: string,
-    inputs: readonly (Value | null)[],
-    type: ElementType,
-    dims: readonly Dim[],
-    attributes: Record<string, Attribute> = {},
-    domain = '',
-  ): Value {
-    this.nodes.push({ op, domain, inputs: inputs.map(v => v?.name ?? ''), outputs: [name], attributes });
-    return { name, type, dims };
   }
 
   private fresh(stem: string): string {

@@ -1,12 +1,22 @@
 // Writes a Graph as an ONNX ModelProto (onnx.proto is ONNX's official schema, loaded by protobufjs).
-// Weights never enter the file: they are graph inputs, fed at each run and updated in place by the optimizer.
+// Trained weights never enter the file: they are graph inputs, fed at each run and updated in place by the optimizer. Frozen ones may be
+// constants that stay in their safetensors files. The order of the nodes steers onnxruntime's executor, see `executionOrder`.
 import { parse } from 'protobufjs';
 import onnxSchema from './onnx.proto';
-import type { Attribute, Graph, Value } from './graph';
+import type { Attribute, Graph, Node, Value } from './graph';
 
 const modelProto = parse(onnxSchema, { keepCase: true }).root.lookupType('onnx.ModelProto');
 
-const elementCode = { float32: 1, int64: 7, bool: 9 } as const;
+export const elementCode = {
+  float32: 1,
+  uint8: 2,
+  int8: 3,
+  int32: 6,
+  int64: 7,
+  bool: 9,
+  float16: 10,
+  bfloat16: 16,
+} as const;
 const attributeCode = { float: 1, int: 2, string: 3, ints: 7 } as const;
 const irVersion = 10;
 const opset = 21;
@@ -22,7 +32,7 @@ export function writeOnnx(graph: Graph): Uint8Array {
     ],
     graph: {
       name: graph.name,
-      node: graph.nodes.map(node => ({
+      node: executionOrder(graph).map(node => ({
         op_type: node.op,
         domain: node.domain,
         name: node.outputs[0],
@@ -31,16 +41,49 @@ export function writeOnnx(graph: Graph): Uint8Array {
         attribute: Object.entries(node.attributes).map(([name, value]) => attribute(name, value)),
       })),
       input: graph.inputs.map(valueInfo),
-      output: graph.outputs.map(valueInfo),
-      initializer: graph.constants.map(({ value, data }) => ({
-        name: value.name,
-        data_type: elementCode[value.type],
-        dims: value.dims,
-        raw_data: new Uint8Array(data.buffer, data.byteOffset, data.byteLength),
-      })),
+      output: graph.outputs.map(output => valueInfo({ ...output, name: graph.sources.get(output.name)! })),
+      initializer: [
+        ...graph.constants.map(({ value, data }) => ({
+          name: value.name,
+          data_type: elementCode[value.type],
+          dims: value.dims,
+          raw_data: new Uint8Array(data.buffer, data.byteOffset, data.byteLength),
+        })),
+        ...graph.mapped.map(({ value, file, offset, bytes }) => ({
+          name: value.name,
+          data_type: elementCode[value.type],
+          dims: value.dims,
+          data_location: 1, // EXTERNAL
+          external_data: Object.entries({ location: file, offset, length: bytes }).map(([key, x]) => ({
+            key,
+            value: String(x),
+          })),
+        })),
+      ],
     },
   });
   return modelProto.encode(message).finish();
+}
+
+/**
+ * The nodes in the order that lets onnxruntime free memory early. Its executor walks backwards from the leaves, the last leaf first,
+ * and from a node to its latest input first. So nodes that only read constants come first (each then runs right before its first
+ * reader, instead of all of them at the start), and leaves come last in reverse (the gradient that is available first is finished first).
+ */
+function executionOrder({ nodes, inputs, constants, mapped }: Graph): Node[] {
+  const varying = new Set(inputs.map(({ name }) => name));
+  const read = new Set(nodes.flatMap(node => node.inputs));
+  const isLeaf = (node: Node): boolean => !node.outputs.some(name => read.has(name));
+  const known = new Set([...constants, ...mapped].map(({ value }) => value.name));
+  const fixed: Node[] = [];
+  const rest: Node[] = [];
+  const leaves: Node[] = [];
+  for (const node of nodes) {
+    const isFixed = node.inputs.every(name => name === '' || known.has(name)) && !node.inputs.some(x => varying.has(x));
+    if (isFixed) node.outputs.forEach(name => known.add(name));
+    (isLeaf(node) ? leaves : isFixed ? fixed : rest).push(node);
+  }
+  return [...fixed, ...rest, ...leaves.reverse()];
 }
 
 function attribute(name: string, value: Attribute): Record<string, unknown> {

@@ -6,7 +6,8 @@ import type { InferenceSession, Tensor as OrtTensor } from 'onnxruntime-common';
 import type { ElementType, Graph } from './graph';
 import { writeOnnx } from './onnx-writer';
 
-export type TensorData = Float32Array | BigInt64Array | Uint8Array;
+/** float16 travels as Uint16Array. */
+export type TensorData = Float32Array | BigInt64Array | Int32Array | Uint16Array | Uint8Array | Int8Array;
 
 export interface Tensor {
   readonly type: ElementType;
@@ -15,11 +16,19 @@ export interface Tensor {
 }
 
 export const float32 = (data: Float32Array, dims: readonly number[]): Tensor => ({ type: 'float32', dims, data });
+export const int32 = (data: Int32Array, dims: readonly number[]): Tensor => ({ type: 'int32', dims, data });
 export const int64 = (data: BigInt64Array, dims: readonly number[]): Tensor => ({ type: 'int64', dims, data });
 
 export interface SessionOptions {
   /** Threads inside an operator; 0 lets onnxruntime take all cores. */
   threads: number;
+  /** Folder of the files that hold the graph's mapped constants. */
+  folder?: string;
+  /**
+   * Constants are computed with and laid out for products once, when the session is made: costs time and a copy of them, and makes
+   * products of few rows faster. For generation.
+   */
+  prepack?: boolean;
 }
 
 type Runtime = typeof Ort;
@@ -48,10 +57,17 @@ export class Session {
       intraOpNumThreads: options.threads,
       interOpNumThreads: 1,
       executionMode: 'sequential',
-      graphOptimizationLevel: 'all',
+      // Folding constants would hold mapped weights in memory twice; the other rewritings gain nothing here.
+      graphOptimizationLevel: options.prepack || graph.mapped.length === 0 ? 'all' : 'disabled',
       enableMemPattern: false,
       logSeverityLevel: 3,
-      extra: { session: { intra_op: { allow_spinning: '0' } } },
+      extra: {
+        session: {
+          intra_op: { allow_spinning: '0' },
+          disable_prepacking: options.prepack ? '0' : '1',
+          ...(options.folder && { model_external_initializers_file_folder_path: options.folder }),
+        },
+      },
     });
     return new Session(ort, session, graph);
   }
@@ -67,7 +83,7 @@ export class Session {
     const outputs = await this.session.run(inputs);
     const result: Record<string, Tensor> = {};
     for (const { name, type } of this.graph.outputs) {
-      const { data, dims } = outputs[name];
+      const { data, dims } = outputs[this.graph.sources.get(name)!];
       result[name] = { type, dims, data: data as TensorData };
     }
     return result;
@@ -78,6 +94,6 @@ export class Session {
   }
 
   private tensor({ type, data, dims }: Tensor): OrtTensor {
-    return new this.ort.Tensor(type, data as Float32Array, dims as number[]);
+    return new this.ort.Tensor(type as 'float32', data as Float32Array, dims as number[]);
   }
 }

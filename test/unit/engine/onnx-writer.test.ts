@@ -52,7 +52,7 @@ it('is what the schema says', () => {
     graph: {
       name: 'example',
       input: [info('x', 1, [{ dim_param: 'b' }, { dim_value: 3 }]), info('at', 7, [{ dim_value: 2 }])],
-      output: [info('sum', 1, [{ dim_param: 'b' }, { dim_value: 2 }])],
+      output: [info('Add_5', 1, [{ dim_param: 'b' }, { dim_value: 2 }])],
       node: [
         {
           op_type: 'Gather',
@@ -66,25 +66,55 @@ it('is what the schema says', () => {
         {
           op_type: 'Example',
           domain: contrib,
-          name: 'Example_0_3',
+          name: 'Example_3',
           input: ['Clip_2'],
-          output: ['Example_0_3', 'Example_1_4'],
+          output: ['Example_3', 'Example_3.1'],
           attribute: [
             { name: 'mode', type: 'STRING', s: [...Buffer.from('linear')] },
             { name: 'perm', type: 'INTS', ints: [1, 0] },
             { name: 'alpha', type: 'FLOAT', f: 2 },
           ],
         },
-        { op_type: 'Add', domain: '', name: 'Add_6', input: ['Example_0_3', 'const_5'], output: ['Add_6'] },
-        { op_type: 'Identity', domain: '', name: 'sum', input: ['Add_6'], output: ['sum'] },
+        { op_type: 'Add', domain: '', name: 'Add_5', input: ['Example_3', 'const_4'], output: ['Add_5'] },
       ],
       initializer: [
         { name: 'const_1', data_type: 1, raw_data: floats(0.5) },
-        { name: 'const_5', data_type: 1, dims: [2], raw_data: floats(8, 7) },
-        { name: 'const_7', data_type: 7, dims: [2], raw_data: [...new Uint8Array(BigInt64Array.of(3n, -1n).buffer)] },
+        { name: 'const_4', data_type: 1, dims: [2], raw_data: floats(8, 7) },
+        { name: 'const_6', data_type: 7, dims: [2], raw_data: [...new Uint8Array(BigInt64Array.of(3n, -1n).buffer)] },
       ],
     },
   });
+});
+
+it('leaves mapped constants in their file', () => {
+  const g = new Graph('mapped');
+  const w = g.map('w', 'bfloat16', [2, 3], { file: 'model.safetensors', offset: 99, bytes: 12 });
+  g.output('y', g.emit('Cast', [w], 'float32', [2, 3], { to: 1 }));
+  expect((written(g).graph as { initializer: object[] }).initializer).toEqual([
+    {
+      name: 'w',
+      data_type: 16,
+      dims: [2, 3],
+      data_location: 'EXTERNAL',
+      external_data: [
+        { key: 'location', value: 'model.safetensors' },
+        { key: 'offset', value: '99' },
+        { key: 'length', value: '12' },
+      ],
+    },
+  ]);
+});
+
+it('puts nodes that read only constants first and leaves last, the one available first at the end', () => {
+  const g = new Graph('order');
+  const x = g.input('x', 'float32', [2]);
+  const early = g.emit('Neg', [x], 'float32', [2]);
+  const fixed = g.emit('Abs', [g.scalar(-1)], 'float32', []);
+  const late = g.emit('Add', [g.emit('Exp', [x], 'float32', [2]), fixed], 'float32', [2]);
+  g.output('early', early);
+  g.output('late', late);
+  const { node } = written(g).graph as { node: { op_type: string }[] };
+  expect(node.map(({ op_type }) => op_type)).toEqual(['Abs', 'Exp', 'Add', 'Neg']);
 });
 
 it('is the same bytes each time', () => {
