@@ -1,0 +1,112 @@
+// LoRA: beside a frozen linear layer W [out, in] two trained factors A [rank, in] and B [out, rank], so that the layer computes
+// x·(W + alpha/rank · B·A)ᵀ. Names, layout, choice of layers and initial values are those of PEFT (github.com/huggingface/peft), so that
+// adapters move between the two without translation. Only the projections of the decoder's layers take adapters: embedding and
+// output head stay as they are.
+import { UserError } from '../../protocol/user-error';
+import type { RandomStream } from '../engine/random-stream';
+import { parameterSpecs } from './decoder-config';
+import type { DecoderConfig, ParameterSpec } from './decoder-config';
+import type { Weights } from './weights';
+
+export interface LoraOptions {
+  rank: number;
+  alpha: number;
+  dropout: number;
+  /** 'all-linear', a regular expression as PEFT's string form, or names/suffixes such as ['q_proj', 'v_proj']. */
+  targets: string | readonly string[];
+}
+
+/** What B·A is multiplied by. */
+export const loraScale = (lora: Pick<LoraOptions, 'alpha' | 'rank'>): number => lora.alpha / lora.rank;
+
+/** Modules that PEFT would adapt too, in a form that this trainer has not. */
+const withoutAdapter = ['model.embed_tokens', 'lm_head'];
+
+/**
+ * Full names of the linear layers that `targets` chooses, such as model.layers.0.self_attn.q_proj, in the order of the parameters.
+ * A list's entry chooses the layer of that name and those that end with it after a dot; a string has to match the whole name as a
+ * regular expression, but for 'all-linear'.
+ * @throws UserError naming the pattern that is no regular expression, chooses nothing, or chooses embedding or output head
+ */
+export function loraModules(config: DecoderConfig, targets: LoraOptions['targets']): string[] {
+  const modules = linearSpecs(config).map(({ name }) => moduleOf(name));
+  if (typeof targets === 'string' && targets.toLowerCase() === 'all-linear') return modules;
+  const patterns = typeof targets === 'string' ? [wholeName(targets)] : targets.map(byNameOrSuffix);
+  for (const { pattern, matches } of patterns) {
+    const refused = withoutAdapter.find(matches);
+    if (refused !== undefined)
+      throw new UserError(
+        `LoRA: target_modules ${show(pattern)} chooses ${refused}, which takes no adapter here: choose layers such as q_proj or all-linear`,
+      );
+    if (!modules.some(matches))
+      throw new UserError(
+        `LoRA: target_modules ${show(pattern)} chooses none of the model's linear layers: use all-linear or names among ${shortNames(modules)}`,
+      );
+  }
+  if (patterns.length === 0)
+    throw new UserError(`LoRA: target_modules is empty: use all-linear or names among ${shortNames(modules)}`);
+  return modules.filter(module => patterns.some(({ matches }) => matches(module)));
+}
+
+/** The factors as parameters: per module `${module}.lora_A.weight` [rank, in], then `${module}.lora_B.weight` [out, rank]. */
+export function loraSpecs(config: DecoderConfig, lora: LoraOptions): ParameterSpec[] {
+  const chosen = new Set(loraModules(config, lora.targets));
+  return linearSpecs(config).flatMap(({ name, dims: [out, from] }) => {
+    const module = moduleOf(name);
+    if (!chosen.has(module)) return [];
+    return [
+      { name: factorName(module, 'A'), dims: [lora.rank, from] },
+      { name: factorName(module, 'B'), dims: [out, lora.rank] },
+    ];
+  });
+}
+
+/** The parameter that holds a factor of a module. */
+export const factorName = (module: string, factor: 'A' | 'B'): string => `${module}.lora_${factor}.weight`;
+
+/**
+ * Fills the factors as PEFT does: A uniform in ±1/√in (Kaiming's with a = √5), B zeros, so that the adapter starts without effect.
+ * Other parameters among `weights` are left alone.
+ */
+export function initializeLora(weights: Weights, stream: RandomStream): void {
+  for (const { name, dims } of weights.specs) {
+    const view = weights.view(name);
+    if (name.endsWith('.lora_B.weight')) view.fill(0);
+    if (!name.endsWith('.lora_A.weight')) continue;
+    const bound = 1 / Math.sqrt(dims[1]);
+    for (let i = 0; i < view.length; i++) view[i] = bound * (2 * stream.uniform() - 1);
+  }
+}
+
+/** Weights of the linear layers that can take an adapter, [out, in]. */
+const linearSpecs = (config: DecoderConfig): ParameterSpec[] =>
+  parameterSpecs(config).filter(({ name, dims }) => dims.length === 2 && !withoutAdapter.includes(moduleOf(name)));
+
+const moduleOf = (weight: string): string => weight.slice(0, -'.weight'.length);
+
+interface Pattern {
+  pattern: string;
+  matches: (module: string) => boolean;
+}
+
+function wholeName(pattern: string): Pattern {
+  let expression: RegExp;
+  try {
+    expression = new RegExp(`^(?:${pattern})$`);
+  } catch (error) {
+    throw new UserError(
+      `LoRA: target_modules ${show(pattern)} is no regular expression (${(error as Error).message}): use all-linear or a list of names`,
+    );
+  }
+  return { pattern, matches: module => expression.test(module) };
+}
+
+const byNameOrSuffix = (pattern: string): Pattern => ({
+  pattern,
+  matches: module => module === pattern || module.endsWith(`.${pattern}`),
+});
+
+const show = (pattern: string): string => JSON.stringify(pattern);
+
+const shortNames = (modules: readonly string[]): string =>
+  [...new Set(modules.map(module => module.slice(module.lastIndexOf('.') + 1)))].join(', ');
