@@ -8,6 +8,8 @@ import { UserError } from '../protocol/user-error';
 import { presets } from './config/load-config';
 import { answer } from './terminal/answer';
 import type { Answer } from './terminal/answer';
+import { addGenerate } from './terminal/generate';
+import { addScore } from './terminal/score';
 import { follow, metricLines } from './terminal/follow';
 import { makeRun, presetFolders, startTrainer, workspaceOf } from './terminal/start';
 import { StepTable } from './terminal/step-table';
@@ -106,6 +108,9 @@ withCommon(program.command('presets').description('list the configurations that 
       };
     }),
 );
+
+addScore(program);
+addGenerate(program);
 
 async function start(overrides: string[], flags: StartFlags, from?: Manifest): Promise<Answer> {
   const workspace = workspaceOf(flags.workspace);

@@ -20,6 +20,11 @@ export async function checkModelFolder(folder: string): Promise<{ parameters: nu
   return { parameters: specs.reduce((sum, { dims }) => sum + elements(dims), 0) };
 }
 
+/** Reads config.json alone. Throws a UserError that names the file, the key and the remedy. */
+export function readDecoderConfig(folder: string): DecoderConfig {
+  return parseDecoderConfig(readJson(folder, 'config.json'), join(folder, 'config.json'));
+}
+
 /** Reads configuration and weights. Throws a UserError that names file, tensor and remedy. */
 export async function readDecoder(folder: string): Promise<{ config: DecoderConfig; weights: Weights }> {
   const { config, specs, files } = await openDecoder(folder);
@@ -44,7 +49,7 @@ export async function readDecoder(folder: string): Promise<{ config: DecoderConf
 async function openDecoder(
   folder: string,
 ): Promise<{ config: DecoderConfig; specs: ParameterSpec[]; files: TensorFiles }> {
-  const config = parseDecoderConfig(readJson(folder, 'config.json'), join(folder, 'config.json'));
+  const config = readDecoderConfig(folder);
   const specs = parameterSpecs(config);
   const files = await TensorFiles.open(folder);
   try {
@@ -69,8 +74,6 @@ async function openDecoder(
 /** Reads tokenizer and chat template. Throws a UserError where one is missing or unusable. */
 export function readTokenizer(folder: string): ChatTokenizer {
   const tokenizerConfig = optionalJson(folder, 'tokenizer_config.json') ?? {};
-  const generation = optionalJson(folder, 'generation_config.json') ?? optionalJson(folder, 'config.json') ?? {};
-  const eos = generation.eos_token_id;
   const templateFile = join(folder, 'chat_template.jinja');
   const inline = tokenizerConfig.chat_template;
   return new ChatTokenizer({
@@ -82,8 +85,15 @@ export function readTokenizer(folder: string): ChatTokenizer {
       : typeof inline === 'string'
         ? inline
         : undefined,
-    eosTokenIds: (Array.isArray(eos) ? eos : [eos]).filter(id => typeof id === 'number'),
+    eosTokenIds: readEosTokenIds(folder),
   });
+}
+
+/** Ids that end a sequence: those of generation_config.json, else of config.json; empty where neither names one. */
+export function readEosTokenIds(folder: string): number[] {
+  const generation = optionalJson(folder, 'generation_config.json') ?? optionalJson(folder, 'config.json') ?? {};
+  const eos = generation.eos_token_id;
+  return (Array.isArray(eos) ? eos : [eos]).filter(id => typeof id === 'number');
 }
 
 function readJson(folder: string, name: string): Record<string, unknown> {
