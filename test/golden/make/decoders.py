@@ -1,21 +1,34 @@
 """Golden values of small random decoders, made with PyTorch and transformers.
 
-Run: python test/golden/make/decoders.py  (needs torch, transformers, safetensors). Writes test/golden/{qwen2,llama}/:
-config.json and model.safetensors as transformers saves them, and golden.safetensors with inputs, logits, log-probs of the next
-tokens, the gradient of every parameter of a weighted policy loss, and the parameters after one AdamW step.
+Run: python test/golden/make/decoders.py  (needs torch, transformers, safetensors). Writes test/golden/{qwen2,llama,qwen3,llama3,
+qwen2-yarn}/: config.json and the weights as transformers saves them (in half precision or shards where `storage` says so), and
+golden.safetensors with inputs, logits, log-probs of the next tokens, the gradient of every parameter of a weighted policy loss, and
+the parameters after one AdamW step. All computed in single precision, on the weights as they were stored.
 """
 import pathlib
 import torch
 from safetensors.torch import save_file
-from transformers import LlamaConfig, LlamaForCausalLM, Qwen2Config, Qwen2ForCausalLM
+from transformers import LlamaConfig, LlamaForCausalLM, Qwen2Config, Qwen2ForCausalLM, Qwen3Config, Qwen3ForCausalLM
 
 here = pathlib.Path(__file__).resolve().parents[1]
-shape = dict(vocab_size=61, hidden_size=24, intermediate_size=40, num_hidden_layers=2, num_attention_heads=4,
-             max_position_embeddings=64, rms_norm_eps=1e-6, use_cache=False, attn_implementation="eager")
+common = dict(num_hidden_layers=2, num_attention_heads=4, max_position_embeddings=64, rms_norm_eps=1e-6, use_cache=False,
+              attn_implementation="eager")
+shape = dict(vocab_size=61, hidden_size=24, intermediate_size=40, **common)
+larger = dict(vocab_size=97, hidden_size=32, intermediate_size=48, **common)
+# The waves of 10000^(-2i/16) are 6, 20, 63, 199, ... positions long: some are kept, some blended, some stretched.
+llama3 = dict(rope_type="llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=32)
+yarn = dict(type="yarn", factor=4.0, original_max_position_embeddings=16)
 families = {
     "qwen2": (Qwen2ForCausalLM, Qwen2Config(**shape, num_key_value_heads=2, tie_word_embeddings=True)),
     "llama": (LlamaForCausalLM, LlamaConfig(**shape, num_key_value_heads=1, tie_word_embeddings=False)),
+    "qwen3": (Qwen3ForCausalLM, Qwen3Config(**larger, num_key_value_heads=2, head_dim=16, tie_word_embeddings=True)),
+    "llama3": (LlamaForCausalLM, LlamaConfig(**larger, num_key_value_heads=2, head_dim=16, tie_word_embeddings=False,
+                                             attention_bias=True, mlp_bias=True, rope_scaling=llama3)),
+    "qwen2-yarn": (Qwen2ForCausalLM, Qwen2Config(**larger, num_key_value_heads=1, tie_word_embeddings=True, rope_theta=1e4,
+                                                 rope_scaling=yarn)),
 }
+storage = {"qwen3": (torch.bfloat16, "20KB"), "llama3": (torch.bfloat16, "1GB"), "qwen2-yarn": (torch.float16, "1GB")}
+length = {"qwen2": 11, "llama": 11, "qwen3": 16, "llama3": 32, "qwen2-yarn": 32}
 for name, (cls, config) in families.items():
     torch.manual_seed(7)
     config.initializer_range = 0.2
@@ -24,8 +37,11 @@ for name, (cls, config) in families.items():
         if "norm" in parameter_name or parameter_name.endswith("bias"):
             p.data += 0.3 * torch.randn_like(p)
     folder = here / name
-    model.save_pretrained(folder, safe_serialization=True)
-    b, t = 3, 11
+    dtype, shard = storage.get(name, (torch.float32, "1GB"))
+    model.to(dtype).save_pretrained(folder, max_shard_size=shard)
+    if dtype != torch.float32:  # read back, since .to() rounds the rotary frequencies too
+        model = cls.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager").eval()
+    b, t = 3, length[name]
     ids = torch.randint(0, config.vocab_size, (b, t))
     logits = model(ids).logits
     logprobs = torch.log_softmax(logits[:, :-1] / 0.7, -1)

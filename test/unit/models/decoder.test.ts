@@ -1,14 +1,19 @@
-// The decoder against transformers on small random checkpoints of each family (test/golden/make/decoders.py): log-probs, entropy,
-// the policy loss, every parameter's gradient and one AdamW step, each within 1e-4 relative.
+// The decoder against transformers on small random checkpoints of each family (test/golden/make/decoders.py), read as a model folder
+// is, in shards and half precision where they are: logits, log-probs, entropy, the policy loss, every parameter's gradient and one
+// AdamW step, each within 1e-4 relative.
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { readDecoder } from '../../../extension/trainer/models/model-folder';
 import { Policy } from '../../../extension/trainer/models/policy';
 import { tensorsOf } from '../../golden/tensors';
-import { goldenConfig, goldenFolder, goldenWeights, relativeError } from './models';
+import { goldenFolder, relativeError } from './models';
 
-describe.each(['qwen2', 'llama'])('%s', family => {
+describe.each(['qwen2', 'llama', 'qwen3', 'llama3', 'qwen2-yarn'])('%s', family => {
   const golden = tensorsOf(join(goldenFolder(family), 'golden.safetensors'));
-  const load = (): Policy => new Policy(goldenConfig(family), goldenWeights(family), { threads: 1 });
+  const load = async (): Promise<Policy> => {
+    const { config, weights } = await readDecoder(goldenFolder(family));
+    return new Policy(config, weights, { threads: 1 });
+  };
   const of = (name: string): Float32Array => golden.get(name)!.data;
   const [b, t] = golden.get('ids')!.dims;
   /** Golden vectors speak of tokens 1…t−1; ours have a place for token 0 too. */
@@ -35,15 +40,34 @@ describe.each(['qwen2', 'llama'])('%s', family => {
   };
 
   it('scores as transformers does', async () => {
-    const { logprobs, entropies } = await load().score(samples, 0.7);
+    const { logprobs, entropies } = await (await load()).score(samples, 0.7);
     for (let row = 0; row < b; row++) {
       expect(relativeError(logprobs[row], shifted('logprobs', row))).toBeLessThan(1e-5);
       expect(relativeError(entropies[row], shifted('entropy', row))).toBeLessThan(1e-5);
     }
   });
 
+  it('has the logits of transformers, but for a constant, over the whole vocabulary', async () => {
+    const [, , vocab] = golden.get('logits')!.dims;
+    const mask = new Uint8Array(t + 1).fill(1, t);
+    const followed = Array.from({ length: vocab }, (_, next) => ({
+      ids: Int32Array.of(...samples[0].ids, next),
+      mask,
+    }));
+    const { logprobs } = await (await load()).score(followed, 1);
+    const logits = of('logits').subarray((t - 1) * vocab, t * vocab);
+    const constant = Math.log(logits.reduce((sum, x) => sum + Math.exp(x), 0));
+    const expected = logits.map(x => x - constant);
+    expect(
+      relativeError(
+        logprobs.map(row => row[t]),
+        expected,
+      ),
+    ).toBeLessThan(1e-5);
+  });
+
   it.each([1, 2, 3])('has the gradients and the AdamW step of PyTorch with micro-batches of %i', async size => {
-    const policy = load();
+    const policy = await load();
     const microBatches = Array.from({ length: Math.ceil(b / size) }, (_, i) => samples.slice(i * size, (i + 1) * size));
     const metrics = await policy.update(microBatches, loss, optimizer);
     const [pg, entropy, kl] = of('loss');
