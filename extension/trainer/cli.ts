@@ -168,7 +168,8 @@ async function serveAndFollow(
 }
 
 program.parseAsync().catch((error: Error) => {
-  if (!(error instanceof CommanderError)) throw error;
+  if (!(error instanceof CommanderError))
+    return answer({ json: process.argv.includes('--json') }, () => Promise.reject(error)); // a value of an option
   process.exitCode = error.exitCode; // commander has said what is wrong with the line
   if (error.exitCode !== 0 && process.argv.includes('--json'))
     process.stdout.write(`${JSON.stringify({ error: { message: error.message } })}\n`);

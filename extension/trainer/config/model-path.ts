@@ -9,11 +9,12 @@ const isModel = (folder: string): boolean =>
 
 /**
  * Absolute path of the model's folder (one with a config.json). Looks, in this order, at the path itself (from the workspace
- * where it is relative) and, for a bare name, in `modelFolders`. Throws a ConfigError where there is none.
+ * where it is relative) and, for a bare name, in `modelFolders`. Throws a ConfigError where there is none, which names what was
+ * `asked`: the key, unless a command's option took its place.
  */
 export function resolveModelPath(
   modelPath: string,
-  where: { workspace: string; modelFolders: readonly string[] },
+  where: { workspace: string; modelFolders: readonly string[]; asked?: string },
 ): string {
   const bare = /^[\w.-]+$/.test(modelPath);
   const candidates = [
@@ -22,6 +23,6 @@ export function resolveModelPath(
   ];
   const found = candidates.find(isModel);
   if (found !== undefined) return found;
-  const message = `config: model_path is ${shown(modelPath)}, but none of ${candidates.join(', ')} has a config.json: give a folder with config.json, tokenizer.json and *.safetensors, or the name ragen-tiny`;
+  const message = `${where.asked ?? 'config: model_path'} is ${shown(modelPath)}, but none of ${candidates.join(', ')} has a config.json: give a folder with config.json, tokenizer.json and *.safetensors, or the name ragen-tiny`;
   throw new ConfigError([{ key: 'model_path', message }]);
 }

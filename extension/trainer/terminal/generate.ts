@@ -7,6 +7,7 @@ import { readEosTokenIds } from '../models/model-folder';
 import { deriveSeed } from '../rollout/seeds';
 import { answer } from './answer';
 import { number, wholeNumber, withModelOptions } from './model-options';
+import type { Parse } from './model-options';
 import { withModel } from './open-model';
 import type { ModelFlags, OpenModel } from './open-model';
 
@@ -38,13 +39,23 @@ export interface ContinuedRow {
 
 export function addGenerate(program: Command): void {
   withModelOptions(program.command('generate').description('continue prompts by sampling'))
-    .requiredOption('--seed <number>', 'seed of the sampling', wholeNumber(0))
-    .option('--max-new-tokens <count>', 'at most so many tokens a row', wholeNumber(1), 256)
-    .option('--temperature <number>', 'divides the logits', above0, 1)
-    .option('--top-p <share>', 'draw from the likeliest tokens of this mass; 1 is off', share, 1)
-    .option('--top-k <count>', 'draw from so many of the likeliest tokens; 0 is off', wholeNumber(0), 0)
-    .option('--min-p <share>', 'draw from tokens at least so likely, relative to the likeliest; 0 is off', fraction, 0)
-    .option('--repetition-penalty <number>', 'divides the logits of tokens that occurred; 1 is off', above0, 1)
+    .requiredOption('--seed <number>', 'seed of the sampling', wholeNumber('--seed', 0))
+    .option('--max-new-tokens <count>', 'at most so many tokens a row', wholeNumber('--max-new-tokens', 1), 256)
+    .option('--temperature <number>', 'divides the logits', above0('--temperature'), 1)
+    .option('--top-p <share>', 'draw from the likeliest tokens of this mass; 1 is off', share('--top-p'), 1)
+    .option('--top-k <count>', 'draw from so many of the likeliest tokens; 0 is off', wholeNumber('--top-k', 0), 0)
+    .option(
+      '--min-p <share>',
+      'draw from tokens at least so likely, relative to the likeliest; 0 is off',
+      fraction('--min-p'),
+      0,
+    )
+    .option(
+      '--repetition-penalty <number>',
+      'divides the logits of tokens that occurred; 1 is off',
+      above0('--repetition-penalty'),
+      1,
+    )
     .option('--stop <text...>', 'end a row when its text contains one of these', [])
     .option('--greedy', 'take the likeliest token each time', false)
     .addHelpText(
@@ -114,6 +125,6 @@ function finite(logprob: number, place: () => string, model: string): number {
   );
 }
 
-const above0 = number(x => x > 0, 'above 0');
-const share = number(x => x > 0 && x <= 1, 'above 0 and up to 1');
-const fraction = number(x => x >= 0 && x < 1, 'from 0 to below 1');
+const above0 = (option: string): Parse<number> => number(option, x => x > 0, 'above 0');
+const share = (option: string): Parse<number> => number(option, x => x > 0 && x <= 1, 'above 0 and up to 1');
+const fraction = (option: string): Parse<number> => number(option, x => x >= 0 && x < 1, 'from 0 to below 1');

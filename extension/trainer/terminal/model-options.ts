@@ -1,31 +1,38 @@
-// Options that the terminal's model commands share, and the parsing of numbers on the command line: a value out of range is
-// refused with the option's name before anything is read.
-import { InvalidArgumentError } from 'commander';
+// Options that the terminal's model commands share, and the parsing of values on the command line: one that cannot be is refused with
+// the option's name and what it takes, before anything is read.
 import type { Command } from 'commander';
+import { UserError } from '../../protocol/user-error';
 
-/** Parser of an option that takes a whole number in [least, most]. */
-export function wholeNumber(least: number, most = Number.MAX_SAFE_INTEGER): (text: string) => number {
+/** Parser of an option's text. Throws a UserError. */
+export type Parse<T> = (text: string) => T;
+
+/** A whole number in [least, most]. */
+export function wholeNumber(option: string, least: number, most = Number.MAX_SAFE_INTEGER): Parse<number> {
   return text => {
     const value = Number(text);
-    if (!/^\d+$/.test(text) || value < least || value > most)
-      throw new InvalidArgumentError(
-        `Give a whole number from ${least}${most < Number.MAX_SAFE_INTEGER ? ` to ${most}` : ''}.`,
-      );
-    return value;
+    if (/^\d+$/.test(text) && value >= least && value <= most) return value;
+    const range = most < Number.MAX_SAFE_INTEGER ? `from ${least} to ${most}` : `from ${least}`;
+    throw new UserError(`${option} is ${JSON.stringify(text)}: give a whole number ${range}`);
   };
 }
 
-/** Parser of an option that takes a number for which `fits` holds; `range` says which those are. */
-export function number(fits: (value: number) => boolean, range: string): (text: string) => number {
+/** A number for which `fits` holds; `range` says which those are. */
+export function number(option: string, fits: (value: number) => boolean, range: string): Parse<number> {
   return text => {
     const value = Number(text);
-    if (text.trim() === '' || !Number.isFinite(value) || !fits(value))
-      throw new InvalidArgumentError(`Give a number ${range}.`);
-    return value;
+    if (text.trim() !== '' && Number.isFinite(value) && fits(value)) return value;
+    throw new UserError(`${option} is ${JSON.stringify(text)}: give a number ${range}`);
   };
 }
 
 export const devices = ['auto', 'cpu', 'webgpu', 'cuda'] as const;
+export type Device = (typeof devices)[number];
+
+const device: Parse<Device> = text => {
+  const found = devices.find(name => name === text);
+  if (found) return found;
+  throw new UserError(`--device is ${JSON.stringify(text)}: use one of ${devices.join(', ')}`);
+};
 
 /** Adds --model, --input, --adapter, --device, --threads and --json. */
 export function withModelOptions(command: Command): Command {
@@ -33,7 +40,7 @@ export function withModelOptions(command: Command): Command {
     .requiredOption('--model <folder>', 'folder in Hugging Face’s form, or the name of a model that comes along')
     .requiredOption('--input <file>', 'JSON array or JSON lines; - is standard input')
     .option('--adapter <folder>', 'LoRA adapter in PEFT’s form, laid over the model')
-    .option('--device <name>', `where the model runs: ${devices.join(', ')}`, 'cpu')
-    .option('--threads <count>', 'threads on the CPU; 0 is one a core', wholeNumber(0, 1024), 0)
+    .option('--device <name>', `where the model runs: ${devices.join(', ')}`, device, 'cpu')
+    .option('--threads <count>', 'threads on the CPU; 0 is one a core', wholeNumber('--threads', 0, 1024), 0)
     .option('--json', 'print one JSON document on standard output, logs on standard error');
 }

@@ -8,13 +8,14 @@ import { installation } from '../installation';
 import type { ChatTokenizer } from '../models/chat-tokenizer';
 import type { DecoderConfig } from '../models/decoder-config';
 import { readDecoderConfig, readTokenizer } from '../models/model-folder';
+import type { Device } from './model-options';
 import { readInput } from './token-input';
 
 export interface ModelFlags {
   model: string;
   input: string;
   adapter?: string;
-  device: string;
+  device: Device;
   threads: number;
 }
 
@@ -39,7 +40,11 @@ export async function withModel<T>(
   work: (model: OpenModel) => Promise<T>,
 ): Promise<T> {
   const rows = await readInput(flags.input);
-  const folder = resolveModelPath(flags.model, { workspace: process.cwd(), modelFolders: [installation.models] });
+  const folder = resolveModelPath(flags.model, {
+    workspace: process.cwd(),
+    modelFolders: [installation.models],
+    asked: '--model',
+  });
   const config = readDecoderConfig(folder);
   const tokenizer = tokenizerFor(
     folder,
