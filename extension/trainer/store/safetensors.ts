@@ -163,6 +163,8 @@ export class Weights {
     try {
       const fileOf = new Map<string, SafetensorsFile>();
       for (const [tensor, shard] of map) {
+        if (!names.includes(shard))
+          throw broken(join(folder, indexName), `names the shard ${shard}, which is not in its folder`);
         const file = files.get(shard) ?? (await SafetensorsFile.open(join(folder, shard), fs));
         files.set(shard, file);
         if (!file.tensors.has(tensor))
