@@ -188,7 +188,9 @@ describe('model folders', () => {
       await expect(Weights.open(folder())).rejects.toThrow(/names no shard beside it for the tensor a/);
     }
     index({ a: 'model-2.safetensors' });
-    await expect(Weights.open(folder())).rejects.toThrow(/index\.json names the shard model-2\.safetensors, which is not in its folder: get the file again/);
+    await expect(Weights.open(folder())).rejects.toThrow(
+      /index\.json names the shard model-2\.safetensors, which is not in its folder: get the file again/,
+    );
     writeFileSync(path('model.safetensors.index.json'), '[]');
     await expect(Weights.open(folder())).rejects.toThrow(/has no weight_map/);
     writeFileSync(path('model.safetensors.index.json'), '{');
