@@ -6,7 +6,6 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { LoadedEnvironment } from '../protocol/environment-link';
 import { UserError } from '../protocol/user-error';
-import { resolveModelPath } from './config/model-path';
 import { runConfigSchema } from './config/schema';
 import type { RunConfig } from './config/schema';
 import type { EngineState, LoadedModel } from './engine/engine';
@@ -21,11 +20,12 @@ import { environmentSpecs } from './rollout/environment-specs';
 import type { RolloutBatch } from './rollout/rollout-batch';
 import type { RunControl } from './run-control';
 import { RunStopped } from './run-control';
+import { runModelFolder } from './run-model';
 import { trainingSuccess } from './step-metrics';
 import { readBlob, readFloats, writeCheckpoint } from './store/checkpoint';
 import type { StoredCheckpoint } from './store/checkpoint';
 import type { RunFolder } from './store/run-folder';
-import { safetensorsParts } from './store/safetensors';
+import { safetensorsParts } from './store/safetensors-writer';
 
 /** Files of the model folder that a checkpoint carries along, so that it can be loaded as a model itself. */
 const companions = [
@@ -95,7 +95,7 @@ export class Run {
     journal,
   }: OpenOptions): Promise<{ run: Run; state: TrainerState }> {
     const config = runConfigSchema.parse(folder.manifest.config);
-    const modelFolder = resolveModelPath(config.model_path, { workspace, modelFolders: [installation.models] });
+    const modelFolder = await runModelFolder(folder, workspace, control, journal);
     const tokenizer = readTokenizer(modelFolder);
     const { rollout } = config.actor_rollout_ref;
     const engine = startEngine(installation.engineWorker);

@@ -57,17 +57,20 @@ export function bytesOf(blob: Uint8Array | Float32Array): Uint8Array {
 
 const chunkBytes = 1 << 22;
 
+/** The bytes of a file in order, at once or as they come. */
+type Parts = Iterable<Uint8Array> | AsyncIterable<Uint8Array>;
+
 /** Writes all of `parts` to a new file, fsyncs it, and returns the sha256 (hex) and number of bytes written. */
 export async function writeNewFile(
   file: string,
-  parts: Iterable<Uint8Array>,
+  parts: Parts,
   fs: FileSystem = fileSystem,
 ): Promise<{ bytes: number; sha256: string }> {
   const hash = createHash('sha256');
   let bytes = 0;
   const handle = await fs.open(file, 'wx', 0o644);
   try {
-    for (const part of parts) {
+    for await (const part of parts) {
       // Small steps keep the event loop free between them, for the lease and for commands.
       for (let from = 0; from < part.length;) {
         const chunk = part.subarray(from, from + chunkBytes);
@@ -96,11 +99,7 @@ export async function syncFolder(folder: string, fs: FileSystem = fileSystem): P
 }
 
 /** Puts a file in place at once, old or new. Errors are UserErrors; the temporary file is removed. */
-export async function replaceFile(
-  file: string,
-  parts: Iterable<Uint8Array> | string,
-  fs: FileSystem = fileSystem,
-): Promise<void> {
+export async function replaceFile(file: string, parts: Parts | string, fs: FileSystem = fileSystem): Promise<void> {
   const temporary = temporaryName(file);
   try {
     await writeNewFile(temporary, typeof parts === 'string' ? [Buffer.from(parts)] : parts, fs);

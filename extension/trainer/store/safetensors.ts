@@ -1,16 +1,16 @@
 // Weights on disk: safetensors files, single or in shards under an index, read tensor by tensor (or a range of one) without loading
-// the file, as 32-bit floats; and written back as F32. Half precision converts exactly: both F16 and BF16 are subsets of F32.
+// the file, as 32-bit floats. Written by safetensors-writer.ts.
 import { join } from 'node:path';
 import { UserError } from '../../protocol/user-error';
-import { bytesOf, fileSystem, replaceFile, storeError } from './files';
+import { bytesOf, fileSystem, storeError } from './files';
 import type { FileSystem } from './files';
+import { fromBrain, fromHalf } from './half-precision';
 import { broken, dtypeBytes, maxHeaderBytes, parseHeader } from './safetensors-header';
 import type { SafetensorsHeader, TensorInfo } from './safetensors-header';
+import { indexName, singleName } from './safetensors-writer';
 
 type Handle = Awaited<ReturnType<FileSystem['open']>>;
 
-const singleName = 'model.safetensors';
-const indexName = 'model.safetensors.index.json';
 /** Converting goes through a buffer of this size, a multiple of every element's size. */
 const chunkBytes = 1 << 22;
 
@@ -110,34 +110,6 @@ async function readFully(handle: Handle, into: Uint8Array, position: number, fil
   }
 }
 
-/** BF16 is the upper half of an F32. */
-function fromBrain(halves: Uint16Array, floats: Float32Array, offset: number): void {
-  const bits = new Uint32Array(floats.buffer, floats.byteOffset, floats.length);
-  for (let i = 0; i < halves.length; i++) bits[offset + i] = halves[i] << 16;
-}
-
-let halfTable: Uint32Array | undefined;
-
-/** F16 by a table of all 65,536 values. */
-function fromHalf(halves: Uint16Array, floats: Float32Array, offset: number): void {
-  halfTable ??= Uint32Array.from({ length: 1 << 16 }, (_, half) => singleBits(half));
-  const bits = new Uint32Array(floats.buffer, floats.byteOffset, floats.length);
-  for (let i = 0; i < halves.length; i++) bits[offset + i] = halfTable[halves[i]];
-}
-
-/** IEEE 754: bits of the F32 equal to the F16 with these bits. NaN keeps its payload. */
-function singleBits(half: number): number {
-  const sign = (half & 0x8000) << 16;
-  const exponent = (half >> 10) & 0x1f;
-  const mantissa = half & 0x3ff;
-  if (exponent === 31) return sign | 0x7f800000 | (mantissa << 13);
-  if (exponent > 0) return sign | ((exponent + 112) << 23) | (mantissa << 13);
-  if (mantissa === 0) return sign;
-  // Subnormal: shift until the leading one is where F32 leaves it out.
-  const shift = Math.clz32(mantissa) - 21;
-  return sign | ((113 - shift) << 23) | ((mantissa << (13 + shift)) & 0x7fffff);
-}
-
 /** All tensors of a model folder, whichever file they are in. */
 export class Weights {
   private constructor(
@@ -216,45 +188,4 @@ async function readIndex(file: string, fs: FileSystem): Promise<[string, string]
     if (typeof shard === 'string' && /^[\w-][\w.-]*\.safetensors$/.test(shard)) return [tensor, shard];
     throw broken(file, `names no shard beside it for the tensor ${tensor}`);
   });
-}
-
-/** A tensor to write; `data` is row-major. */
-export interface FloatTensor {
-  name: string;
-  shape: readonly number[];
-  data: Float32Array;
-}
-
-/** Writes tensors as F32, in the order given, the file being replaced at once. */
-export async function writeSafetensors(
-  file: string,
-  tensors: readonly FloatTensor[],
-  metadata?: Readonly<Record<string, string>>,
-  fs: FileSystem = fileSystem,
-): Promise<void> {
-  await replaceFile(file, safetensorsParts(tensors, metadata), fs);
-}
-
-/** The bytes of a safetensors file in order. `format: pt` is what other tools ask for. */
-export function safetensorsParts(
-  tensors: readonly FloatTensor[],
-  metadata: Readonly<Record<string, string>> = { format: 'pt' },
-): Uint8Array[] {
-  const header = new Map<string, unknown>([['__metadata__', metadata]]);
-  let offset = 0;
-  for (const { name, shape, data } of tensors) {
-    const elements = shape.reduce((product, size) => product * size, 1);
-    if (elements !== data.length)
-      throw new RangeError(`${name} has ${data.length} elements for shape [${shape.join(', ')}]`);
-    if (header.has(name)) throw new RangeError(`${name} is given twice`);
-    header.set(name, { dtype: 'F32', shape, data_offsets: [offset, offset + data.byteLength] });
-    offset += data.byteLength;
-  }
-  const text = Buffer.from(JSON.stringify(Object.fromEntries(header)));
-  // Data starts at a multiple of 8, so that readers may map it.
-  const padded = Buffer.alloc(Math.ceil(text.length / 8) * 8, ' ');
-  text.copy(padded);
-  const length = Buffer.alloc(8);
-  length.writeBigUInt64LE(BigInt(padded.length));
-  return [length, padded, ...tensors.map(({ data }) => bytesOf(data))];
 }

@@ -20,7 +20,7 @@ import type { PromptTokenizer } from '../rollout/context-manager';
 import { EnvironmentProcess } from '../rollout/environment-process';
 import { environmentSpecs } from '../rollout/environment-specs';
 import type { LoadedEnvironment } from '../../protocol/environment-link';
-import { writeSafetensors } from '../store/safetensors';
+import { writeSafetensors } from '../store/safetensors-writer';
 import { trainBpe } from './bpe';
 import { Demonstrator } from './demonstrator';
 import { addedTokens, chatTemplate, codePointStop, codePointTokenizer, codePoints, transcript } from './plain-chat';

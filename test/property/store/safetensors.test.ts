@@ -5,7 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { UserError } from '../../../extension/protocol/user-error';
-import { SafetensorsFile, writeSafetensors } from '../../../extension/trainer/store/safetensors';
+import { SafetensorsFile } from '../../../extension/trainer/store/safetensors';
+import { writeSafetensors } from '../../../extension/trainer/store/safetensors-writer';
 import { dtypeBytes } from '../../../extension/trainer/store/safetensors-header';
 
 let folder: string;

@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { UserError } from '../../../extension/protocol/user-error';
 import { parseDecoderConfig } from '../../../extension/trainer/models/decoder-config';
 import { readDecoder, readTokenizer } from '../../../extension/trainer/models/model-folder';
-import { writeSafetensors } from '../../../extension/trainer/store/safetensors';
+import { writeSafetensors } from '../../../extension/trainer/store/safetensors-writer';
 import { chatMl } from '../../golden/tokenizer/fixture';
 import { tensorsOf } from '../../golden/tensors';
 import { temporaryFolder } from '../store/folder';

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { UserError } from '../../../extension/protocol/user-error';
 import type { LoadOptions, OptimizerOptions, PolicyLossOptions } from '../../../extension/trainer/engine/engine';
 import { PolicyEngine } from '../../../extension/trainer/models/policy-engine';
-import { writeSafetensors } from '../../../extension/trainer/store/safetensors';
+import { writeSafetensors } from '../../../extension/trainer/store/safetensors-writer';
 import { temporaryFolder } from '../store/folder';
 import { goldenFolder, relativeError } from './models';
 

@@ -2,7 +2,8 @@
 import { mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { SafetensorsFile, Weights, writeSafetensors } from '../../../extension/trainer/store/safetensors';
+import { SafetensorsFile, Weights } from '../../../extension/trainer/store/safetensors';
+import { writeSafetensors } from '../../../extension/trainer/store/safetensors-writer';
 import { failingFiles } from './failing-files';
 import { temporaryFolder } from './folder';
 

@@ -3,7 +3,7 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { writeSafetensors } from '../../../extension/trainer/store/safetensors';
+import { writeSafetensors } from '../../../extension/trainer/store/safetensors-writer';
 import { tensorsOf } from '../../golden/tensors';
 import { document, ragen } from './terminal';
 import { makeWorkspace, root, writeModel } from './workspace';

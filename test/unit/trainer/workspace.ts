@@ -7,7 +7,7 @@ import { join, resolve } from 'node:path';
 import { RandomStream } from '../../../extension/trainer/engine/random-stream';
 import { parameterSpecs, parseDecoderConfig } from '../../../extension/trainer/models/decoder-config';
 import { Weights, initialize } from '../../../extension/trainer/models/weights';
-import { safetensorsParts } from '../../../extension/trainer/store/safetensors';
+import { safetensorsParts } from '../../../extension/trainer/store/safetensors-writer';
 
 /** The repository's root. */
 export const root = resolve(__dirname, '../../..');
