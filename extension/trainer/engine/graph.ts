@@ -112,6 +112,11 @@ export class Graph {
     return this.literal(`f${x}`, () => this.constant('float32', [], new Float32Array([x])));
   }
 
+  /** An unsigned byte. */
+  bytes(x: number): Value {
+    return this.literal(`u${x}`, () => this.constant('uint8', [], new Uint8Array([x])));
+  }
+
   /** An int64 vector, one per distinct content. */
   integers(xs: readonly number[]): Value {
     return this.literal(`i${xs.join()}`, () =>

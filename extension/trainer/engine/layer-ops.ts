@@ -6,12 +6,12 @@ import type { Dim, Graph, Value } from './graph';
 import { binary, sumTo, unary } from './ops';
 import { broadcast, expectDim, expectDims, expectType, showDims } from './shapes';
 
-/** x [n, in] · W [out, in]ᵀ (+ b [out]) → [n, out]: a Hugging Face linear layer. */
+/** x [n, in] · W [out, in]ᵀ (+ b [out] or [n, out]) → [n, out]: a Hugging Face linear layer. */
 export function linear(g: Graph, x: Value, weight: Value, bias: Value | null = null): Value {
   expectMatrix('linear', x, 2);
   expectMatrix('linear', weight, 2);
   expectDim('linear', x.dims[1], weight.dims[1]);
-  if (bias) expectDims('linear', bias, [weight.dims[0]]);
+  if (bias) expectDims('linear', bias, bias.dims.length === 1 ? [weight.dims[0]] : [x.dims[0], weight.dims[0]]);
   const y = g.emit('Gemm', bias ? [x, weight, bias] : [x, weight], 'float32', [x.dims[0], weight.dims[0]], {
     transB: 1,
   });
@@ -107,13 +107,14 @@ export interface RotaryTables {
   sinNegated: Value;
 }
 
-/** Rotates halves of each head of x [b, heads, t, headSize] by its position [b, t] (Hugging Face's rotate_half form). */
+/** Rotates halves of each head of x [b, t, heads·headSize] by its position [b, t] (Hugging Face's rotate_half form). */
 export function rotary(g: Graph, x: Value, positions: Value, tables: RotaryTables): Value {
-  const [b, , t, headSize] = x.dims;
+  const [b, t, width] = x.dims;
   expectType('rotary', positions, 'int64');
   expectDims('rotary', positions, [b, t]);
-  for (const table of [tables.cos, tables.sin, tables.sinNegated])
-    expectDims('rotary', table, [tables.cos.dims[0], Number(headSize) / 2]);
+  for (const table of [tables.cos, tables.sin, tables.sinNegated]) expectDims('rotary', table, tables.cos.dims);
+  if (Number(width) % (2 * Number(tables.cos.dims[1])) !== 0)
+    throw new Error(`graph: rotary tables ${showDims(tables.cos.dims)} do not fit heads in ${showDims(x.dims)}`);
   const rotate = (v: Value, sin: Value): Value =>
     g.emit('RotaryEmbedding', [v, positions, tables.cos, sin], 'float32', v.dims, { interleaved: 0 }, contrib);
   const y = rotate(x, tables.sin);

@@ -67,23 +67,37 @@ export function writeOnnx(graph: Graph): Uint8Array {
 
 /**
  * The nodes in the order that lets onnxruntime free memory early. Its executor walks backwards from the leaves, the last leaf first,
- * and from a node to its latest input first. So nodes that only read constants come first (each then runs right before its first
- * reader, instead of all of them at the start), and leaves come last in reverse (the gradient that is available first is finished first).
+ * and from a node to its latest input first. So nodes that only read constants come first: each then runs right before its first
+ * reader, instead of all of them at the start. Leaves come last, in reverse: outputs are computed in the order of their declaration.
  */
-function executionOrder({ nodes, inputs, constants, mapped }: Graph): Node[] {
-  const varying = new Set(inputs.map(({ name }) => name));
+function executionOrder(graph: Graph): Node[] {
+  const nodes = neededNodes(graph);
   const read = new Set(nodes.flatMap(node => node.inputs));
-  const isLeaf = (node: Node): boolean => !node.outputs.some(name => read.has(name));
-  const known = new Set([...constants, ...mapped].map(({ value }) => value.name));
+  const known = new Set([...graph.constants, ...graph.mapped].map(({ value }) => value.name));
   const fixed: Node[] = [];
   const rest: Node[] = [];
   const leaves: Node[] = [];
   for (const node of nodes) {
-    const isFixed = node.inputs.every(name => name === '' || known.has(name)) && !node.inputs.some(x => varying.has(x));
+    const isFixed = node.inputs.every(name => name === '' || known.has(name));
     if (isFixed) node.outputs.forEach(name => known.add(name));
-    (isLeaf(node) ? leaves : isFixed ? fixed : rest).push(node);
+    const isLeaf = !node.outputs.some(name => read.has(name));
+    (isLeaf ? leaves : isFixed ? fixed : rest).push(node);
   }
-  return [...fixed, ...rest, ...leaves.reverse()];
+  const declared = [...graph.sources.values()];
+  const rank = (node: Node): number => Math.min(...node.outputs.map(name => declared.indexOf(name)).filter(i => i >= 0));
+  return [...fixed, ...rest, ...leaves.sort((a, b) => rank(b) - rank(a))];
+}
+
+/** The nodes that some output depends on: pullbacks also emit gradients that nobody asks for. */
+function neededNodes({ nodes, sources }: Graph): Node[] {
+  const wanted = new Set(sources.values());
+  const needed: Node[] = [];
+  for (const node of [...nodes].reverse()) {
+    if (!node.outputs.some(name => wanted.has(name))) continue;
+    node.inputs.forEach(name => wanted.add(name));
+    needed.push(node);
+  }
+  return needed.reverse();
 }
 
 function attribute(name: string, value: Attribute): Record<string, unknown> {

@@ -3,7 +3,7 @@
 // machine that is shared (measured: 21k to 3k tokens/s), and two sessions would fight for the cores.
 import type * as Ort from 'onnxruntime-node';
 import type { InferenceSession, Tensor as OrtTensor } from 'onnxruntime-common';
-import type { ElementType, Graph } from './graph';
+import type { ElementType, Graph, Lowering } from './graph';
 import { writeOnnx } from './onnx-writer';
 
 /** float16 travels as Uint16Array. */
@@ -19,7 +19,12 @@ export const float32 = (data: Float32Array, dims: readonly number[]): Tensor => 
 export const int32 = (data: Int32Array, dims: readonly number[]): Tensor => ({ type: 'int32', dims, data });
 export const int64 = (data: BigInt64Array, dims: readonly number[]): Tensor => ({ type: 'int64', dims, data });
 
+/** Where a graph runs. */
+export type Provider = 'cpu' | 'webgpu' | 'cuda';
+
 export interface SessionOptions {
+  /** By default the CPU. */
+  provider?: Provider;
   /** Threads inside an operator; 0 lets onnxruntime take all cores. */
   threads: number;
   /** Folder of the files that hold the graph's mapped constants. */
@@ -31,10 +36,14 @@ export interface SessionOptions {
   prepack?: boolean;
 }
 
+/** The kernels that the provider of these options has. */
+export const loweringOf = ({ provider }: SessionOptions): Lowering => (provider === 'webgpu' ? 'webgpu' : 'cpu');
+
 type Runtime = typeof Ort;
 let runtime: Promise<Runtime> | undefined;
 
-function loadRuntime(): Promise<Runtime> {
+/** The onnxruntime module, loaded once. */
+export function loadRuntime(): Promise<Runtime> {
   process.env.ORT_DISABLE_TELEMETRY = '1';
   runtime ??= import('onnxruntime-node').then(module => {
     module.env.logLevel = 'error';

@@ -1,77 +1,86 @@
-// The feeds that scoring, policy, imitation and critic graphs share: a micro-batch of samples as padded ids, and the maps between
-// per-sample arrays and the flat list of its masked tokens. Masked token i of a sample is read at position i − 1, which predicts it.
-import type { TrainingSample } from '../engine/engine';
-import { causalMask, padRows } from '../engine/padding';
+// What scoring, policy, imitation and critic graphs are fed: the packed tokens of a pass (packing.ts), and the maps between per-sample
+// arrays and the flat list of its masked tokens. Masked token i of a sample is read at token i − 1, which predicts it.
 import { float32, int64 } from '../engine/session';
 import type { Tensor } from '../engine/session';
-import { gradientName } from './policy-graphs';
-import type { Weights } from './weights';
-
-type Sample = Pick<TrainingSample, 'ids' | 'mask'>;
+import type { DecoderConfig } from './decoder-config';
+import { packPass } from './packing';
+import type { Pass, Sample } from './packing';
 
 export interface BatchFeeds<S extends Sample> {
-  /** ids, positions, mask, rows, targets. */
+  /** Packed tokens, rows, targets. */
   feeds: Record<string, Tensor>;
   /** Number of masked tokens. */
   count: number;
+  /** Number of packed tokens. */
+  tokens: number;
   /** The masked entries of a per-sample array, in the order of the graph's `n` axis. */
   gather(pick: (sample: S) => Float32Array): Tensor;
-  /** The inverse of gather; zeros elsewhere. */
-  scatter(flat: Float32Array): Float32Array[];
+  /** The inverse of gather: each member's array goes to its sample's place in `into`; zeros where nothing is masked. */
+  scatter(flat: Float32Array, into: Float32Array[]): void;
 }
 
-export function batchFeeds<S extends Sample>(samples: readonly S[]): BatchFeeds<S> {
-  const t = Math.max(...samples.map(s => s.ids.length));
-  const rows: bigint[] = [];
-  const targets: bigint[] = [];
-  samples.forEach(({ ids, mask }, r) => {
+export function batchFeeds<S extends Sample>(
+  pass: Pass,
+  samples: readonly S[],
+  config: Pick<DecoderConfig, 'heads' | 'kvHeads'>,
+): BatchFeeds<S> {
+  const { feeds, members, tokens, at } = packPass(pass, samples, config);
+  const rows: number[] = [];
+  const targets: number[] = [];
+  members.forEach((member, k) => {
+    const { ids, mask } = samples[member];
     for (let i = 1; i < ids.length; i++) {
       if (!mask[i]) continue;
-      rows.push(BigInt(r * t + i - 1));
-      targets.push(BigInt(ids[i]));
+      rows.push(at(k, i - 1));
+      targets.push(ids[i]);
     }
   });
   const count = rows.length;
+  const vector = (xs: number[]): Tensor => int64(BigInt64Array.from(xs, BigInt), [xs.length]);
   return {
-    feeds: {
-      ...padRows(
-        samples.map(s => s.ids),
-        t,
-      ),
-      mask: causalMask(t),
-      rows: int64(BigInt64Array.from(rows), [count]),
-      targets: int64(BigInt64Array.from(targets), [count]),
-    },
+    feeds: { ...feeds, rows: vector(rows), targets: vector(targets) },
     count,
+    tokens,
     gather(pick) {
       const out = new Float32Array(count);
       let n = 0;
-      for (const sample of samples) {
-        const values = pick(sample);
-        for (let i = 1; i < sample.ids.length; i++) if (sample.mask[i]) out[n++] = values[i];
+      for (const member of members) {
+        const { ids, mask } = samples[member];
+        const values = pick(samples[member]);
+        for (let i = 1; i < ids.length; i++) if (mask[i]) out[n++] = values[i];
       }
       return float32(out, [count]);
     },
-    scatter(flat) {
+    scatter(flat, into) {
       let n = 0;
-      return samples.map(({ ids, mask }) => {
+      for (const member of members) {
+        const { ids, mask } = samples[member];
         const out = new Float32Array(ids.length);
         for (let i = 1; i < ids.length; i++) if (mask[i]) out[i] = flat[n++];
-        return out;
-      });
+        into[member] = out;
+      }
     },
   };
 }
 
-export function scalarFeeds(values: Record<string, number>): Record<string, Tensor> {
-  return Object.fromEntries(Object.entries(values).map(([name, x]) => [name, float32(new Float32Array([x]), [])]));
+/** The feed that cuts `count` tokens into `chunks` parts of like length; none where there is one part. */
+export function chunkFeeds(count: number, chunks: number): Record<string, Tensor> {
+  if (chunks === 1) return {};
+  const ends = Array.from({ length: chunks + 1 }, (_, i) => Math.floor((i * count) / chunks));
+  const sizes = BigInt64Array.from({ length: chunks }, (_, i) => BigInt(ends[i + 1] - ends[i]));
+  return { chunk_sizes: int64(sizes, [chunks]) };
 }
 
-/** Adds the gradients that a session put out to `sum`. */
-export function accumulate(sum: Weights, result: Readonly<Record<string, Tensor>>): void {
-  for (const { name } of sum.specs) {
-    const total = sum.view(name);
-    const part = result[gradientName(name)].data as Float32Array;
-    for (let i = 0; i < total.length; i++) total[i] += part[i];
-  }
+/** Bytes of logits that may live at a time. */
+const logitBytes = 64 * 2 ** 20;
+
+/** Parts in which so many tokens go through a head of `vocab` logits: a power of two, so that few graphs are made. */
+export function headChunks(tokens: number, vocab: number): number {
+  const needed = (tokens * vocab * 4) / logitBytes;
+  const chunks = 2 ** Math.max(0, Math.ceil(Math.log2(needed)));
+  return Math.min(chunks, 64, 2 ** Math.floor(Math.log2(Math.max(tokens, 1))));
+}
+
+export function scalarFeeds(values: Record<string, number>): Record<string, Tensor> {
+  return Object.fromEntries(Object.entries(values).map(([name, x]) => [name, float32(new Float32Array([x]), [])]));
 }

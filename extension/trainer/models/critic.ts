@@ -1,28 +1,26 @@
 // The critic of PPO: a decoder of the actor's family with a value head [1, hidden] in place of the output head, started from the
 // actor's weights with a head near zero. Loss: ½ · max of the plain and the clipped squared error (Schulman et al. 2017; verl's
 // compute_value_loss). The value at token t is read where token t is predicted, before it is known.
-import { AdamW } from '../engine/adamw';
-import { gradients } from '../engine/autodiff';
 import type {
   CriticLossOptions,
   CriticSample,
   OptimizerOptions,
-  TrainingSample,
   UpdateMetrics,
 } from '../engine/engine';
 import { Graph } from '../engine/graph';
 import type { Value } from '../engine/graph';
-import { linear } from '../engine/layer-ops';
 import { add, compare, gatherRows, maximum, minimum, mul, reshape, scale, sub, sumAll, toFloat } from '../engine/ops';
-import { Session } from '../engine/session';
-import type { SessionOptions } from '../engine/session';
-import { causalAttention } from './attention';
-import { accumulate, batchFeeds, scalarFeeds } from './batch-feeds';
-import { decoderHidden } from './decoder';
-import type { Parameters } from './decoder';
+import { batchFeeds, scalarFeeds } from './batch-feeds';
 import { parameterSpecs } from './decoder-config';
 import type { DecoderConfig, ParameterSpec } from './decoder-config';
-import { gradientName } from './policy-graphs';
+import type { DecoderParameters } from './decoder-parameters';
+import { PackedSessions } from './packed-sessions';
+import { planPasses } from './packing';
+import type { PassBudget, Sample } from './packing';
+import type { ParameterBank } from './parameter-bank';
+import { outputGradients, packedHidden } from './policy-graphs';
+import type { Network, PackedShape } from './policy-graphs';
+import type { PolicyOptions } from './policy';
 import type { RandomStream } from '../engine/random-stream';
 import { Weights } from './weights';
 
@@ -31,55 +29,63 @@ const valueHead = 'value_head.weight';
 /** The decoder's parameters with the value head instead of an output head. */
 export function criticSpecs(config: DecoderConfig): ParameterSpec[] {
   const trunk = parameterSpecs(config).filter(({ name }) => name !== 'lm_head.weight');
-  return [...trunk, { name: valueHead, dims: [1, config.hiddenSize] }];
+  return [...trunk, valueHeadSpec(config)];
 }
 
-/** A critic's weights: the actor's trunk and a new head of small normal numbers. */
+/** A value head of its own over another network's parameters. */
+export const valueHeadSpec = (config: DecoderConfig): ParameterSpec => ({ name: valueHead, dims: [1, config.hiddenSize] });
+
+/** Fills a new value head with small normal numbers. */
+export function initializeValueHead(weights: Weights, stream: RandomStream): void {
+  weights.view(valueHead).forEach((_, i, head) => (head[i] = 0.001 * stream.normal()));
+}
+
+/** A critic's weights: the actor's trunk and a new head. */
 export function criticWeights(config: DecoderConfig, actor: Weights, stream: RandomStream): Weights {
   const weights = new Weights(criticSpecs(config));
-  for (const { name } of weights.specs) {
-    if (name === valueHead) weights.view(name).forEach((_, i, head) => (head[i] = 0.001 * stream.normal()));
-    else weights.view(name).set(actor.view(name));
-  }
+  for (const { name } of weights.specs) if (name !== valueHead) weights.view(name).set(actor.view(name));
+  initializeValueHead(weights, stream);
   return weights;
 }
 
 export class Critic {
-  private valuing?: Promise<Session>;
-  private updating?: Promise<Session>;
-  private optimizer?: Promise<AdamW>;
-  private readonly gradient: Weights;
+  private readonly sessions: PackedSessions;
 
   constructor(
-    readonly config: DecoderConfig,
-    readonly weights: Weights,
-    private readonly options: SessionOptions,
+    readonly network: Network,
+    readonly bank: ParameterBank,
+    { checkpointed = false, ...options }: PolicyOptions,
   ) {
-    this.gradient = weights.like();
+    this.sessions = new PackedSessions(network, options, checkpointed);
   }
 
   /** Values of the masked tokens, per sample. */
-  async values(samples: readonly Pick<TrainingSample, 'ids' | 'mask'>[]): Promise<Float32Array[]> {
-    const session = await (this.valuing ??= Session.create(valuesGraph(this.config), this.options));
-    const { feeds, scatter } = batchFeeds(samples);
-    const { values } = await session.run({ ...this.weights.feeds(), ...feeds });
-    return scatter(values.data as Float32Array);
+  async values(samples: readonly Sample[], budget: PassBudget): Promise<Float32Array[]> {
+    const found: Float32Array[] = [];
+    for (const pass of planPasses(samples, budget)) {
+      const session = await this.sessions.get('values', { shared: pass.shared, chunks: 1 }, valuesGraph);
+      const { feeds, scatter } = batchFeeds(pass, samples, this.network.config);
+      const { values } = await session.run({ ...this.bank.feeds(), ...feeds });
+      scatter(values.data as Float32Array, found);
+    }
+    return found;
   }
 
-  /** One optimizer step on a mini-batch given as micro-batches. */
+  /** One optimizer step on a mini-batch. */
   async update(
-    microBatches: readonly (readonly CriticSample[])[],
+    samples: readonly CriticSample[],
+    budget: PassBudget,
     { cliprange_value }: CriticLossOptions,
     optimizer: OptimizerOptions,
   ): Promise<UpdateMetrics> {
-    const session = await (this.updating ??= Session.create(criticGraph(this.config), this.options));
-    this.gradient.flat.fill(0);
+    this.bank.clearGradient();
     const sums = { loss: 0, clipped: 0, predicted: 0 };
     let tokens = 0;
-    for (const samples of microBatches) {
-      const { feeds, gather, count } = batchFeeds(samples);
+    for (const pass of planPasses(samples, budget)) {
+      const session = await this.sessions.get('update', { shared: pass.shared, chunks: 1 }, criticGraph);
+      const { feeds, gather, count } = batchFeeds(pass, samples, this.network.config);
       const result = await session.run({
-        ...this.weights.feeds(),
+        ...this.bank.feeds(),
         ...feeds,
         ...scalarFeeds({ clip_value: cliprange_value }),
         old_value: gather(s => s.old_values),
@@ -89,9 +95,9 @@ export class Critic {
       for (const name of ['loss', 'clipped', 'predicted'] as const)
         sums[name] += (result[name].data as Float32Array)[0];
       tokens += count;
-      accumulate(this.gradient, result);
+      await this.bank.accumulate(result);
     }
-    const { norm } = await (await this.adamw()).step(this.weights.flat, this.gradient.flat, optimizer);
+    const { norm } = await this.bank.step(optimizer);
     const perToken = Math.max(tokens, 1);
     return {
       vf_loss: sums.loss,
@@ -101,28 +107,17 @@ export class Critic {
       lr: optimizer.lr,
     };
   }
-
-  /** The optimizer, made on first use; its state belongs into a checkpoint. */
-  adamw(): Promise<AdamW> {
-    return (this.optimizer ??= AdamW.create(this.weights.flat.length, this.options));
-  }
-
-  /** The gradient of the last step, by parameter, before clipping. */
-  lastGradient(name: string): Float32Array {
-    return this.gradient.view(name);
-  }
 }
 
-function valuesGraph(config: DecoderConfig): Graph {
-  const g = new Graph('values');
-  g.output('values', tokenValues(g, config, inputs(g, config)));
+function valuesGraph(network: Network, shape: PackedShape): Graph {
+  const g = new Graph('values', shape.lowering);
+  g.output('values', tokenValues(g, network, { ...shape, checkpointed: false }).value);
   return g;
 }
 
-function criticGraph(config: DecoderConfig): Graph {
-  const g = new Graph('critic');
-  const parameters = inputs(g, config);
-  const value = tokenValues(g, config, parameters);
+function criticGraph(network: Network, shape: PackedShape): Graph {
+  const g = new Graph('critic', shape.lowering);
+  const { value, parameters } = tokenValues(g, network, shape);
   const [old, target, weight] = ['old_value', 'return', 'weight'].map(name => g.input(name, 'float32', ['n']));
   const range = g.input('clip_value', 'float32', []);
   const held = minimum(g, maximum(g, value, sub(g, old, range)), add(g, old, range));
@@ -133,30 +128,20 @@ function criticGraph(config: DecoderConfig): Graph {
   const plain = squared(value);
   const clipped = squared(held);
   const loss = scale(g, sumAll(g, mul(g, maximum(g, plain, clipped), weight)), 0.5);
+  const sums = { clipped: sumAll(g, toFloat(g, compare(g, 'Greater', clipped, plain))), predicted: sumAll(g, value) };
+  outputGradients(g, loss, parameters);
   g.output('loss', loss);
-  g.output('clipped', sumAll(g, toFloat(g, compare(g, 'Greater', clipped, plain))));
-  g.output('predicted', sumAll(g, value));
-  gradients(g, loss, [...parameters.values()]).forEach((dx, i) =>
-    g.output(gradientName([...parameters.keys()][i]), dx),
-  );
+  g.output('clipped', sums.clipped);
+  g.output('predicted', sums.predicted);
   return g;
 }
 
-function inputs(g: Graph, config: DecoderConfig): Map<string, Value> {
-  return new Map(criticSpecs(config).map(({ name, dims }) => [name, g.input(name, 'float32', dims)]));
-}
-
-function tokenValues(g: Graph, config: DecoderConfig, parameters: Parameters): Value {
-  const ids = g.input('ids', 'int64', ['b', 't']);
-  const positions = g.input('positions', 'int64', ['b', 't']);
-  const mask = g.input('mask', 'float32', ['t', 't']);
+function tokenValues(
+  g: Graph,
+  network: Network,
+  shape: PackedShape,
+): { value: Value; parameters: DecoderParameters } {
+  const { hidden, parameters } = packedHidden(g, network, shape);
   const rows = g.input('rows', 'int64', ['n']);
-  const hidden = decoderHidden(
-    g,
-    config,
-    parameters,
-    { ids, positions, flat: 'b*t' },
-    causalAttention(g, config, mask),
-  );
-  return reshape(g, linear(g, gatherRows(g, hidden, rows), parameters.get(valueHead)!), ['n']);
+  return { value: reshape(g, parameters.base(valueHead, gatherRows(g, hidden, rows)), ['n']), parameters };
 }

@@ -1,89 +1,78 @@
-// The decoder of the Qwen2, Qwen3 and Llama families, described once and used for generation, scoring and training: what differs between the
-// three is only how a query attends (attention.ts) and which positions' logits are wanted. Activations are kept as [n, hidden]
-// with n = batch · time, so that every linear layer is one Gemm.
-import type { Dim, Graph, Value } from '../engine/graph';
-import { linear, rmsNorm, rotary, swiglu } from '../engine/layer-ops';
+// The decoder of the Qwen2, Qwen3 and Llama families, described once and used for generation, scoring and training: what differs between
+// them is only how a query attends (attention.ts), where parameters come from (decoder-parameters.ts) and which positions' logits are
+// wanted. Tokens are packed: activations are [n, width], one row a token, so that every linear layer is one product.
+import { checkpoint } from '../engine/autodiff';
+import type { Graph, Value } from '../engine/graph';
+import { rmsNorm, rotary, swiglu } from '../engine/layer-ops';
 import type { RotaryTables } from '../engine/layer-ops';
-import { add, gatherRows, reshape, transpose } from '../engine/ops';
-import { parameterSpecs } from './decoder-config';
+import { add, reshape } from '../engine/ops';
 import type { DecoderConfig } from './decoder-config';
+import type { DecoderParameters } from './decoder-parameters';
 import { rotaryTable } from './rotary-frequencies';
 
-/** The decoder's parameters as graph inputs, by Hugging Face's names. */
-export type Parameters = ReadonlyMap<string, Value>;
-
 /**
- * Attends in layer `layer`. q is [b, heads, t, headSize], k and v [b, kvHeads, t, headSize], positions already applied.
- * Returns the context [b, heads, t, headSize].
+ * Attends in layer `layer`. q is [n, heads·headSize], k and v [n, kvHeads·headSize], positions already applied.
+ * Returns the context [n, heads·headSize].
  */
 export type Attend = (layer: number, q: Value, k: Value, v: Value) => Value;
 
 export interface TokenInputs {
-  /** int64 [b, t] */
+  /** int64 [n] */
   ids: Value;
-  /** int64 [b, t] */
+  /** int64 [n] */
   positions: Value;
-  /** Symbol of the flattened axis b·t. */
-  flat: Dim;
   /** Every position is below this; the graph carries a table of so many rows. At most, and by default, the model's own limit. */
   maxPositions?: number;
+  /** Compute each layer's inner values again on the way back instead of keeping them. */
+  checkpointed?: boolean;
 }
 
-export function parameterInputs(g: Graph, config: DecoderConfig): Map<string, Value> {
-  return new Map(parameterSpecs(config).map(({ name, dims }) => [name, g.input(name, 'float32', dims)]));
-}
+/** Name of the tensor that turns hidden states into logits. */
+export const headName = (c: DecoderConfig, parameters: DecoderParameters): string =>
+  c.tiedHead && !parameters.has('lm_head.weight') ? 'model.embed_tokens.weight' : 'lm_head.weight';
 
-/** Hidden states after the final norm, [b·t, hidden]. */
+/** Hidden states after the final norm, [n, hidden]. */
 export function decoderHidden(
   g: Graph,
   c: DecoderConfig,
-  parameters: Parameters,
+  parameters: DecoderParameters,
   tokens: TokenInputs,
   attend: Attend,
 ): Value {
-  const parameter = (name: string): Value => {
-    const value = parameters.get(name);
-    if (!value) throw new Error(`decoder: no parameter ${name}`);
-    return value;
-  };
-  const [b, t] = tokens.ids.dims;
   const rotation = rotaryTables(g, c, Math.min(c.maxPositions, tokens.maxPositions ?? c.maxPositions));
-  const embedded = gatherRows(g, parameter('model.embed_tokens.weight'), tokens.ids);
-  let x = reshape(g, embedded, [tokens.flat, c.hiddenSize]);
+  const [n] = tokens.ids.dims;
+  const positions = reshape(g, tokens.positions, [n, 1]); // each token a sequence of its own: tables may be shorter than n
+  const norm = (x: Value, name: string): Value => rmsNorm(g, x, parameters.vector(`${name}.weight`), c.normEps);
 
-  for (let i = 0; i < c.layers; i++) {
-    const layer = `model.layers.${i}`;
-    const project = (name: string, input: Value, bias = false): Value =>
-      linear(g, input, parameter(`${layer}.${name}.weight`), bias ? parameter(`${layer}.${name}.bias`) : null);
-    const heads = (v: Value, count: number): Value =>
-      transpose(g, reshape(g, v, [b, t, count, c.headSize]), [0, 2, 1, 3]);
-
-    const normed = rmsNorm(g, x, parameter(`${layer}.input_layernorm.weight`), c.normEps);
-    const rotated = (name: 'q' | 'k', count: number): Value => {
-      const projected = heads(project(`self_attn.${name}_proj`, normed, c.qkvBias), count);
-      const norm = `${layer}.self_attn.${name}_norm.weight`;
-      const scaled = c.qkNorm ? rmsNorm(g, projected, parameter(norm), c.normEps) : projected;
-      return rotary(g, scaled, tokens.positions, rotation);
+  const layer = (i: number, x: Value): Value => {
+    const prefix = `model.layers.${i}`;
+    const project = (name: string, input: Value): Value => parameters.linear(`${prefix}.${name}`, input);
+    const rotated = (name: 'q' | 'k', input: Value, count: number): Value => {
+      const flat = project(`self_attn.${name}_proj`, input);
+      const width = count * c.headSize;
+      const perHead = (): Value => norm(reshape(g, flat, [n, count, c.headSize]), `${prefix}.self_attn.${name}_norm`);
+      const scaled = c.qkNorm ? perHead() : flat;
+      return reshape(g, rotary(g, reshape(g, scaled, [n, 1, width]), positions, rotation), [n, width]);
     };
-    const q = rotated('q', c.heads);
-    const k = rotated('k', c.kvHeads);
-    const v = heads(project('self_attn.v_proj', normed, c.qkvBias), c.kvHeads);
-    const context = transpose(g, attend(i, q, k, v), [0, 2, 1, 3]);
-    const attended = reshape(g, context, [tokens.flat, c.heads * c.headSize]);
-    x = add(g, x, project('self_attn.o_proj', attended, c.outputBias));
+    const normed = norm(x, `${prefix}.input_layernorm`);
+    const q = rotated('q', normed, c.heads);
+    const k = rotated('k', normed, c.kvHeads);
+    const v = project('self_attn.v_proj', normed);
+    const attended = add(g, x, project('self_attn.o_proj', attend(i, q, k, v)));
 
-    const middle = rmsNorm(g, x, parameter(`${layer}.post_attention_layernorm.weight`), c.normEps);
-    const feed = (name: string, input: Value): Value => project(`mlp.${name}_proj`, input, c.mlpBias);
-    x = add(g, x, feed('down', swiglu(g, feed('gate', middle), feed('up', middle))));
-  }
-  return rmsNorm(g, x, parameter('model.norm.weight'), c.normEps);
+    const middle = norm(attended, `${prefix}.post_attention_layernorm`);
+    return add(g, attended, project('mlp.down_proj', swiglu(g, project('mlp.gate_proj', middle), project('mlp.up_proj', middle)))); // prettier-ignore
+  };
+
+  let x = parameters.embed('model.embed_tokens.weight', tokens.ids);
+  for (let i = 0; i < c.layers; i++)
+    x = tokens.checkpointed ? checkpoint(g, x, inner => layer(i, inner)) : layer(i, x);
+  return norm(x, 'model.norm');
 }
 
 /** Logits [n, vocab] of hidden states [n, hidden]. */
-export function decoderLogits(g: Graph, c: DecoderConfig, parameters: Parameters, hidden: Value): Value {
-  const head = parameters.get(c.tiedHead ? 'model.embed_tokens.weight' : 'lm_head.weight');
-  if (!head) throw new Error('decoder: no output head');
-  return linear(g, hidden, head);
+export function decoderLogits(c: DecoderConfig, parameters: DecoderParameters, hidden: Value): Value {
+  return parameters.base(headName(c, parameters), hidden);
 }
 
 /** cos and sin of the first `rows` positions as constants of the graph. */

@@ -1,10 +1,11 @@
-// The graphs of a policy, each built from the one decoder: score (log-probs and entropy of given tokens), update (policy loss and
-// all gradients), imitate (cross-entropy for warm starts) and generate (one chunk of tokens over a cache). Weights are inputs of all
-// of them, so that an update is seen by the next generation without a copy.
-// The policy loss is PPO's clipped surrogate with asymmetric and dual clipping (StarPO, RAGEN §3; verl's compute_policy_loss).
+// The graphs of a policy: score packed tokens, take the gradient of the clipped policy loss (algorithms/policy-loss.ts states the
+// formulas), imitate demonstrations, and generate over cached keys and values. All describe one decoder (decoder.ts); the gradients
+// leave in the order in which they become available, so that little is kept. Where the vocabulary is large, logits live a chunk of
+// tokens at a time: a chunk's loss and gradient are done before the next chunk begins.
 import { gradients } from '../engine/autodiff';
+import type { PolicyLossOptions } from '../engine/engine';
 import { Graph } from '../engine/graph';
-import type { Value } from '../engine/graph';
+import type { Lowering, Value } from '../engine/graph';
 import { tokenLogProbs } from '../engine/layer-ops';
 import {
   abs,
@@ -23,11 +24,33 @@ import {
   sumAll,
   toFloat,
 } from '../engine/ops';
-import type { PolicyLossOptions } from '../engine/engine';
-import { cachedAttention, causalAttention } from './attention';
-import { decoderHidden, decoderLogits, parameterInputs } from './decoder';
-import type { Parameters } from './decoder';
+import { splitRows } from '../engine/packed-ops';
+import { cachedAttention, packedAttention } from './attention';
+import { decoderHidden, decoderLogits } from './decoder';
 import type { DecoderConfig } from './decoder-config';
+import { DecoderParameters } from './decoder-parameters';
+import type { ParameterPlan } from './decoder-parameters';
+
+/** A decoder with the way its parameters are held. */
+export interface Network {
+  config: DecoderConfig;
+  plan: ParameterPlan;
+  /** Folder of the files that hold mapped parameters. */
+  folder?: string;
+  /** Every position is below this; by default the model's limit. */
+  maxPositions?: number;
+}
+
+/** What varies between the graphs over packed tokens. */
+export interface PackedShape {
+  lowering: Lowering;
+  /** Whether samples share beginnings. */
+  shared: boolean;
+  /** Parts in which the tokens go through the output head. */
+  chunks: number;
+  /** Compute the layers' inner values again on the way back. */
+  checkpointed: boolean;
+}
 
 /** Names of the scalar inputs of the update graph. */
 export const lossScalars = ['clip_low', 'clip_high', 'clip_c', 'entropy_coeff', 'kl_coef'] as const;
@@ -44,90 +67,111 @@ export const updateSums = [
 
 export const gradientName = (parameter: string): string => `grad:${parameter}`;
 
-/** Inputs: ids, positions [b, t], mask [t, t], rows [n] (flat position that predicts), targets [n]. Outputs: logprob, entropy [n]. */
-export function scoreGraph(c: DecoderConfig): Graph {
-  const g = new Graph('score');
-  const { logprob, entropy } = tokenStatistics(g, c, parameterInputs(g, c));
-  g.output('logprob', logprob);
-  g.output('entropy', entropy);
+/** Inputs: packed tokens (packing.ts), rows [n'] (packed token that predicts), targets [n']. Outputs: logprob, entropy [n']. */
+export function scoreGraph(network: Network, shape: PackedShape): Graph {
+  const g = new Graph('score', shape.lowering);
+  const chunks = tokenChunks(g, network, { ...shape, checkpointed: false }).chunks.map(chunk => chunk.statistics());
+  const joined = (values: Value[]): Value =>
+    values.length === 1 ? values[0] : g.emit('Concat', values, 'float32', ['n'], { axis: 0 });
+  g.output('logprob', joined(chunks.map(({ logprob }) => logprob)));
+  g.output('entropy', joined(chunks.map(({ entropy }) => entropy)));
   return g;
 }
 
+/** Which terms besides the surrogate the loss has. */
+export interface LossTerms {
+  kl: PolicyLossOptions['kl_loss_type'] | null;
+  entropy: boolean;
+}
+
 /**
- * Adds to the score graph's inputs: old_logprob, ref_logprob, advantage, weight [n] and the loss scalars. A token's weight is its
- * share under loss_agg_mode, so that the sum over micro-batches is the loss of the mini-batch. Outputs: updateSums, one gradient a parameter.
+ * Adds to the score graph's inputs: old_logprob, advantage, weight [n'], ref_logprob where there is a KL term, and the loss scalars. A
+ * token's weight is its share under loss_agg_mode, so that the sum over micro-batches is the loss of the mini-batch. Outputs: one
+ * gradient a trained parameter, updateSums.
  */
-export function updateGraph(c: DecoderConfig, klType: PolicyLossOptions['kl_loss_type']): Graph {
-  const g = new Graph('update');
-  const parameters = parameterInputs(g, c);
-  const { logprob, entropy } = tokenStatistics(g, c, parameters);
-  const vector = (name: string): Value => g.input(name, 'float32', ['n']);
+export function updateGraph(network: Network, shape: PackedShape, terms: LossTerms): Graph {
+  const g = new Graph('update', shape.lowering);
+  const { chunks, parameters, split } = tokenChunks(g, network, shape);
+  const vector = (name: string): Value[] => split(g.input(name, 'float32', ['n']), name);
   const old = vector('old_logprob');
-  const reference = vector('ref_logprob');
   const advantage = vector('advantage');
   const weight = vector('weight');
+  const reference = terms.kl && vector('ref_logprob');
   const [clipLow, clipHigh, clipC, entropyCoeff, klCoef] = lossScalars.map(name => g.input(name, 'float32', []));
-
   const one = g.scalar(1);
-  const logRatio = clip(g, sub(g, logprob, old), g.scalar(-20), g.scalar(20));
-  const ratio = exp(g, logRatio);
-  const plain = neg(g, mul(g, advantage, ratio));
-  const clipped = neg(g, mul(g, advantage, clip(g, ratio, sub(g, one, clipLow), add(g, one, clipHigh))));
-  const surrogate = maximum(g, plain, clipped);
-  const ceiling = neg(g, mul(g, advantage, clipC));
-  const negative = compare(g, 'Less', advantage, g.scalar(0));
-  const loss = select(g, negative, minimum(g, surrogate, ceiling), surrogate);
-
-  const weighted = (x: Value): Value => sumAll(g, mul(g, x, weight));
-  const policyLoss = weighted(loss);
-  const entropyLoss = weighted(entropy);
-  const klLoss = weighted(klPenalty(g, logprob, reference, klType));
-  const total = add(g, sub(g, policyLoss, mul(g, entropyCoeff, entropyLoss)), mul(g, klCoef, klLoss));
   const flag = (condition: Value): Value => sumAll(g, toFloat(g, condition));
-  const sums: Record<(typeof updateSums)[number], Value> = {
-    pg_loss: policyLoss,
-    entropy_loss: entropyLoss,
-    kl_loss: klLoss,
-    entropy: sumAll(g, entropy),
-    clipped: flag(compare(g, 'Greater', clipped, plain)),
-    clipped_lower: sumAll(g, mul(g, toFloat(g, compare(g, 'Less', ceiling, surrogate)), toFloat(g, negative))),
-    minus_log_ratio: neg(g, sumAll(g, logRatio)),
-  };
-  for (const name of updateSums) g.output(name, sums[name]);
-  outputGradients(g, total, parameters);
+
+  const parts = chunks.map((chunk, i) => {
+    const { logprob, entropy } = chunk.statistics();
+    const logRatio = clip(g, sub(g, logprob, old[i]), g.scalar(-20), g.scalar(20));
+    const ratio = exp(g, logRatio);
+    const plain = neg(g, mul(g, advantage[i], ratio));
+    const clipped = neg(g, mul(g, advantage[i], clip(g, ratio, sub(g, one, clipLow), add(g, one, clipHigh))));
+    const surrogate = maximum(g, plain, clipped);
+    const ceiling = neg(g, mul(g, advantage[i], clipC));
+    const negative = compare(g, 'Less', advantage[i], g.scalar(0));
+    const weighted = (x: Value): Value => sumAll(g, mul(g, x, weight[i]));
+    const policyLoss = weighted(select(g, negative, minimum(g, surrogate, ceiling), surrogate));
+    const entropyLoss = weighted(entropy);
+    const klLoss = terms.kl && reference ? weighted(klPenalty(g, logprob, reference[i], terms.kl)) : g.scalar(0);
+    let total = policyLoss;
+    if (terms.entropy) total = sub(g, total, mul(g, entropyCoeff, entropyLoss));
+    if (terms.kl) total = add(g, total, mul(g, klCoef, klLoss));
+    const sums: Record<(typeof updateSums)[number], Value> = {
+      pg_loss: policyLoss,
+      entropy_loss: entropyLoss,
+      kl_loss: klLoss,
+      entropy: sumAll(g, entropy),
+      clipped: flag(compare(g, 'Greater', clipped, plain)),
+      clipped_lower: sumAll(g, mul(g, toFloat(g, compare(g, 'Less', ceiling, surrogate)), toFloat(g, negative))),
+      minus_log_ratio: neg(g, sumAll(g, logRatio)),
+    };
+    return { total, sums };
+  });
+  const over = (pick: (part: (typeof parts)[number]) => Value): Value =>
+    parts.map(pick).reduce((sum, value) => add(g, sum, value));
+  const sums = updateSums.map(name => over(part => part.sums[name]));
+  outputGradients(
+    g,
+    over(part => part.total),
+    parameters,
+  );
+  updateSums.forEach((name, i) => g.output(name, sums[i]));
   return g;
 }
 
-/** Cross-entropy of the targets, weighted by `weight` [n]. Outputs: loss and one gradient a parameter. */
-export function imitateGraph(c: DecoderConfig): Graph {
-  const g = new Graph('imitate');
-  const parameters = parameterInputs(g, c);
-  const { logprob } = tokenStatistics(g, c, parameters);
-  const loss = neg(g, sumAll(g, mul(g, logprob, g.input('weight', 'float32', ['n']))));
-  g.output('loss', loss);
+/** Cross-entropy of the targets, weighted by `weight` [n']. Outputs: one gradient a trained parameter, loss. */
+export function imitateGraph(network: Network, shape: PackedShape): Graph {
+  const g = new Graph('imitate', shape.lowering);
+  const { chunks, parameters, split } = tokenChunks(g, network, shape);
+  const weight = split(g.input('weight', 'float32', ['n']), 'weight');
+  const loss = chunks
+    .map((chunk, i) => neg(g, sumAll(g, mul(g, chunk.statistics().logprob, weight[i]))))
+    .reduce((sum, value) => add(g, sum, value));
   outputGradients(g, loss, parameters);
+  g.output('loss', loss);
   return g;
 }
 
 /**
- * One chunk of new tokens over cached keys and values. Inputs: ids, positions [b, t], past_mask [b, 1, 1, 1, s], new_mask [t, t],
- * rows [b] (flat position whose logits are wanted), past key.i and value.i [b, kvHeads, s, headSize].
- * Outputs: logits [b, vocab], key.i and value.i of the new tokens.
+ * One chunk of t new tokens for each of b rows over cached keys and values. Inputs: ids, positions [b·t], past_mask [b, 1, 1, 1, s],
+ * new_mask [t, t], rows [b] (token whose logits are wanted), past_key.i and past_value.i [b, kvHeads, s, headSize].
+ * Outputs: logits [b, vocab], key.i and value.i of the new tokens [b·t, kvHeads·headSize].
  */
-export function generateGraph(c: DecoderConfig): Graph {
-  const g = new Graph('generate');
-  const parameters = parameterInputs(g, c);
-  const ids = g.input('ids', 'int64', ['b', 't']);
-  const positions = g.input('positions', 'int64', ['b', 't']);
+export function generateGraph(network: Network, lowering: Lowering): Graph {
+  const { config: c, plan, maxPositions } = network;
+  const g = new Graph('generate', lowering);
+  const parameters = new DecoderParameters(g, plan);
+  const ids = g.input('ids', 'int64', ['b*t']);
+  const positions = g.input('positions', 'int64', ['b*t']);
   const rows = g.input('rows', 'int64', ['b']);
   const pastMask = g.input('past_mask', 'float32', ['b', 1, 1, 1, 's']);
   const newMask = g.input('new_mask', 'float32', ['t', 't']);
-  const layers = Array.from({ length: c.layers }, (_, i) => i);
   const past = (stem: string): Value[] =>
-    layers.map(i => g.input(`${stem}.${i}`, 'float32', ['b', c.kvHeads, 's', c.headSize]));
+    Array.from({ length: c.layers }, (_, i) => g.input(`${stem}.${i}`, 'float32', ['b', c.kvHeads, 's', c.headSize]));
   const attend = cachedAttention(g, c, { keys: past('past_key'), values: past('past_value'), pastMask, newMask });
-  const hidden = decoderHidden(g, c, parameters, { ids, positions, flat: 'b*t' }, attend);
-  g.output('logits', decoderLogits(g, c, parameters, gatherRows(g, hidden, rows)));
+  const hidden = decoderHidden(g, c, parameters, { ids, positions, maxPositions }, attend);
+  g.output('logits', decoderLogits(c, parameters, gatherRows(g, hidden, rows)));
   return g;
 }
 
@@ -151,19 +195,51 @@ function klPenalty(g: Graph, logprob: Value, reference: Value, type: PolicyLossO
   }
 }
 
-function tokenStatistics(g: Graph, c: DecoderConfig, parameters: Parameters): { logprob: Value; entropy: Value } {
-  const ids = g.input('ids', 'int64', ['b', 't']);
-  const positions = g.input('positions', 'int64', ['b', 't']);
-  const mask = g.input('mask', 'float32', ['t', 't']);
+interface TokenChunk {
+  /** Log-prob of each target and entropy of its distribution, [chunk's tokens]. */
+  statistics(): { logprob: Value; entropy: Value };
+}
+
+/** Hidden states of packed tokens, [n, hidden], with the parameters they were computed from. */
+export function packedHidden(
+  g: Graph,
+  { config, plan, maxPositions }: Network,
+  { shared, checkpointed }: Pick<PackedShape, 'shared' | 'checkpointed'>,
+): { hidden: Value; parameters: DecoderParameters } {
+  const parameters = new DecoderParameters(g, plan);
+  const ids = g.input('ids', 'int64', ['tokens']);
+  const positions = g.input('positions', 'int64', ['tokens']);
+  const tokens = { ids, positions, maxPositions, checkpointed };
+  return { hidden: decoderHidden(g, config, parameters, tokens, packedAttention(g, config, shared)), parameters };
+}
+
+function tokenChunks(
+  g: Graph,
+  network: Network,
+  shape: PackedShape,
+): { chunks: TokenChunk[]; parameters: DecoderParameters; split: (vector: Value, stem: string) => Value[] } {
+  const { hidden, parameters } = packedHidden(g, network, shape);
   const rows = g.input('rows', 'int64', ['n']);
   const targets = g.input('targets', 'int64', ['n']);
   const inverseTemperature = g.input('inverse_temperature', 'float32', []);
-  const hidden = decoderHidden(g, c, parameters, { ids, positions, flat: 'b*t' }, causalAttention(g, c, mask));
-  const logits = decoderLogits(g, c, parameters, gatherRows(g, hidden, rows));
-  return tokenLogProbs(g, mul(g, logits, inverseTemperature), targets);
+  // Scaling the few hidden numbers is scaling the many logits.
+  const predicting = mul(g, gatherRows(g, hidden, rows), inverseTemperature);
+  const sizes = shape.chunks > 1 ? g.input('chunk_sizes', 'int64', [shape.chunks]) : null;
+  const split = (value: Value): Value[] => (sizes ? splitRows(g, value, sizes, 'n') : [value]);
+  const targetsOf = split(targets);
+  const chunks = split(predicting).map((part, i) => ({
+    statistics: () => tokenLogProbs(g, decoderLogits(network.config, parameters, part), targetsOf[i]),
+  }));
+  return { chunks, parameters, split };
 }
 
-function outputGradients(g: Graph, loss: Value, parameters: Parameters): void {
-  const names = [...parameters.keys()];
-  gradients(g, loss, [...parameters.values()]).forEach((dx, i) => g.output(gradientName(names[i]), dx));
+/** The last layers' gradients are available first. */
+export function outputGradients(g: Graph, loss: Value, { trained }: DecoderParameters): void {
+  const names = [...trained.keys()].reverse();
+  const found = gradients(
+    g,
+    loss,
+    names.map(name => trained.get(name)!),
+  );
+  names.forEach((name, i) => g.output(gradientName(name), found[i]));
 }

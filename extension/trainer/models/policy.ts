@@ -1,7 +1,6 @@
-// A policy: decoder weights with the sessions that score given tokens, take optimizer steps on the policy loss, and imitate
-// demonstrations. Samples arrive in micro-batches; the gradient of a mini-batch is summed over them in flat memory, then AdamW steps
-// once, so that the micro-batch size never changes the result beyond rounding.
-import { AdamW } from '../engine/adamw';
+// A policy: a decoder with the sessions that score given tokens, take optimizer steps on the policy loss, and imitate demonstrations.
+// Samples are packed into passes (packing.ts); the gradient of a mini-batch is summed over them, then AdamW steps once, so that how
+// samples are packed never changes the result beyond rounding.
 import type {
   OptimizerOptions,
   PolicyLossOptions,
@@ -9,12 +8,17 @@ import type {
   UpdateMetrics,
   WeightedSample,
 } from '../engine/engine';
-import { Session, float32 } from '../engine/session';
-import type { SessionOptions } from '../engine/session';
-import { accumulate, batchFeeds, scalarFeeds } from './batch-feeds';
-import type { DecoderConfig } from './decoder-config';
+import { RandomStream } from '../engine/random-stream';
+import { float32 } from '../engine/session';
+import type { SessionOptions, Tensor } from '../engine/session';
+import { batchFeeds, chunkFeeds, headChunks, scalarFeeds } from './batch-feeds';
+import type { BatchFeeds } from './batch-feeds';
+import { PackedSessions } from './packed-sessions';
+import { planPasses } from './packing';
+import type { PassBudget, Sample } from './packing';
+import type { ParameterBank } from './parameter-bank';
 import { imitateGraph, scoreGraph, updateGraph, updateSums } from './policy-graphs';
-import type { Weights } from './weights';
+import type { LossTerms, Network } from './policy-graphs';
 
 export interface Scores {
   /** Per sample, the length of its ids; 0 where mask = 0. */
@@ -22,38 +26,64 @@ export interface Scores {
   entropies: Float32Array[];
 }
 
+export interface PolicyOptions extends SessionOptions {
+  /** Compute the layers' inner values again on the way back: less memory, about a third more time. */
+  checkpointed?: boolean;
+}
+
+interface PreparedPass<S extends Sample> extends BatchFeeds<S> {
+  shared: boolean;
+}
+
 export class Policy {
-  private scoring?: Promise<Session>;
-  private updating = new Map<string, Promise<Session>>();
-  private imitating?: Promise<Session>;
-  private optimizer?: Promise<AdamW>;
-  private gradient?: Weights;
+  private readonly training: PackedSessions;
+  private readonly scoring: PackedSessions;
 
   constructor(
-    readonly config: DecoderConfig,
-    readonly weights: Weights,
-    private readonly options: SessionOptions,
-  ) {}
-
-  /** Log-probs and entropies of the masked tokens under the present weights. */
-  async score(samples: readonly Pick<TrainingSample, 'ids' | 'mask'>[], temperature: number): Promise<Scores> {
-    const session = await (this.scoring ??= Session.create(scoreGraph(this.config), this.options));
-    const { feeds, scatter } = batchFeeds(samples);
-    const { logprob, entropy } = await session.run({
-      ...this.weights.feeds(),
-      ...feeds,
-      ...scalarFeeds({ inverse_temperature: 1 / temperature }),
-    });
-    return { logprobs: scatter(logprob.data as Float32Array), entropies: scatter(entropy.data as Float32Array) };
+    readonly network: Network,
+    readonly bank: ParameterBank,
+    { checkpointed = false, ...options }: PolicyOptions,
+  ) {
+    this.training = new PackedSessions(network, options, checkpointed);
+    this.scoring = new PackedSessions(withoutDropout(network), options, false);
   }
 
-  /** One optimizer step on the policy loss of a mini-batch given as micro-batches. */
+  /** Log-probs and entropies of the masked tokens under the present weights. */
+  async score(
+    samples: readonly Pick<TrainingSample, 'ids' | 'mask'>[],
+    budget: PassBudget,
+    temperature: number,
+  ): Promise<Scores> {
+    const scores: Scores = { logprobs: [], entropies: [] };
+    const { passes, chunks } = this.prepare(samples, budget);
+    for (const { shared, feeds, count, scatter } of passes) {
+      const session = await this.scoring.get('score', { shared, chunks }, scoreGraph);
+      const { logprob, entropy } = await session.run({
+        ...this.bank.feeds(),
+        ...feeds,
+        ...chunkFeeds(count, chunks),
+        ...scalarFeeds({ inverse_temperature: 1 / temperature }),
+      });
+      scatter(logprob.data as Float32Array, scores.logprobs);
+      scatter(entropy.data as Float32Array, scores.entropies);
+    }
+    // Samples without a trained token take part in no pass.
+    samples.forEach(({ ids }, i) => {
+      scores.logprobs[i] ??= new Float32Array(ids.length);
+      scores.entropies[i] ??= new Float32Array(ids.length);
+    });
+    return scores;
+  }
+
+  /** One optimizer step on the policy loss of a mini-batch; `seed` is that of the adapters' dropout. */
   async update(
-    microBatches: readonly (readonly WeightedSample[])[],
+    samples: readonly WeightedSample[],
+    budget: PassBudget,
     loss: PolicyLossOptions,
     optimizer: OptimizerOptions,
+    seed = 0,
   ): Promise<UpdateMetrics> {
-    const session = await this.updateSession(loss.kl_loss_type);
+    const terms: LossTerms = { kl: loss.use_kl_loss ? loss.kl_loss_type : null, entropy: loss.entropy_coeff !== 0 };
     const scalars = scalarFeeds({
       inverse_temperature: 1 / loss.temperature,
       clip_low: loss.clip_ratio_low,
@@ -62,25 +92,30 @@ export class Policy {
       entropy_coeff: loss.entropy_coeff,
       kl_coef: loss.use_kl_loss ? loss.kl_loss_coef : 0,
     });
+    const { passes, chunks } = this.prepare(samples, budget);
+    const noise = new RandomStream(seed);
     const sums = Object.fromEntries(updateSums.map(name => [name, 0]));
     let tokens = 0;
-    const gradient = this.clearGradient();
-    for (const samples of microBatches) {
-      const { feeds, gather, count } = batchFeeds(samples);
+    this.bank.clearGradient();
+    for (const { shared, feeds, count, tokens: packed, gather } of passes) {
+      const kind = `update ${terms.kl} ${terms.entropy}`;
+      const session = await this.training.get(kind, { shared, chunks }, (...of) => updateGraph(...of, terms));
       const result = await session.run({
-        ...this.weights.feeds(),
+        ...this.bank.feeds(),
         ...feeds,
+        ...chunkFeeds(count, chunks),
+        ...this.dropoutFeeds(packed, noise),
         ...scalars,
         old_logprob: gather(s => s.old_logprobs),
-        ref_logprob: gather(s => s.ref_logprobs),
+        ...(terms.kl && { ref_logprob: gather(s => s.ref_logprobs) }),
         advantage: gather(s => s.advantages),
         weight: gather(s => s.weights),
       });
       for (const name of updateSums) sums[name] += (result[name].data as Float32Array)[0];
       tokens += count;
-      accumulate(gradient, result);
+      await this.bank.accumulate(result);
     }
-    const { norm, applied } = await this.step(gradient, optimizer);
+    const { norm, applied } = await this.bank.step(optimizer);
     const perToken = (name: string): number => sums[name] / Math.max(tokens, 1);
     return {
       pg_loss: sums.pg_loss,
@@ -99,47 +134,63 @@ export class Policy {
   /** One optimizer step on the mean cross-entropy of the masked tokens; returns it. */
   async imitate(
     samples: readonly Pick<TrainingSample, 'ids' | 'mask'>[],
+    budget: PassBudget,
     optimizer: OptimizerOptions,
+    seed = 0,
   ): Promise<number> {
-    const session = await (this.imitating ??= Session.create(imitateGraph(this.config), this.options));
-    const { feeds, count } = batchFeeds(samples);
-    const weight = float32(new Float32Array(count).fill(1 / count), [count]);
-    const result = await session.run({
-      ...this.weights.feeds(),
-      ...feeds,
-      ...scalarFeeds({ inverse_temperature: 1 }),
-      weight,
+    const { passes, chunks } = this.prepare(samples, budget);
+    const total = passes.reduce((sum, { count }) => sum + count, 0);
+    const noise = new RandomStream(seed);
+    let loss = 0;
+    this.bank.clearGradient();
+    for (const { shared, feeds, count, tokens } of passes) {
+      const session = await this.training.get('imitate', { shared, chunks }, imitateGraph);
+      const result = await session.run({
+        ...this.bank.feeds(),
+        ...feeds,
+        ...chunkFeeds(count, chunks),
+        ...this.dropoutFeeds(tokens, noise),
+        ...scalarFeeds({ inverse_temperature: 1 }),
+        weight: float32(new Float32Array(count).fill(1 / total), [count]),
+      });
+      loss += (result.loss.data as Float32Array)[0];
+      await this.bank.accumulate(result);
+    }
+    await this.bank.step(optimizer);
+    return loss;
+  }
+
+  /** The passes of a batch, and in how many parts their tokens go through the output head: as the largest of them needs. */
+  private prepare<S extends Sample>(
+    samples: readonly S[],
+    budget: PassBudget,
+  ): { passes: PreparedPass<S>[]; chunks: number } {
+    const { config } = this.network;
+    const trained = samples.filter(({ mask }) => mask.includes(1, 1));
+    const index = trained.map(sample => samples.indexOf(sample));
+    const passes = planPasses(trained, budget).map(pass => {
+      const clusters = pass.clusters.map(c => ({ ...c, members: c.members.map(i => index[i]) }));
+      return { shared: pass.shared, ...batchFeeds({ ...pass, clusters }, samples, config) };
     });
-    const gradient = this.clearGradient();
-    accumulate(gradient, result);
-    await this.step(gradient, optimizer);
-    return (result.loss.data as Float32Array)[0];
+    const most = Math.max(0, ...passes.map(({ count }) => count));
+    const least = Math.min(...passes.map(({ count }) => count));
+    return { passes, chunks: Math.min(headChunks(most, config.vocabSize), headChunks(least, Infinity)) };
   }
 
-  /** The optimizer, made on first use; its state belongs into a checkpoint. */
-  adamw(): Promise<AdamW> {
-    return (this.optimizer ??= AdamW.create(this.weights.flat.length, this.options));
+  private dropoutFeeds(tokens: number, noise: RandomStream): Record<string, Tensor> {
+    const { adapter, specs } = this.network.plan;
+    if (!adapter || adapter.dropout === 0) return {};
+    const features = Math.max(...specs.map(({ dims }) => dims.at(-1)!));
+    const vector = (length: number): Tensor =>
+      float32(
+        Float32Array.from({ length }, () => 1 + 99 * noise.uniform()),
+        [length],
+      );
+    return { dropout_rows: vector(tokens), dropout_columns: vector(features) };
   }
+}
 
-  /** The gradient of the last step, by parameter, before clipping. */
-  lastGradient(name: string): Float32Array {
-    if (!this.gradient) throw new Error('policy: no step was taken yet');
-    return this.gradient.view(name);
-  }
-
-  private async step(gradient: Weights, options: OptimizerOptions): Promise<{ norm: number; applied: boolean }> {
-    return (await this.adamw()).step(this.weights.flat, gradient.flat, options);
-  }
-
-  private updateSession(klType: PolicyLossOptions['kl_loss_type']): Promise<Session> {
-    let session = this.updating.get(klType);
-    if (!session) this.updating.set(klType, (session = Session.create(updateGraph(this.config, klType), this.options)));
-    return session;
-  }
-
-  private clearGradient(): Weights {
-    this.gradient ??= this.weights.like();
-    this.gradient.flat.fill(0);
-    return this.gradient;
-  }
+function withoutDropout(network: Network): Network {
+  const { adapter } = network.plan;
+  return adapter ? { ...network, plan: { ...network.plan, adapter: { ...adapter, dropout: 0 } } } : network;
 }

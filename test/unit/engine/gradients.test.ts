@@ -172,7 +172,7 @@ const table: Case[] = [
   { op: 'swiglu', inputs: [of('n', 3), of('n', 3)], sizes: { n: 4 }, build: (g, [a, b]) => swiglu(g, a, b) },
   {
     op: 'rotary',
-    inputs: [of('b', 2, 't', 4)],
+    inputs: [of('b', 't', 8)],
     indices: [{ dims: ['b', 't'], below: 7 }],
     sizes: { b: 2, t: 3 },
     build: (g, [x], [positions]) => rotary(g, x, positions, rotaryTables(g, 7, 2)),

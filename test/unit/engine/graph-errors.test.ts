@@ -51,7 +51,7 @@ const wrongGraphs: [string, Make, RegExp][] = [
   ['gates of another width', (g, v) => swiglu(g, v('n', 4), v('n', 3)), /\[n, 4\] and \[n, 3\] do not broadcast/],
   ['positions of another order', (g, v, of) => rotate(g, v, of('int64', 't', 'b'), 2), /rotary needs \[b, t\], got \[t, b\]/],
   ['positions that are floats', (g, v) => rotate(g, v, v('b', 't'), 2), /rotary needs int64, got float32/],
-  ['tables of another head size', (g, v, of) => rotate(g, v, of('int64', 'b', 't'), 3), /rotary needs \[9, 2\], got \[9, 3\]/],
+  ['tables of another head size', (g, v, of) => rotate(g, v, of('int64', 'b', 't'), 3), /rotary tables \[9, 3\] do not fit heads in \[b, t, 8\]/],
   ['targets of another number', (g, v, of) => tokenLogProbs(g, v('n', 4), of('int64', 'm')), /tokenLogProbs needs \[n\], got \[m\]/],
   ['targets that are floats', (g, v) => tokenLogProbs(g, v('n', 4), v('n')), /tokenLogProbs needs int64, got float32/],
   ['a size that no input carries', g => g.symbolSize('q'), /graph wrong: no input carries the dimension q/],
@@ -61,7 +61,7 @@ const wrongGraphs: [string, Make, RegExp][] = [
 
 function rotate(g: Graph, float: (...dims: Dim[]) => Value, positions: Value, half: number): Value {
   const [cos, sin, sinNegated] = [float(9, half), float(9, half), float(9, half)];
-  return rotary(g, float('b', 2, 't', 4), positions, { cos, sin, sinNegated });
+  return rotary(g, float('b', 't', 8), positions, { cos, sin, sinNegated });
 }
 
 describe('a wrong graph is refused', () => {

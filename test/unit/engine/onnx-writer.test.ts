@@ -105,7 +105,7 @@ it('leaves mapped constants in their file', () => {
   ]);
 });
 
-it('puts nodes that read only constants first and leaves last, the one available first at the end', () => {
+it('puts nodes that read only constants first and leaves last, the output declared first at the end', () => {
   const g = new Graph('order');
   const x = g.input('x', 'float32', [2]);
   const early = g.emit('Neg', [x], 'float32', [2]);

@@ -4,15 +4,15 @@
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { readDecoder } from '../../../extension/trainer/models/model-folder';
-import { Policy } from '../../../extension/trainer/models/policy';
+import type { Policy, PolicyOptions } from '../../../extension/trainer/models/policy';
 import { tensorsOf } from '../../golden/tensors';
-import { goldenFolder, relativeError } from './models';
+import { goldenFolder, relativeError, trainedPolicy, wholeBatch } from './models';
 
 describe.each(['qwen2', 'llama', 'qwen3', 'llama3', 'qwen2-yarn'])('%s', family => {
   const golden = tensorsOf(join(goldenFolder(family), 'golden.safetensors'));
-  const load = async (): Promise<Policy> => {
+  const load = async (options?: PolicyOptions): Promise<Policy> => {
     const { config, weights } = await readDecoder(goldenFolder(family));
-    return new Policy(config, weights, { threads: 1 });
+    return trainedPolicy(config, weights, options);
   };
   const of = (name: string): Float32Array => golden.get(name)!.data;
   const [b, t] = golden.get('ids')!.dims;
@@ -40,7 +40,7 @@ describe.each(['qwen2', 'llama', 'qwen3', 'llama3', 'qwen2-yarn'])('%s', family 
   };
 
   it('scores as transformers does', async () => {
-    const { logprobs, entropies } = await (await load()).score(samples, 0.7);
+    const { logprobs, entropies } = await (await load()).score(samples, wholeBatch, 0.7);
     for (let row = 0; row < b; row++) {
       expect(relativeError(logprobs[row], shifted('logprobs', row))).toBeLessThan(1e-5);
       expect(relativeError(entropies[row], shifted('entropy', row))).toBeLessThan(1e-5);
@@ -54,7 +54,7 @@ describe.each(['qwen2', 'llama', 'qwen3', 'llama3', 'qwen2-yarn'])('%s', family 
       ids: Int32Array.of(...samples[0].ids, next),
       mask,
     }));
-    const { logprobs } = await (await load()).score(followed, 1);
+    const { logprobs } = await (await load()).score(followed, wholeBatch, 1);
     const logits = of('logits').subarray((t - 1) * vocab, t * vocab);
     const constant = Math.log(logits.reduce((sum, x) => sum + Math.exp(x), 0));
     const expected = logits.map(x => x - constant);
@@ -66,18 +66,23 @@ describe.each(['qwen2', 'llama', 'qwen3', 'llama3', 'qwen2-yarn'])('%s', family 
     ).toBeLessThan(1e-5);
   });
 
-  it.each([1, 2, 3])('has the gradients and the AdamW step of PyTorch with micro-batches of %i', async size => {
-    const policy = await load();
-    const microBatches = Array.from({ length: Math.ceil(b / size) }, (_, i) => samples.slice(i * size, (i + 1) * size));
-    const metrics = await policy.update(microBatches, loss, optimizer);
+  it.each([
+    { maxRows: 1, checkpointed: false },
+    { maxRows: 2, checkpointed: true },
+    { maxRows: 3, checkpointed: false },
+  ])('has the gradients and the AdamW step of PyTorch with $maxRows rows a pass, checkpointed $checkpointed', async ({ maxRows, checkpointed }) => {
+    const policy = await load({ threads: 1, checkpointed });
+    const metrics = await policy.update(samples, { maxRows, maxTokens: Infinity }, loss, optimizer);
     const [pg, entropy, kl] = of('loss');
     expect(metrics.pg_loss).toBeCloseTo(pg, 5);
     expect(metrics.entropy_loss).toBeCloseTo(entropy, 5);
     expect(metrics.kl_loss).toBeCloseTo(kl, 5);
     expect(relativeError([metrics.grad_norm], of('norm'))).toBeLessThan(1e-4);
-    for (const { name } of policy.weights.specs) {
-      expect(relativeError(policy.lastGradient(name), of(`grad.${name}`)), name).toBeLessThan(1e-4);
-      expect(relativeError(policy.weights.view(name), of(`stepped.${name}`)), name).toBeLessThan(1e-4);
+    const gradient = await policy.bank.readGradient();
+    const weights = await policy.bank.read();
+    for (const { name } of policy.bank.specs) {
+      expect(relativeError(gradient.view(name), of(`grad.${name}`)), name).toBeLessThan(1e-4);
+      expect(relativeError(weights.view(name), of(`stepped.${name}`)), name).toBeLessThan(1e-4);
     }
   });
 });

@@ -4,6 +4,11 @@ import { join } from 'node:path';
 import { RandomStream } from '../../../extension/trainer/engine/random-stream';
 import { parameterSpecs, parseDecoderConfig } from '../../../extension/trainer/models/decoder-config';
 import type { DecoderConfig } from '../../../extension/trainer/models/decoder-config';
+import { trainedNetwork } from '../../../extension/trainer/models/networks';
+import type { PassBudget } from '../../../extension/trainer/models/packing';
+import { HostParameters } from '../../../extension/trainer/models/parameter-bank';
+import { Policy } from '../../../extension/trainer/models/policy';
+import type { PolicyOptions } from '../../../extension/trainer/models/policy';
 import { Weights, initialize } from '../../../extension/trainer/models/weights';
 import { tensorsOf } from '../../golden/tensors';
 
@@ -59,3 +64,11 @@ export function relativeError(actual: ArrayLike<number>, expected: ArrayLike<num
   }
   return Math.sqrt(difference / Math.max(norm, 1e-12));
 }
+
+/** A policy whose parameters are all trained. */
+export function trainedPolicy(config: DecoderConfig, weights: Weights, options: PolicyOptions = { threads: 1 }): Policy {
+  return new Policy(trainedNetwork(config), new HostParameters(weights, options), options);
+}
+
+/** Everything in one pass. */
+export const wholeBatch: PassBudget = { maxTokens: Infinity, maxRows: Infinity };

@@ -1,0 +1,64 @@
+// Linear layers whose weights are not trained. The weight is asked for anew wherever it is read: it may be a half-precision or 8-bit
+// tensor mapped from a file whose float32 form shall live only while one product reads it.
+// The 8-bit product quantises each row of activations by itself, so a row's result does not depend on the rows beside it.
+import type { Graph, Value } from './graph';
+import { binary, unary } from './ops';
+import { expectDim, expectDims, expectType } from './shapes';
+
+/** x [n, in] · Wᵀ (+ b [out]) → [n, out] with W [out, in], or x · W with W [in, out] where `transposed` is false. */
+export function frozenLinear(
+  g: Graph,
+  x: Value,
+  weight: () => Value,
+  bias: Value | null = null,
+  transposed = true,
+): Value {
+  const product = (a: Value, transB: boolean): Value => {
+    const w = weight();
+    const [out, from] = transB ? [w.dims[0], w.dims[1]] : [w.dims[1], w.dims[0]];
+    expectDim('frozenLinear', a.dims[1], from);
+    const inputs = bias && a === x ? [a, w, bias] : [a, w];
+    return g.emit('Gemm', inputs, 'float32', [a.dims[0], out], { transB: Number(transB) });
+  };
+  const y = product(x, transposed);
+  if (bias) expectDims('frozenLinear', bias, [y.dims[1]]);
+  g.record([x], [y], ([dy]) => [dy && product(dy, !transposed)]);
+  return y;
+}
+
+export interface Int8Weight {
+  /** int8 [in, out] */
+  weight: Value;
+  /** float32 [out]: what one unit of a column is worth. */
+  scale: Value;
+}
+
+/** A row's activations as unsigned bytes around 128, with the worth [n, 1] of one unit. */
+export interface QuantizedRows {
+  bytes: Value;
+  scale: Value;
+}
+
+/** Quantises each row of x [n, in] symmetrically by its largest magnitude. */
+export function quantizeRows(g: Graph, x: Value): QuantizedRows {
+  expectType('quantizeRows', x, 'float32');
+  const column = [x.dims[0], 1];
+  const largest = g.emit('ReduceMax', [unary(g, 'Abs', x), g.integers([1])], 'float32', column, { keepdims: 1 });
+  const scale = binary(g, 'Mul', binary(g, 'Max', largest, g.scalar(1e-12)), g.scalar(1 / 127));
+  const shifted = binary(g, 'Add', unary(g, 'Round', binary(g, 'Div', x, scale)), g.scalar(128));
+  return { bytes: g.emit('Cast', [shifted], 'uint8', x.dims, { to: 2 }), scale };
+}
+
+/** Product of quantised rows and an 8-bit weight, as float32 [n, out]; not differentiable. */
+export function int8Linear(g: Graph, x: QuantizedRows, { weight, scale }: Int8Weight, bias: Value | null): Value {
+  const dims = [x.bytes.dims[0], weight.dims[1]];
+  const middle = g.bytes(128);
+  const sums = g.emit('MatMulInteger', [x.bytes, weight, middle], 'int32', dims);
+  const scaled = binary(g, 'Mul', binary(g, 'Mul', g.emit('Cast', [sums], 'float32', dims, { to: 1 }), x.scale), scale);
+  return bias ? binary(g, 'Add', scaled, bias) : scaled;
+}
+
+/** The float32 form of an 8-bit weight, [in, out]. */
+export function dequantized(g: Graph, { weight, scale }: Int8Weight): Value {
+  return g.emit('DequantizeLinear', [weight, scale], 'float32', weight.dims, { axis: 1 });
+}

@@ -1,0 +1,99 @@
+// Operations on packed tokens: the tokens of unequal rows stand one after another without padding, so that products waste nothing;
+// only attention arranges them into padded blocks and back. Moving rows by an index is undone by the inverse index, so the gradient
+// of a gather is a gather too: fast, and the same on every run.
+import type { Dim, Graph, Value } from './graph';
+import { expectType } from './shapes';
+
+/**
+ * Copies rows of x [n, width] into blocks, one for each index array of `forward` (int32, any shape): block i has its index's shape
+ * and a last axis `width`. `backward` [n] tells for each row which place of the blocks, counted through, is its own; a place that
+ * no row calls its own must get no gradient.
+ */
+export function arrange(g: Graph, x: Value, forward: readonly Value[], backward: Value): Value[] {
+  const blocks = forward.map(index => gather(g, x, index));
+  g.record([x], blocks, gradients => {
+    const rows = gradients.map((dy, i) => (dy ? asRows(g, dy, i) : null));
+    if (rows.some(dy => dy === null)) throw new Error('graph: arrange needs the gradient of every block');
+    return [gather(g, joined(g, rows as Value[]), backward, x.dims)];
+  });
+  return blocks;
+}
+
+/** The inverse of `arrange`: rows [n, width] out of blocks, by `backward` [n]. */
+export function collect(g: Graph, blocks: readonly Value[], forward: readonly Value[], backward: Value): Value {
+  const rows = joined(
+    g,
+    blocks.map((block, i) => asRows(g, block, i)),
+  );
+  const y = gather(g, rows, backward);
+  g.record(blocks, [y], ([dy]) => forward.map(index => (dy ? gather(g, dy, index) : null)));
+  return y;
+}
+
+/** Joins two values along their last axis, which is then called `dim`. */
+export function concatLast(g: Graph, a: Value, b: Value, dim: Dim): Value {
+  const axis = a.dims.length - 1;
+  const y = g.emit('Concat', [a, b], a.type, [...a.dims.slice(0, -1), dim], { axis });
+  g.record([a, b], [y], ([dy]) => (dy ? cut(g, dy, a, b) : [null, null]));
+  return y;
+}
+
+/** Cuts x along its last axis into parts as long as `a`'s and `b`'s last axes. */
+export function splitLast(g: Graph, x: Value, a: Value, b: Value): [Value, Value] {
+  const parts = cut(g, x, a, b);
+  g.record([x], parts, ([da, db]) => {
+    if (!da || !db) throw new Error('graph: splitLast needs the gradient of both parts');
+    return [g.emit('Concat', [da, db], x.type, x.dims, { axis: x.dims.length - 1 })];
+  });
+  return parts;
+}
+
+/** Cuts x along its first axis into parts whose lengths are `sizes` (int64 [parts]); part i has `${stem}${i}` rows. */
+export function splitRows(g: Graph, x: Value, sizes: Value, stem: string): Value[] {
+  const count = Number(sizes.dims[0]);
+  const dims = (i: number): Dim[] => [`${stem}${i}`, ...x.dims.slice(1)];
+  const parts = g.emitMany(
+    'Split',
+    [x, sizes],
+    Array.from({ length: count }, (_, i) => ({ type: x.type, dims: dims(i) })),
+    { axis: 0 },
+  );
+  g.record([x], parts, gradients => {
+    if (gradients.some(dy => dy === null)) throw new Error('graph: splitRows needs the gradient of every part');
+    return [g.emit('Concat', gradients, x.type, x.dims, { axis: 0 })];
+  });
+  return parts;
+}
+
+function cut(g: Graph, x: Value, a: Value, b: Value): [Value, Value] {
+  const axis = x.dims.length - 1;
+  const size = (dim: Dim): Value => (typeof dim === 'number' ? g.integers([dim]) : g.symbolSize(dim));
+  const [da, db] = [a.dims.at(-1)!, b.dims.at(-1)!];
+  const sizes = g.emit('Concat', [size(da), size(db)], 'int64', [2], { axis: 0 });
+  const dims = (last: Dim): Dim[] => [...x.dims.slice(0, -1), last];
+  const [first, second] = g.emitMany(
+    'Split',
+    [x, sizes],
+    [
+      { type: x.type, dims: dims(da) },
+      { type: x.type, dims: dims(db) },
+    ],
+    { axis },
+  );
+  return [first, second];
+}
+
+function gather(g: Graph, x: Value, index: Value, dims?: readonly Dim[]): Value {
+  expectType('gather', index, 'int32');
+  return g.emit('Gather', [x, index], x.type, dims ?? [...index.dims, x.dims.at(-1)!], { axis: 0 });
+}
+
+/** Flattens all axes but the last. */
+function asRows(g: Graph, x: Value, block: number): Value {
+  const width = x.dims.at(-1)!;
+  if (typeof width !== 'number') throw new Error(`graph: rows need a fixed width, got ${width} for ${x.name}`);
+  return g.emit('Reshape', [x, g.integers([-1, width])], x.type, [`places of block ${block}`, width]);
+}
+
+const joined = (g: Graph, rows: readonly Value[]): Value =>
+  rows.length === 1 ? rows[0] : g.emit('Concat', rows, rows[0].type, ['places', rows[0].dims[1]], { axis: 0 });

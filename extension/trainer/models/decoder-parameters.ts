@@ -1,0 +1,178 @@
+// Where a graph of the decoder takes its parameters from, and what becomes of a linear layer by it: trained weights are inputs of the
+// graph, frozen ones are constants that stay in their files or are given in memory, 8-bit ones are constants made from them; any
+// linear layer may carry a trained low-rank adapter (lora.ts). One decoder description serves full training, LoRA, scoring under the
+// base alone and quantised rollouts.
+import { dequantized, frozenLinear, int8Linear, quantizeRows } from '../engine/frozen-ops';
+import type { Int8Weight, QuantizedRows } from '../engine/frozen-ops';
+import type { ElementType, Graph, Value } from '../engine/graph';
+import { linear } from '../engine/layer-ops';
+import { gatherRows, mul, reshape, scale } from '../engine/ops';
+import type { ParameterSpec } from './decoder-config';
+import { factorName, loraScale } from './lora';
+import type { LoraOptions } from './lora';
+
+/** A tensor as it lies in a safetensors file. */
+export interface FileTensor {
+  kind: 'file';
+  dtype: 'F32' | 'F16' | 'BF16';
+  /** File inside the model's folder, first byte, number of bytes. */
+  file: string;
+  offset: number;
+  bytes: number;
+}
+
+/** A linear layer's weight as signed bytes [in, out] with a worth per column. */
+export interface Int8Tensor {
+  kind: 'int8';
+  weight: Int8Array;
+  scale: Float32Array;
+}
+
+export type TensorSource = { kind: 'input' } | { kind: 'memory'; data: Float32Array } | FileTensor | Int8Tensor;
+
+export interface Adapter extends LoraOptions {
+  /** Modules that carry factors. */
+  modules: ReadonlySet<string>;
+}
+
+/** How a network's parameters are held. */
+export interface ParameterPlan {
+  specs: readonly ParameterSpec[];
+  source(name: string): TensorSource;
+  adapter?: Adapter;
+  /** 8-bit weights multiply 8-bit activations (rollouts) instead of being turned back to float32 (training). */
+  int8Products?: boolean;
+}
+
+const fileTypes: Record<FileTensor['dtype'], ElementType> = { F32: 'float32', F16: 'float16', BF16: 'bfloat16' };
+
+export class DecoderParameters {
+  /** The graph's inputs that are trained, by name. */
+  readonly trained = new Map<string, Value>();
+  private readonly dims: ReadonlyMap<string, readonly number[]>;
+  private readonly constants = new Map<string, Value>();
+  private readonly quantized = new Map<string, QuantizedRows>();
+  private dropoutNoise?: { row: Value; column: Value };
+
+  constructor(
+    private readonly g: Graph,
+    private readonly plan: ParameterPlan,
+  ) {
+    this.dims = new Map(plan.specs.map(({ name, dims }) => [name, dims]));
+  }
+
+  /** Whether the network has a parameter of that name. */
+  has(name: string): boolean {
+    return this.dims.has(name);
+  }
+
+  /** A norm's weight or a bias, as float32. */
+  vector(name: string): Value {
+    return this.float(name);
+  }
+
+  /** Rows of the embedding [n, hidden] for ids [n]. */
+  embed(name: string, ids: Value): Value {
+    const table = this.stored(name);
+    if (table.type === 'float32') return gatherRows(this.g, table, ids);
+    // Only the rows that are read become float32.
+    const rows = this.g.emit('Gather', [table, ids], table.type, [...ids.dims, table.dims[1]], { axis: 0 });
+    return this.g.emit('Cast', [rows], 'float32', rows.dims, { to: 1 });
+  }
+
+  /** The linear layer `module` on x [n, in]: its weight, its bias where it has one, its adapter where it carries one. */
+  linear(module: string, x: Value): Value {
+    const biasName = `${module}.bias`;
+    const bias = this.has(biasName) ? this.vector(biasName) : null;
+    const y = this.base(`${module}.weight`, x, bias);
+    return this.plan.adapter?.modules.has(module) ? this.adapted(module, x, y) : y;
+  }
+
+  /** x [n, in] · Wᵀ for a weight by name, without adapter: the output head. */
+  base(name: string, x: Value, bias: Value | null = null): Value {
+    const { g } = this;
+    const source = this.plan.source(name);
+    if (source.kind === 'input') return linear(g, x, this.float(name), bias);
+    if (source.kind !== 'int8') return frozenLinear(g, x, () => this.float(name), bias);
+    const weight = this.int8(name, source);
+    if (!this.plan.int8Products) return frozenLinear(g, x, () => dequantized(g, weight), bias, false);
+    let rows = this.quantized.get(x.name);
+    if (!rows) this.quantized.set(x.name, (rows = quantizeRows(g, x)));
+    return int8Linear(g, rows, weight, bias);
+  }
+
+  /** y + alpha/rank · B·A·x. */
+  private adapted(module: string, x: Value, y: Value): Value {
+    const { g } = this;
+    const adapter = this.plan.adapter!;
+    const [a, b] = [this.float(factorName(module, 'A')), this.float(factorName(module, 'B'))];
+    const input = adapter.dropout > 0 ? this.dropped(x, adapter.dropout) : x;
+    return linear(g, scale(g, linear(g, input, a), loraScale(adapter)), b, y);
+  }
+
+  /**
+   * Dropout whose choice is a hash of two random vectors that the host draws for each run, one number a token and one a feature: the
+   * same on every machine and when activations are computed again.
+   */
+  private dropped(x: Value, share: number): Value {
+    const { g } = this;
+    this.dropoutNoise ??= {
+      row: g.input('dropout_rows', 'float32', [x.dims[0]]),
+      column: g.input('dropout_columns', 'float32', ['features']),
+    };
+    const width = x.dims[1];
+    const column = g.emit(
+      'Slice',
+      [this.dropoutNoise.column, g.integers([0]), g.integers([Number(width)]), g.integers([0])],
+      'float32',
+      [width],
+    );
+    const row = reshape(g, this.dropoutNoise.row, [x.dims[0], 1]);
+    const product = g.emit('Mul', [row, column], 'float32', x.dims);
+    const wave = g.emit('Mul', [g.emit('Sin', [product], 'float32', x.dims), g.scalar(43758.547)], 'float32', x.dims);
+    const uniform = g.emit('Sub', [wave, g.emit('Floor', [wave], 'float32', x.dims)], 'float32', x.dims);
+    const kept = g.emit('GreaterOrEqual', [uniform, g.scalar(share)], 'bool', x.dims);
+    const factor = g.emit('Where', [kept, g.scalar(1 / (1 - share)), g.scalar(0)], 'float32', x.dims);
+    return mul(g, x, factor);
+  }
+
+  /** The parameter as float32; of a file's half precision a fresh value each time, see frozen-ops.ts. */
+  private float(name: string): Value {
+    const value = this.stored(name);
+    return value.type === 'float32' ? value : this.g.emit('Cast', [value], 'float32', value.dims, { to: 1 });
+  }
+
+  /** The parameter as it is held. */
+  private stored(name: string): Value {
+    const known = this.trained.get(name) ?? this.constants.get(name);
+    if (known) return known;
+    const dims = this.dims.get(name);
+    if (!dims) throw new Error(`decoder: no parameter ${name}`);
+    const source = this.plan.source(name);
+    if (source.kind === 'input') {
+      const value = this.g.input(name, 'float32', dims);
+      this.trained.set(name, value);
+      return value;
+    }
+    if (source.kind === 'int8') throw new Error(`decoder: ${name} is held as bytes and cannot be read as a tensor`);
+    const value =
+      source.kind === 'memory'
+        ? this.g.constant('float32', dims, source.data)
+        : this.g.map(name, fileTypes[source.dtype], dims, source);
+    this.constants.set(name, value);
+    return value;
+  }
+
+  private int8(name: string, { weight, scale }: Int8Tensor): Int8Weight {
+    const held = (key: string, make: () => Value): Value => {
+      let value = this.constants.get(key);
+      if (!value) this.constants.set(key, (value = make()));
+      return value;
+    };
+    const [out, from] = this.dims.get(name)!;
+    return {
+      weight: held(`${name}:int8`, () => this.g.constant('int8', [from, out], weight)),
+      scale: held(`${name}:scale`, () => this.g.constant('float32', [out], scale)),
+    };
+  }
+}

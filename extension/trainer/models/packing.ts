@@ -1,0 +1,262 @@
+// Plans how samples go through a graph: tokens packed one after another without padding, samples of a group sharing their common
+// beginning, in passes that hold at most so many tokens. Pure functions of token ids; what they make are the feeds of
+// packedAttention (attention.ts) and the maps between per-sample arrays and packed tokens.
+// Invariant: every token of a sample that something depends on is computed once for each pass that needs it, and gradients add up.
+import type { TrainingSample } from '../engine/engine';
+import { causalMask, masked } from '../engine/padding';
+import { float32, int32, int64 } from '../engine/session';
+import type { Tensor } from '../engine/session';
+import type { DecoderConfig } from './decoder-config';
+
+export type Sample = Pick<TrainingSample, 'ids' | 'mask'>;
+
+/** What a pass may hold at most. */
+export interface PassBudget {
+  /** Packed tokens. */
+  maxTokens: number;
+  /** Samples. */
+  maxRows: number;
+}
+
+/** Samples (by index) that begin with the same `prefix` tokens, computed once for all of them. */
+export interface Cluster {
+  members: number[];
+  prefix: number;
+}
+
+/** Clusters that go through a graph together: each with a shared beginning, or all single samples without one. */
+export interface Pass {
+  shared: boolean;
+  clusters: Cluster[];
+}
+
+/** A shared beginning shorter than this is not worth the extra products. */
+const leastPrefix = 8;
+
+/** Passes over all samples, in a deterministic order; rows of like length meet, so that little of attention is padding. */
+export function planPasses(samples: readonly Pick<Sample, 'ids'>[], { maxTokens, maxRows }: PassBudget): Pass[] {
+  const clusters = clusterByBeginning(samples, maxRows).flatMap(cluster => cutToSize(cluster, samples, maxTokens));
+  const longest = ({ members }: Cluster): number => Math.max(...members.map(i => samples[i].ids.length));
+  const sorted = clusters
+    .map((cluster, order) => ({ cluster, order, rows: cluster.members.length, longest: longest(cluster) }))
+    .sort((a, b) => a.rows - b.rows || b.longest - a.longest || a.order - b.order);
+  const passes: (Pass & { tokens: number; rows: number })[] = [];
+  for (const { cluster, rows } of sorted) {
+    const shared = cluster.prefix > 0;
+    const tokens = tokensOf(cluster, samples);
+    const last = passes.at(-1);
+    const fits =
+      last !== undefined &&
+      last.shared === shared &&
+      last.tokens + tokens <= maxTokens &&
+      last.rows + rows <= maxRows &&
+      // Rows of a pass form a rectangle of clusters × members: much larger clusters beside small ones would pad it.
+      last.clusters[0].members.length * 2 > rows;
+    if (fits) {
+      last.clusters.push(cluster);
+      last.tokens += tokens;
+      last.rows += rows;
+    } else passes.push({ shared, clusters: [cluster], tokens, rows });
+  }
+  return passes.map(({ shared, clusters: chosen }) => ({ shared, clusters: chosen }));
+}
+
+/** Packed tokens of a cluster. */
+function tokensOf({ members, prefix }: Cluster, samples: readonly Pick<Sample, 'ids'>[]): number {
+  return members.reduce((sum, i) => sum + samples[i].ids.length - prefix, prefix);
+}
+
+/** The partition of the samples, in the order of their ids, that saves the most tokens. */
+function clusterByBeginning(samples: readonly Pick<Sample, 'ids'>[], maxRows: number): Cluster[] {
+  const order = [...samples.keys()].sort((a, b) => compareIds(samples[a].ids, samples[b].ids) || a - b);
+  const n = order.length;
+  /** common[i]: tokens that samples i−1 and i (in order) begin with alike, short of the whole of either. */
+  const common = order.map((sample, i) => {
+    if (i === 0) return 0;
+    const [a, b] = [samples[order[i - 1]].ids, samples[sample].ids];
+    const end = Math.min(a.length, b.length) - 1;
+    let k = 0;
+    while (k < end && a[k] === b[k]) k++;
+    return k;
+  });
+  // best[i]: most tokens saved among the first i samples; from[i]: where the last cluster begins.
+  const best = new Float64Array(n + 1);
+  const from = new Int32Array(n + 1);
+  for (let i = 1; i <= n; i++) {
+    best[i] = best[i - 1];
+    from[i] = i - 1;
+    let prefix = Infinity;
+    for (let start = i - 1; start > 0 && i - start < maxRows; start--) {
+      prefix = Math.min(prefix, common[start]);
+      if (prefix < leastPrefix) break;
+      const saved = best[start - 1] + (i - start) * prefix;
+      if (saved <= best[i]) continue;
+      best[i] = saved;
+      from[i] = start - 1;
+    }
+  }
+  const clusters: Cluster[] = [];
+  for (let end = n; end > 0; end = from[end]) {
+    const members = order.slice(from[end], end);
+    clusters.push({ members, prefix: members.length > 1 ? Math.min(...common.slice(from[end] + 1, end)) : 0 });
+  }
+  return clusters.reverse();
+}
+
+function compareIds(a: Int32Array, b: Int32Array): number {
+  const end = Math.min(a.length, b.length);
+  for (let i = 0; i < end; i++) if (a[i] !== b[i]) return a[i] - b[i];
+  return a.length - b.length;
+}
+
+/** A cluster of more tokens than a pass holds becomes several, each with the beginning. */
+function cutToSize(cluster: Cluster, samples: readonly Pick<Sample, 'ids'>[], maxTokens: number): Cluster[] {
+  if (tokensOf(cluster, samples) <= maxTokens || cluster.members.length === 1) return [cluster];
+  const parts: number[][] = [];
+  let tokens = Infinity;
+  for (const member of cluster.members) {
+    const own = samples[member].ids.length - cluster.prefix;
+    if (tokens + own > maxTokens) {
+      parts.push([]);
+      tokens = cluster.prefix;
+    }
+    parts.at(-1)!.push(member);
+    tokens += own;
+  }
+  return parts.map(members => ({ members, prefix: members.length > 1 ? cluster.prefix : 0 }));
+}
+
+/** A pass as feeds, and the way back from its packed tokens. */
+export interface PackedPass {
+  /** ids, positions [n] and what packedAttention asks for. */
+  feeds: Record<string, Tensor>;
+  /** The samples in the order in which `rowsOf` and all per-sample lists speak of them. */
+  members: number[];
+  /** Number of packed tokens, the stand-in of padding included. */
+  tokens: number;
+  /** Packed token that holds token `position` of the k-th member. */
+  at(k: number, position: number): number;
+}
+
+export function packPass(
+  { shared, clusters }: Pass,
+  samples: readonly Pick<Sample, 'ids'>[],
+  c: Pick<DecoderConfig, 'heads' | 'kvHeads'>,
+): PackedPass {
+  const members = clusters.flatMap(cluster => cluster.members);
+  const rows = Math.max(...clusters.map(cluster => cluster.members.length));
+  const u = Math.max(...clusters.map(({ prefix }) => prefix));
+  const t = Math.max(...clusters.flatMap(({ members, prefix }) => members.map(i => samples[i].ids.length - prefix)));
+  const ids: number[] = [];
+  const positions: number[] = [];
+  const append = (source: Int32Array, from: number, to: number): number => {
+    const start = ids.length;
+    for (let i = from; i < to; i++) {
+      ids.push(source[i]);
+      positions.push(i);
+    }
+    return start;
+  };
+  // Blocks of places, −1 where there is none: beginnings [p, u], rows [p, m, t].
+  const prefixPlaces = new Int32Array(clusters.length * u).fill(-1);
+  const rowPlaces = new Int32Array(clusters.length * rows * t).fill(-1);
+  const starts: { prefixStart: number; prefix: number; rowStart: number }[] = [];
+  clusters.forEach(({ members, prefix }, p) => {
+    const prefixStart = append(samples[members[0]].ids, 0, prefix);
+    for (let i = 0; i < prefix; i++) prefixPlaces[p * u + i] = prefixStart + i;
+    members.forEach((member, m) => {
+      const { ids: own } = samples[member];
+      const rowStart = append(own, prefix, own.length);
+      for (let i = 0; i < own.length - prefix; i++) rowPlaces[(p * rows + m) * t + i] = rowStart + i;
+      starts.push({ prefixStart, prefix, rowStart });
+    });
+  });
+  // Places without a token read a stand-in, which depends on nothing that anyone reads: its gradients are zero.
+  const padded = prefixPlaces.includes(-1) || rowPlaces.includes(-1);
+  const standIn = ids.length;
+  if (padded) {
+    ids.push(0);
+    positions.push(0);
+  }
+  const n = ids.length;
+  const blocks = [
+    ...(shared ? [{ places: prefixPlaces, outer: clusters.length, inner: 1, length: u }] : []),
+    { places: rowPlaces, outer: shared ? clusters.length : clusters.length * rows, inner: shared ? rows : 1, length: t },
+  ];
+  const groups = c.heads / c.kvHeads;
+  const queries = headIndex(blocks, n, standIn, c.kvHeads, groups);
+  const keys = headIndex(blocks, n, standIn, c.kvHeads, 1);
+  const rowDims = shared ? [clusters.length, c.kvHeads, rows] : [clusters.length * rows, c.kvHeads];
+  const prefixDims = [clusters.length, c.kvHeads];
+  const feeds: Record<string, Tensor> = {
+    ids: int64(BigInt64Array.from(ids, BigInt), [n]),
+    positions: int64(BigInt64Array.from(positions, BigInt), [n]),
+    query_rows: int32(queries.forward.at(-1)!, [...rowDims, groups * t]),
+    key_rows: int32(keys.forward.at(-1)!, [...rowDims, t]),
+    rows_mask: causalMask(t),
+    query_places: int32(queries.back, [n * c.heads]),
+    key_places: int32(keys.back, [n * c.kvHeads]),
+  };
+  if (shared) {
+    const seen = new Float32Array(clusters.length * u).fill(masked);
+    clusters.forEach(({ prefix }, p) => seen.fill(0, p * u, p * u + prefix));
+    feeds.query_prefixes = int32(queries.forward[0], [...prefixDims, groups * u]);
+    feeds.key_prefixes = int32(keys.forward[0], [...prefixDims, u]);
+    feeds.prefixes_mask = causalMask(u);
+    feeds.prefix_mask = float32(seen, [clusters.length, 1, 1, u]);
+  }
+  return {
+    feeds,
+    members,
+    tokens: n,
+    at: (k, position) => {
+      const { prefixStart, prefix, rowStart } = starts[k];
+      return position < prefix ? prefixStart + position : rowStart + position - prefix;
+    },
+  };
+}
+
+interface Block {
+  /** Packed token of each place [outer, inner, length], −1 for none. */
+  places: Int32Array;
+  outer: number;
+  inner: number;
+  length: number;
+}
+
+/**
+ * Index arrays over rows (token, head) of a projection: `forward` of each block in the order [outer, kvHeads, inner, groups, length],
+ * `back` [n·heads] with each row's own place among all blocks.
+ */
+function headIndex(
+  blocks: readonly Block[],
+  n: number,
+  standIn: number,
+  kvHeads: number,
+  groups: number,
+): { forward: Int32Array[]; back: Int32Array } {
+  const heads = kvHeads * groups;
+  const back = new Int32Array(n * heads);
+  let offset = 0;
+  const forward = blocks.map(({ places, outer, inner, length }) => {
+    const index = new Int32Array(places.length * heads);
+    let at = 0;
+    for (let o = 0; o < outer; o++)
+      for (let k = 0; k < kvHeads; k++)
+        for (let i = 0; i < inner; i++)
+          for (let j = 0; j < groups; j++) {
+            const head = k * groups + j;
+            const row = (o * inner + i) * length;
+            for (let s = 0; s < length; s++, at++) {
+              const place = places[row + s];
+              const token = (place < 0 ? standIn : place) * heads + head;
+              index[at] = token;
+              // Any place without a token does for the stand-in, since none has a gradient.
+              back[token] = offset + at;
+            }
+          }
+    offset += at;
+    return index;
+  });
+  return { forward, back };
+}
