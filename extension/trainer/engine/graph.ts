@@ -53,6 +53,8 @@ export const contrib = 'com.microsoft';
 
 export class Graph {
   readonly nodes: Node[] = [];
+  /** Every value that a node puts out, by name. */
+  readonly values = new Map<string, Value>();
   readonly inputs: Value[] = [];
   /** Outputs by their public names; `sources` tells which value of the graph each one is. */
   readonly outputs: Value[] = [];
@@ -151,6 +153,7 @@ export class Graph {
   ): Value[] {
     const name = this.fresh(op);
     const values = outputs.map(({ type, dims }, i): Value => ({ name: i === 0 ? name : `${name}.${i}`, type, dims }));
+    for (const value of values) this.values.set(value.name, value);
     this.nodes.push({
       op,
       domain,

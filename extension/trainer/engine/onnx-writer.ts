@@ -70,7 +70,7 @@ export function writeOnnx(graph: Graph): Uint8Array {
  * and from a node to its latest input first. So nodes that only read constants come first: each then runs right before its first
  * reader, instead of all of them at the start. Leaves come last, in reverse: outputs are computed in the order of their declaration.
  */
-function executionOrder(graph: Graph): Node[] {
+export function executionOrder(graph: Graph): Node[] {
   const nodes = neededNodes(graph);
   const read = new Set(nodes.flatMap(node => node.inputs));
   const known = new Set([...graph.constants, ...graph.mapped].map(({ value }) => value.name));
