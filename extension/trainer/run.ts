@@ -33,6 +33,7 @@ const companions = [
   'tokenizer.json',
   'tokenizer_config.json',
   'chat_template.jinja',
+  'chat_template.json',
   'generation_config.json',
 ];
 

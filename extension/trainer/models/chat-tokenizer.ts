@@ -1,22 +1,19 @@
 // The tokenizer and chat template of a Hugging Face folder, as the rollout needs them: a prompt as ids, what follows an answer as
 // ids, ids back as text. Sampled ids are never tokenised again: an episode's ids grow by what was sampled and by the text between.
 // The text between two answers is found by rendering the template around a stand-in answer and cutting there.
-import { Template } from '@huggingface/jinja';
 import { BPE, Tokenizer } from '@huggingface/tokenizers';
 import { UserError } from '../../protocol/user-error';
-
-export interface ChatMessage {
-  role: 'system' | 'user' | 'assistant';
-  content: string;
-}
+import { ChatTemplate, orSentence } from './chat-template';
+import type { ChatMessage, ChatTemplateOptions } from './chat-template';
 
 /** Contents of the files, as they stand in a model folder. */
 export interface TokenizerFiles {
   folder: string;
   tokenizer: object;
   tokenizerConfig: Record<string, unknown>;
-  /** chat_template.jinja, or tokenizer_config.json's chat_template. */
+  /** Jinja, from chat_template.jinja or where else it stands. */
   chatTemplate: string | undefined;
+  templateOptions?: ChatTemplateOptions;
   /** generation_config.json's or config.json's end-of-sequence ids. */
   eosTokenIds: number[];
 }
@@ -29,11 +26,9 @@ const longestRememberedPiece = 2048;
 /** Stands for an answer while the template is rendered; no template and no environment writes it. */
 const standIn = '\u0001answer\u0001';
 
-const otherTemplate = 'use a model whose chat template takes system, user and assistant messages';
-
 export class ChatTokenizer {
   private readonly tokenizer: Tokenizer;
-  private readonly template: Template;
+  private readonly template: ChatTemplate;
   /** Ids that end an answer. */
   readonly stopTokenIds: number[];
   /** What the template writes right after an answer, tokenised: the stop token first. */
@@ -53,12 +48,7 @@ export class ChatTokenizer {
       throw new UserError(
         `${folder}: the tokenizer has no chat template: add chat_template.jinja or use an instruction-tuned model`,
       );
-    const source = files.chatTemplate;
-    this.template = orSentence(
-      () => new Template(source),
-      `${folder}: the chat template cannot be read`,
-      otherTemplate,
-    );
+    this.template = new ChatTemplate(files.chatTemplate, folder, files.tokenizerConfig, files.templateOptions);
     const end = this.afterAnswer(
       [
         { role: 'user', content: 'x' },
@@ -116,21 +106,7 @@ export class ChatTokenizer {
 
   /** The whole conversation as text, for people. */
   render(messages: readonly ChatMessage[], addGenerationPrompt: boolean): string {
-    const special = (key: string): unknown => {
-      const token = this.files.tokenizerConfig[key];
-      return typeof token === 'object' && token !== null && 'content' in token ? token.content : token;
-    };
-    const values = {
-      messages: messages.map(message => ({ ...message })),
-      add_generation_prompt: addGenerationPrompt,
-      bos_token: special('bos_token') ?? '',
-      eos_token: special('eos_token') ?? '',
-    };
-    return orSentence(
-      () => this.template.render(values),
-      `${this.files.folder}: the chat template cannot be rendered`,
-      otherTemplate,
-    );
+    return this.template.render(messages, addGenerationPrompt);
   }
 
   private afterAnswer(messages: readonly ChatMessage[], addGenerationPrompt: boolean): string {
@@ -141,14 +117,5 @@ export class ChatTokenizer {
         `${this.files.folder}: the chat template changes an assistant's text: use one that writes it as it is`,
       );
     return text.slice(at + standIn.length);
-  }
-}
-
-/** What `work` returns; where it throws, a sentence made of what went wrong, the library's reason and the remedy. */
-function orSentence<T>(work: () => T, what: string, remedy: string): T {
-  try {
-    return work();
-  } catch (error) {
-    throw new UserError(`${what} (${(error as Error).message}): ${remedy}`);
   }
 }

@@ -2,8 +2,10 @@
 // companions a chat tokenizer. Every file is checked against the others before anything is used, so nothing is half-loaded.
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { z } from 'zod';
 import { UserError } from '../../protocol/user-error';
 import { Weights as TensorFiles } from '../store/safetensors';
+import type { ChatTemplateOptions } from './chat-template';
 import { ChatTokenizer } from './chat-tokenizer';
 import { elements, parameterSpecs, parseDecoderConfig } from './decoder-config';
 import type { DecoderConfig, ParameterSpec } from './decoder-config';
@@ -45,8 +47,8 @@ export async function readDecoder(folder: string): Promise<{ config: DecoderConf
   }
 }
 
-/** Reads the configuration and opens the weights, checked against it. */
-async function openDecoder(
+/** Reads the configuration and opens the weights, checked against it; the caller closes them. Throws UserErrors. */
+export async function openDecoder(
   folder: string,
 ): Promise<{ config: DecoderConfig; specs: ParameterSpec[]; files: TensorFiles }> {
   const config = readDecoderConfig(folder);
@@ -72,28 +74,51 @@ async function openDecoder(
 }
 
 /** Reads tokenizer and chat template. Throws a UserError where one is missing or unusable. */
-export function readTokenizer(folder: string): ChatTokenizer {
+export function readTokenizer(folder: string, templateOptions?: ChatTemplateOptions): ChatTokenizer {
   const tokenizerConfig = optionalJson(folder, 'tokenizer_config.json') ?? {};
-  const templateFile = join(folder, 'chat_template.jinja');
-  const inline = tokenizerConfig.chat_template;
   return new ChatTokenizer({
     folder,
     tokenizer: readJson(folder, 'tokenizer.json'),
     tokenizerConfig,
-    chatTemplate: existsSync(templateFile)
-      ? readFileSync(templateFile, 'utf8')
-      : typeof inline === 'string'
-        ? inline
-        : undefined,
+    chatTemplate: readChatTemplate(folder, tokenizerConfig),
+    templateOptions,
     eosTokenIds: readEosTokenIds(folder),
   });
 }
 
+/** chat_template.jinja, else the chat_template of tokenizer_config.json, else that of chat_template.json. */
+function readChatTemplate(folder: string, tokenizerConfig: Record<string, unknown>): string | undefined {
+  const own = join(folder, 'chat_template.jinja');
+  if (existsSync(own)) return readFileSync(own, 'utf8');
+  return (
+    chatTemplateIn(tokenizerConfig.chat_template, join(folder, 'tokenizer_config.json')) ??
+    chatTemplateIn(optionalJson(folder, 'chat_template.json')?.chat_template, join(folder, 'chat_template.json'))
+  );
+}
+
+/** A chat template stands as its text, or as several under names, of which the one called "default" is for conversations. */
+function chatTemplateIn(said: unknown, file: string): string | undefined {
+  if (said === undefined || said === null) return undefined;
+  if (typeof said === 'string') return said;
+  const named = z.array(z.object({ name: z.string(), template: z.string() })).safeParse(said);
+  const found = named.data?.find(({ name }) => name === 'default');
+  if (!found) {
+    const names = named.data ? `the templates ${named.data.map(({ name }) => name).join(', ')}` : typeof said;
+    throw new UserError(
+      `${file}: chat_template is ${names}: write a template as text, or a list with one named default`,
+    );
+  }
+  return found.template;
+}
+
 /** Ids that end a sequence: those of generation_config.json, else of config.json; empty where neither names one. */
 export function readEosTokenIds(folder: string): number[] {
-  const generation = optionalJson(folder, 'generation_config.json') ?? optionalJson(folder, 'config.json') ?? {};
-  const eos = generation.eos_token_id;
-  return (Array.isArray(eos) ? eos : [eos]).filter(id => typeof id === 'number');
+  for (const name of ['generation_config.json', 'config.json']) {
+    const eos = optionalJson(folder, name)?.eos_token_id;
+    const ids = (Array.isArray(eos) ? eos : [eos]).filter(id => typeof id === 'number');
+    if (ids.length > 0) return ids;
+  }
+  return [];
 }
 
 function readJson(folder: string, name: string): Record<string, unknown> {

@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import { text as readStream } from 'node:stream/consumers';
 import { UserError } from '../../protocol/user-error';
 import { shown } from '../config/config-error';
-import type { ChatMessage } from '../models/chat-tokenizer';
+import type { ChatMessage } from '../models/chat-template';
 
 /** A row of the input; `place` tells where it stands, for sentences about it. */
 export type InputRow = { place: () => string } & ({ tokens: number[] } | { messages: ChatMessage[] });

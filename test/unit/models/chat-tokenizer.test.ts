@@ -5,7 +5,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { UserError } from '../../../extension/protocol/user-error';
 import { ChatTokenizer } from '../../../extension/trainer/models/chat-tokenizer';
-import type { ChatMessage, TokenizerFiles } from '../../../extension/trainer/models/chat-tokenizer';
+import type { ChatMessage } from '../../../extension/trainer/models/chat-template';
+import type { TokenizerFiles } from '../../../extension/trainer/models/chat-tokenizer';
 import { chatMl } from '../../golden/tokenizer/fixture';
 
 const read = (name: string): object => JSON.parse(readFileSync(`test/golden/tokenizer/${name}.json`, 'utf8')) as object;

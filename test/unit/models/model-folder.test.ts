@@ -4,7 +4,7 @@ import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { UserError } from '../../../extension/protocol/user-error';
-import { parseDecoderConfig } from '../../../extension/trainer/models/decoder-config';
+import { parameterSpecs, parseDecoderConfig } from '../../../extension/trainer/models/decoder-config';
 import { readDecoder, readTokenizer } from '../../../extension/trainer/models/model-folder';
 import { writeSafetensors } from '../../../extension/trainer/store/safetensors-writer';
 import { chatMl } from '../../golden/tokenizer/fixture';
@@ -179,10 +179,49 @@ describe('a configuration', () => {
     expect(parse({ head_dim: undefined }).headSize).toBe(6);
     expect(parse({ head_dim: 16 }).headSize).toBe(16);
     expect(parse({ tie_word_embeddings: undefined }).tiedHead).toBe(false);
+    expect(parse({ model_type: 'qwen3', head_dim: undefined }).headSize).toBe(128);
     expect(parse({ rope_parameters: undefined, rope_theta: undefined }).ropeTheta).toBe(10_000);
     expect(parse({ rope_parameters: undefined, rope_theta: 1e6 }).ropeTheta).toBe(1e6);
     expect(parse({ rope_parameters: { rope_type: 'default', rope_theta: 5e5 }, rope_theta: 1e6 }).ropeTheta).toBe(5e5);
   });
+});
+
+describe('biases and norms', () => {
+  const names = (change: Record<string, unknown>): string[] => {
+    const json = JSON.parse(readFileSync(join(goldenFolder('llama'), 'config.json'), 'utf8')) as object;
+    const layer = 'model.layers.0.';
+    return parameterSpecs(parseDecoderConfig({ ...json, ...change }, 'config.json'))
+      .map(({ name }) => name)
+      .filter(name => name.startsWith(layer) && /bias|[qk]_norm/.test(name))
+      .map(name => name.slice(layer.length));
+  };
+  const qkv = ['q', 'k', 'v'].map(part => `self_attn.${part}_proj.bias`);
+  const output = 'self_attn.o_proj.bias';
+  const mlp = ['gate', 'up', 'down'].map(part => `mlp.${part}_proj.bias`);
+  const norms = ['self_attn.q_norm.weight', 'self_attn.k_norm.weight'];
+
+  it.each([
+    ['llama', {}, []],
+    ['llama', { attention_bias: true }, [...qkv, output]],
+    ['llama', { mlp_bias: true }, mlp],
+    ['qwen2', {}, qkv],
+    ['qwen2', { attention_bias: false, mlp_bias: true }, qkv],
+    ['qwen3', {}, norms],
+    ['qwen3', { attention_bias: true, mlp_bias: true }, [...qkv, output, ...norms]],
+  ])('of %s with %j are those of transformers', (model_type, change, expected) => {
+    expect(names({ model_type, ...change })).toEqual(expected);
+  });
+});
+
+it.each([
+  { use_sliding_window: false, sliding_window: 16, max_window_layers: 0 },
+  { use_sliding_window: true, sliding_window: 16, max_window_layers: 2 },
+  { use_sliding_window: true, sliding_window: null, max_window_layers: 0 },
+  { use_sliding_window: true, sliding_window: 64, max_window_layers: 0 },
+  { model_type: 'llama', use_sliding_window: true, sliding_window: 16, max_window_layers: 0 },
+])('a sliding window that no layer has or that holds the whole context is none: %j', change => {
+  const json = JSON.parse(readFileSync(join(goldenFolder('qwen2'), 'config.json'), 'utf8')) as object;
+  expect(parseDecoderConfig({ ...json, layer_types: null, ...change }, 'config.json').layers).toBe(2);
 });
 
 describe('a tokenizer', () => {
