@@ -1,8 +1,10 @@
 // A typed builder of ONNX graphs. A value knows its element type and its dimensions, each a number or a symbol ("B", "T") that is
 // bound at run time; operations check both when they are emitted, so that a wrong graph fails where it is written.
 // Differentiable operations (ops.ts) record how to pull gradients back on the graph's tape; autodiff.ts walks it.
-
+import { toHalf } from '../store/half-precision';
 export type ElementType = 'float32' | 'float16' | 'bfloat16' | 'int64' | 'int32' | 'int8' | 'uint8' | 'bool';
+/** Types to compute with. */
+export type FloatType = 'float32' | 'float16';
 export type Dim = number | string;
 
 /** Which kernels a graph may use: those of onnxruntime's CPU provider, or the fewer that its WebGPU provider has. */
@@ -27,7 +29,8 @@ export interface Node {
 
 export interface Constant {
   readonly value: Value;
-  readonly data: Float32Array | BigInt64Array | Int32Array | Int8Array | Uint8Array;
+  /** float16 as its bits. */
+  readonly data: Float32Array | BigInt64Array | Int32Array | Uint16Array | Int8Array | Uint8Array;
 }
 
 /** A constant that stays in its file: onnxruntime maps it from there. */
@@ -97,7 +100,7 @@ export class Graph {
   /** Declares a constant that onnxruntime reads from a file. */
   map(name: string, type: ElementType, dims: readonly number[], place: Omit<MappedConstant, 'value'>): Value {
     const value: Value = { name, type, dims };
-    this.mapped.push({ value, ...place });
+    this.mapped.push({ value, file: place.file, offset: place.offset, bytes: place.bytes });
     return value;
   }
 
@@ -109,9 +112,11 @@ export class Graph {
     return value;
   }
 
-  /** A float scalar, one per distinct number. */
-  scalar(x: number): Value {
-    return this.literal(`f${x}`, () => this.constant('float32', [], new Float32Array([x])));
+  /** A float scalar, one per distinct number and type. */
+  scalar(x: number, type: FloatType = 'float32'): Value {
+    const data = (): Float32Array | Uint16Array =>
+      type === 'float32' ? Float32Array.of(x) : toHalf(Float32Array.of(x));
+    return this.literal(`${type}:${x}`, () => this.constant(type, [], data()));
   }
 
   /** An unsigned byte. */

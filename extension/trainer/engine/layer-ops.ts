@@ -1,10 +1,11 @@
 // The decoder's own operations with their pullbacks: products, softmax, RMSNorm, SwiGLU, rotary positions, and the log-prob and
 // entropy of chosen tokens. Written as one record each, so that the backward graph is as short as a hand-written one.
 // Numbers are those of Hugging Face's Qwen2/Llama modules; gradients are checked against finite differences and PyTorch.
+// Products are of the operands' type, float32 or float16; softmax, norms and log-probs are computed in float32 whatever that is.
 import { contrib } from './graph';
 import type { Dim, Graph, Value } from './graph';
-import { binary, sumTo, unary } from './ops';
-import { broadcast, expectDim, expectDims, expectType, showDims } from './shapes';
+import { binary, converted, reduced, sumTo, unary } from './ops';
+import { broadcast, expectDim, expectDims, expectFloat, expectType, showDims } from './shapes';
 
 /** x [n, in] · W [out, in]ᵀ (+ b [out] or [n, out]) → [n, out]: a Hugging Face linear layer. */
 export function linear(g: Graph, x: Value, weight: Value, bias: Value | null = null): Value {
@@ -12,13 +13,13 @@ export function linear(g: Graph, x: Value, weight: Value, bias: Value | null = n
   expectMatrix('linear', weight, 2);
   expectDim('linear', x.dims[1], weight.dims[1]);
   if (bias) expectDims('linear', bias, bias.dims.length === 1 ? [weight.dims[0]] : [x.dims[0], weight.dims[0]]);
-  const y = g.emit('Gemm', bias ? [x, weight, bias] : [x, weight], 'float32', [x.dims[0], weight.dims[0]], {
-    transB: 1,
-  });
-  g.record(bias ? [x, weight, bias] : [x, weight], [y], ([dy]) => {
+  const inputs = bias ? [x, weight, bias] : [x, weight];
+  for (const value of inputs) expectType('linear', value, x.type);
+  const y = g.emit('Gemm', inputs, x.type, [x.dims[0], weight.dims[0]], { transB: 1 });
+  g.record(inputs, [y], ([dy]) => {
     if (!dy) return [];
-    const dx = g.emit('Gemm', [dy, weight], 'float32', x.dims);
-    const dw = g.emit('Gemm', [dy, x], 'float32', weight.dims, { transA: 1 });
+    const dx = g.emit('Gemm', [dy, weight], x.type, x.dims);
+    const dw = g.emit('Gemm', [dy, x], x.type, weight.dims, { transA: 1 });
     return bias ? [dx, dw, sumTo(g, dy, bias.dims)] : [dx, dw];
   });
   return y;
@@ -50,39 +51,59 @@ export function matmul(g: Graph, a: Value, b: Value, options: MatmulOptions = {}
 
 /** Softmax over the last axis. */
 export function softmax(g: Graph, x: Value): Value {
-  expectType('softmax', x, 'float32');
+  const type = expectFloat('softmax', x);
   const last = x.dims.length - 1;
-  const y = g.emit('Softmax', [x], 'float32', x.dims, { axis: last });
-  g.record([x], [y], ([dy]) => {
-    if (!dy) return [null];
+  const y = g.emit('Softmax', [converted(g, x, 'float32')], 'float32', x.dims, { axis: last });
+  const out = converted(g, y, type);
+  g.record([x], [out], ([dOut]) => {
+    if (!dOut) return [null];
+    const dy = converted(g, dOut, 'float32');
     const dot = sumLast(g, binary(g, 'Mul', dy, y));
-    return [binary(g, 'Mul', y, binary(g, 'Sub', dy, dot))];
+    return [converted(g, binary(g, 'Mul', y, binary(g, 'Sub', dy, dot)), type)];
   });
-  return y;
+  return out;
 }
 
 /** x / sqrt(mean(x²) + eps) · w over the last axis; w has that axis's length. */
 export function rmsNorm(g: Graph, x: Value, weight: Value, eps: number): Value {
   expectDims('rmsNorm', weight, x.dims.slice(-1));
-  const statDims = [...x.dims.slice(0, -1), 1];
-  const [y, inverse] = g.emitMany(
-    'SimplifiedLayerNormalization',
-    [x, weight],
-    [
-      { type: 'float32', dims: x.dims },
-      { type: 'float32', dims: statDims },
-    ],
-    { axis: -1, epsilon: { float: eps }, stash_type: 1 },
-  );
-  g.record([x, weight], [y], ([dy]) => {
-    if (!dy) return [null, null];
-    const unit = binary(g, 'Mul', x, inverse);
-    const scaled = binary(g, 'Mul', dy, weight);
+  const [type, weightType] = [expectFloat('rmsNorm', x), expectFloat('rmsNorm', weight)];
+  const [x32, weight32] = [converted(g, x, 'float32'), converted(g, weight, 'float32')];
+  const { y, inverse } = normalized(g, x32, weight32, eps);
+  const out = converted(g, y, type);
+  g.record([x, weight], [out], ([dOut]) => {
+    if (!dOut) return [null, null];
+    const dy = converted(g, dOut, 'float32');
+    const root = inverse();
+    const unit = binary(g, 'Mul', x32, root);
+    const scaled = binary(g, 'Mul', dy, weight32);
     const mean = meanLastOf(g, binary(g, 'Mul', scaled, unit));
-    const dx = binary(g, 'Mul', inverse, binary(g, 'Sub', scaled, binary(g, 'Mul', unit, mean)));
-    return [dx, sumTo(g, binary(g, 'Mul', dy, unit), weight.dims)];
+    const dx = binary(g, 'Mul', root, binary(g, 'Sub', scaled, binary(g, 'Mul', unit, mean)));
+    const dw = sumTo(g, binary(g, 'Mul', dy, unit), weight.dims);
+    return [converted(g, dx, type), converted(g, dw, weightType)];
   });
-  return y;
+  return out;
+}
+
+/**
+ * The norm's value and 1 / sqrt(mean(x²) + eps), which the kernel gives as its second output. WebGPU's kernel gives something else there
+ * (onnxruntime 1.30), so that it is computed again where it is asked for.
+ */
+function normalized(g: Graph, x: Value, weight: Value, eps: number): { y: Value; inverse: () => Value } {
+  const attributes = { axis: -1, epsilon: { float: eps }, stash_type: 1 };
+  const statDims = [...x.dims.slice(0, -1), 1];
+  if (g.lowering === 'cpu') {
+    const outputs = [x.dims, statDims].map(dims => ({ type: 'float32' as const, dims }));
+    const [y, inverse] = g.emitMany('SimplifiedLayerNormalization', [x, weight], outputs, attributes);
+    return { y, inverse: () => inverse };
+  }
+  return {
+    y: g.emit('SimplifiedLayerNormalization', [x, weight], 'float32', x.dims, attributes),
+    inverse: () => {
+      const square = binary(g, 'Add', meanLastOf(g, binary(g, 'Mul', x, x)), g.scalar(eps));
+      return unary(g, 'Reciprocal', unary(g, 'Sqrt', square));
+    },
+  };
 }
 
 /** silu(gate) · up, elementwise. */
@@ -115,25 +136,28 @@ export function rotary(g: Graph, x: Value, positions: Value, tables: RotaryTable
   for (const table of [tables.cos, tables.sin, tables.sinNegated]) expectDims('rotary', table, tables.cos.dims);
   if (Number(width) % (2 * Number(tables.cos.dims[1])) !== 0)
     throw new Error(`graph: rotary tables ${showDims(tables.cos.dims)} do not fit heads in ${showDims(x.dims)}`);
-  const rotate = (v: Value, sin: Value): Value =>
-    g.emit('RotaryEmbedding', [v, positions, tables.cos, sin], 'float32', v.dims, { interleaved: 0 }, contrib);
+  const type = expectFloat('rotary', x);
+  const rotate = (v: Value, sin: Value): Value => {
+    const inputs = [v, positions, converted(g, tables.cos, type), converted(g, sin, type)];
+    return g.emit('RotaryEmbedding', inputs, type, v.dims, { interleaved: 0 }, contrib);
+  };
   const y = rotate(x, tables.sin);
   g.record([x], [y], ([dy]) => [dy && rotate(dy, tables.sinNegated)]);
   return y;
 }
 
 /**
- * Log-prob of `targets` [n] under softmax(logits [n, vocab]) and the entropy of that distribution, both [n].
+ * Log-prob of `targets` [n] under softmax(logits [n, vocab]) and the entropy of that distribution, both [n] in float32.
  * H = lse − Σ p·logit. Pullback: dlogits = dlogp·(1[target] − p) − dH·p·(log p + H).
  */
 export function tokenLogProbs(g: Graph, logits: Value, targets: Value): { logprob: Value; entropy: Value } {
   const n = logits.dims[0];
   expectMatrix('tokenLogProbs', logits, 2);
+  const type = expectFloat('tokenLogProbs', logits);
   expectType('tokenLogProbs', targets, 'int64');
   expectDims('tokenLogProbs', targets, [n]);
   const column: Dim[] = [n, 1];
-  const lse = g.emit('ReduceLogSumExp', [logits, g.integers([1])], 'float32', column, { keepdims: 1 });
-  const logp = binary(g, 'Sub', logits, lse);
+  const logp = logSoftmax(g, converted(g, logits, 'float32'));
   const p = unary(g, 'Exp', logp);
   const at = g.emit('Unsqueeze', [targets, g.integers([1])], 'int64', column);
   const chosen = g.emit('GatherElements', [logp, at], 'float32', column, { axis: 1 });
@@ -150,44 +174,75 @@ export function tokenLogProbs(g: Graph, logits: Value, targets: Value): { logpro
     }
     if (!pull) return [null];
     const spread = unary(g, 'Neg', binary(g, 'Mul', p, pull));
-    if (!dLogprob) return [spread];
-    return [
-      g.emit('ScatterElements', [spread, at, asColumn(dLogprob)], 'float32', logits.dims, {
-        axis: 1,
-        reduction: 'add',
-      }),
-    ];
+    if (!dLogprob) return [converted(g, spread, type)];
+    const scattered = g.emit('ScatterElements', [spread, at, asColumn(dLogprob)], 'float32', logits.dims, {
+      axis: 1,
+      reduction: 'add',
+    });
+    return [converted(g, scattered, type)];
   });
   return { logprob, entropy };
+}
+
+/** x − log Σ exp x over the second axis of a float32 matrix. WebGPU's ReduceLogSumExp overflows (onnxruntime 1.30): the largest goes first. */
+function logSoftmax(g: Graph, x: Value): Value {
+  const column = [x.dims[0], 1];
+  if (g.lowering === 'cpu')
+    return binary(g, 'Sub', x, g.emit('ReduceLogSumExp', [x, g.integers([1])], 'float32', column, { keepdims: 1 }));
+  const shifted = binary(g, 'Sub', x, reduced(g, 'ReduceMax', x, [1]));
+  return binary(g, 'Sub', shifted, unary(g, 'Log', sumLast(g, unary(g, 'Exp', shifted))));
 }
 
 function product(g: Graph, a: Value, b: Value, { transA = false, transB = false, alpha = 1 }: MatmulOptions): Value {
   expectMatrix('matmul', a);
   expectMatrix('matmul', b);
+  expectType('matmul', b, a.type);
   const [m, k] = transA ? [a.dims.at(-1)!, a.dims.at(-2)!] : [a.dims.at(-2)!, a.dims.at(-1)!];
   const [k2, n] = transB ? [b.dims.at(-1)!, b.dims.at(-2)!] : [b.dims.at(-2)!, b.dims.at(-1)!];
   expectDim('matmul', k, k2);
   const dims = [...broadcast(a.dims.slice(0, -2), b.dims.slice(0, -2)), m, n];
-  if (!transA && !transB && alpha === 1) return g.emit('MatMul', [a, b], 'float32', dims);
+  if (!transA && !transB && alpha === 1) return g.emit('MatMul', [a, b], a.type, dims);
+  if (g.lowering === 'webgpu') {
+    const left = transA ? lastTwoSwapped(g, a) : a;
+    const right = transB ? lastTwoSwapped(g, b) : b;
+    return scaledProduct(g, left, right, dims, alpha);
+  }
   const attributes = { transA: Number(transA), transB: Number(transB), alpha: { float: alpha } };
-  return g.emit('FusedMatMul', [a, b], 'float32', dims, attributes, contrib);
+  return g.emit('FusedMatMul', [a, b], a.type, dims, attributes, contrib);
+}
+
+/** alpha · a · b where the kernel knows no factor: the smallest of the three takes it. */
+function scaledProduct(g: Graph, a: Value, b: Value, dims: readonly Dim[], alpha: number): Value {
+  const times = (x: Value): Value => (alpha === 1 ? x : binary(g, 'Mul', x, g.scalar(alpha, expectFloat('matmul', x))));
+  const [inA, inB, inProduct] = [a.dims, b.dims, dims].map(guessedSize);
+  if (inProduct < Math.min(inA, inB)) return times(g.emit('MatMul', [a, b], a.type, dims));
+  return inA <= inB ? g.emit('MatMul', [times(a), b], a.type, dims) : g.emit('MatMul', [a, times(b)], a.type, dims);
+}
+
+/** Number of elements if every symbol were some hundreds. */
+const guessedSize = (dims: readonly Dim[]): number =>
+  dims.reduce<number>((size, dim) => size * (typeof dim === 'number' ? dim : 256), 1);
+
+function lastTwoSwapped(g: Graph, x: Value): Value {
+  const lead = x.dims.length - 2;
+  const perm = [...Array(lead).keys(), lead + 1, lead];
+  return g.emit(
+    'Transpose',
+    [x],
+    x.type,
+    perm.map(axis => x.dims[axis]),
+    { perm },
+  );
 }
 
 /** Throws unless the value is a float matrix, or a batch of them where `rank` is left open. */
 function expectMatrix(op: string, x: Value, rank?: number): void {
-  expectType(op, x, 'float32');
+  expectFloat(op, x);
   if (x.dims.length < 2 || (rank !== undefined && x.dims.length !== rank))
     throw new Error(
       `graph: ${op} needs ${rank ?? 2} axes${rank ? '' : ' at least'}, got ${showDims(x.dims)} for ${x.name}`,
     );
 }
 
-function sumLast(g: Graph, x: Value): Value {
-  const last = x.dims.length - 1;
-  return g.emit('ReduceSum', [x, g.integers([last])], 'float32', [...x.dims.slice(0, last), 1], { keepdims: 1 });
-}
-
-function meanLastOf(g: Graph, x: Value): Value {
-  const last = x.dims.length - 1;
-  return g.emit('ReduceMean', [x, g.integers([last])], 'float32', [...x.dims.slice(0, last), 1], { keepdims: 1 });
-}
+const sumLast = (g: Graph, x: Value): Value => reduced(g, 'ReduceSum', x, [x.dims.length - 1]);
+const meanLastOf = (g: Graph, x: Value): Value => reduced(g, 'ReduceMean', x, [x.dims.length - 1]);

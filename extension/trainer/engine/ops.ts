@@ -1,8 +1,27 @@
 // Elementwise, reduction and shape operations, each with its pullback beside it. Every function takes the graph first, checks
 // shapes, emits ONNX nodes and records how gradients flow back (vector-Jacobian products, reverse mode).
+// Numbers are float32 or float16, results of the operands' type; what is summed over many elements is summed in float32.
+// Where onnxruntime's WebGPU provider lacks a kernel, the graph's lowering decides between two forms of the same arithmetic.
 // The products, attention and the decoder's own layers are in layer-ops.ts.
-import type { Dim, Graph, Value } from './graph';
-import { broadcast, expectDims, expectSameCount, expectType, sameDims, showDims, summedAxes } from './shapes';
+import type { Dim, FloatType, Graph, Value } from './graph';
+import {
+  broadcast,
+  expectDims,
+  expectFloat,
+  expectSameCount,
+  expectType,
+  sameDims,
+  showDims,
+  summedAxes,
+} from './shapes';
+
+/** x as another float type; its gradient comes back in x's own. */
+export function cast(g: Graph, x: Value, type: FloatType): Value {
+  if (x.type === type) return x;
+  const y = converted(g, x, type);
+  g.record([x], [y], ([dy]) => [dy && converted(g, dy, expectFloat('cast', x))]);
+  return y;
+}
 
 export function add(g: Graph, a: Value, b: Value): Value {
   const y = binary(g, 'Add', a, b);
@@ -42,7 +61,7 @@ export function neg(g: Graph, x: Value): Value {
 }
 
 /** x · c for a constant c. */
-export const scale = (g: Graph, x: Value, c: number): Value => (c === 1 ? x : mul(g, x, g.scalar(c)));
+export const scale = (g: Graph, x: Value, c: number): Value => (c === 1 ? x : mul(g, x, numberLike(g, c, x)));
 
 export function exp(g: Graph, x: Value): Value {
   const y = unary(g, 'Exp', x);
@@ -58,19 +77,21 @@ export function log(g: Graph, x: Value): Value {
 
 export function sqrt(g: Graph, x: Value): Value {
   const y = unary(g, 'Sqrt', x);
-  g.record([x], [y], ([dy]) => [dy && binary(g, 'Div', dy, binary(g, 'Mul', y, g.scalar(2)))]);
+  g.record([x], [y], ([dy]) => [dy && binary(g, 'Div', dy, binary(g, 'Mul', y, numberLike(g, 2, y)))]);
   return y;
 }
 
 export function sigmoid(g: Graph, x: Value): Value {
   const y = unary(g, 'Sigmoid', x);
-  g.record([x], [y], ([dy]) => [dy && binary(g, 'Mul', dy, binary(g, 'Mul', y, binary(g, 'Sub', g.scalar(1), y)))]);
+  g.record([x], [y], ([dy]) => [
+    dy && binary(g, 'Mul', dy, binary(g, 'Mul', y, binary(g, 'Sub', numberLike(g, 1, y), y))),
+  ]);
   return y;
 }
 
 export function abs(g: Graph, x: Value): Value {
   const y = unary(g, 'Abs', x);
-  g.record([x], [y], ([dy]) => [dy && binary(g, 'Mul', dy, unary(g, 'Sign', x))]);
+  g.record([x], [y], ([dy]) => [dy && binary(g, 'Mul', dy, sign(g, x))]);
   return y;
 }
 
@@ -81,7 +102,11 @@ export function clip(g: Graph, x: Value, lo: Value, hi: Value): Value {
     expectDims('Clip', bound, []);
   }
   const y = g.emit('Clip', [x, lo, hi], x.type, x.dims);
-  g.record([x], [y], ([dy]) => [dy && where(g, compare(g, 'Equal', x, y), dy, g.scalar(0))]);
+  g.record([x], [y], ([dy]) => {
+    if (!dy) return [null];
+    const above = where(g, compare(g, 'GreaterOrEqual', x, lo), dy, numberLike(g, 0, dy));
+    return [where(g, compare(g, 'LessOrEqual', x, hi), above, numberLike(g, 0, dy))];
+  });
   return y;
 }
 
@@ -91,7 +116,8 @@ export function maximum(g: Graph, a: Value, b: Value): Value {
   g.record([a, b], [y], ([dy]) => {
     if (!dy) return [null, null];
     const first = compare(g, 'GreaterOrEqual', a, b);
-    return [sumTo(g, where(g, first, dy, g.scalar(0)), a.dims), sumTo(g, where(g, first, g.scalar(0), dy), b.dims)];
+    const none = numberLike(g, 0, dy);
+    return [sumTo(g, where(g, first, dy, none), a.dims), sumTo(g, where(g, first, none, dy), b.dims)];
   });
   return y;
 }
@@ -103,14 +129,16 @@ export const minimum = (g: Graph, a: Value, b: Value): Value => neg(g, maximum(g
 export function select(g: Graph, condition: Value, a: Value, b: Value): Value {
   const y = where(g, condition, a, b);
   g.record([a, b], [y], ([dy]) => [
-    dy && sumTo(g, where(g, condition, dy, g.scalar(0)), a.dims),
-    dy && sumTo(g, where(g, condition, g.scalar(0), dy), b.dims),
+    dy && sumTo(g, where(g, condition, dy, numberLike(g, 0, dy)), a.dims),
+    dy && sumTo(g, where(g, condition, numberLike(g, 0, dy), dy), b.dims),
   ]);
   return y;
 }
 
+type Comparison = 'Equal' | 'Greater' | 'GreaterOrEqual' | 'Less' | 'LessOrEqual';
+
 /** A comparison; not differentiable. */
-export function compare(g: Graph, op: 'Equal' | 'Greater' | 'GreaterOrEqual' | 'Less', a: Value, b: Value): Value {
+export function compare(g: Graph, op: Comparison, a: Value, b: Value): Value {
   expectType(op, a, b.type);
   return g.emit(op, [a, b], 'bool', broadcast(a.dims, b.dims));
 }
@@ -121,20 +149,20 @@ export function toFloat(g: Graph, condition: Value): Value {
   return g.emit('Cast', [condition], 'float32', condition.dims, { to: 1 });
 }
 
-/** Sum over all elements: a scalar. */
+/** Sum over all elements: a float32 scalar. */
 export function sumAll(g: Graph, x: Value): Value {
-  expectType('sumAll', x, 'float32');
-  const y = g.emit('ReduceSum', [x], 'float32', [], { keepdims: 0 });
-  g.record([x], [y], ([dy]) => [dy && expandLike(g, dy, x)]);
+  const type = expectFloat('sumAll', x);
+  const y = g.emit('ReduceSum', [converted(g, x, 'float32')], 'float32', [], { keepdims: 0 });
+  g.record([x], [y], ([dy]) => [dy && expandLike(g, converted(g, dy, type), x)]);
   return y;
 }
 
-/** Mean over the last axis, kept as length 1. */
+/** Mean over the last axis, kept as length 1, in x's type. */
 export function meanLast(g: Graph, x: Value): Value {
   const last = x.dims.length - 1;
   const size = x.dims[last];
   if (typeof size !== 'number') throw new Error(`graph: meanLast needs a fixed last dimension, got ${size}`);
-  const y = g.emit('ReduceMean', [x, g.integers([last])], 'float32', [...x.dims.slice(0, last), 1], { keepdims: 1 });
+  const y = reduced(g, 'ReduceMean', x, [last]);
   g.record([x], [y], ([dy]) => [dy && expandLike(g, scale(g, dy, 1 / size), x)]);
   return y;
 }
@@ -163,8 +191,9 @@ export function transpose(g: Graph, x: Value, perm: readonly number[]): Value {
 }
 
 /**
- * Rows of `table` [n, width] at int64 `indices` […]; the pullback adds each row's gradient where it was read. It scatters element by
- * element, in order: onnxruntime's ScatterND adds from several threads without a lock and loses some of what meets in one row.
+ * Rows of `table` [n, width] at int64 `indices` […]; the pullback adds each row's gradient, in float32, where it was read. On the CPU it
+ * scatters element by element, in order: onnxruntime's ScatterND adds from several threads there without a lock and loses some of
+ * what meets in one row. WebGPU's adds atomically, in no fixed order.
  */
 export function gatherRows(g: Graph, table: Value, indices: Value): Value {
   expectType('gatherRows', indices, 'int64');
@@ -175,13 +204,24 @@ export function gatherRows(g: Graph, table: Value, indices: Value): Value {
   g.record([table], [y], ([dy]) => {
     if (!dy) return [null];
     const count = productOf(indices.dims);
-    const rows = reshape(g, dy, [count, width]);
+    const rows = converted(g, reshape(g, dy, [count, width]), 'float32');
     const column = reshape(g, indices, [count, 1]);
-    const at = g.emit('Expand', [column, g.emit('Shape', [rows], 'int64', [2])], 'int64', rows.dims);
-    const zeros = g.emit('ConstantOfShape', [g.emit('Shape', [table], 'int64', [2])], 'float32', table.dims);
-    return [g.emit('ScatterElements', [zeros, at, rows], 'float32', table.dims, { axis: 0, reduction: 'add' })];
+    const sums =
+      g.lowering === 'webgpu' ? scatterRows(g, table, column, rows) : scatterElements(g, table, column, rows);
+    return [converted(g, sums, expectFloat('gatherRows', table))];
   });
   return y;
+}
+
+function scatterElements(g: Graph, table: Value, column: Value, rows: Value): Value {
+  const at = g.emit('Expand', [column, shapeOf(g, rows)], 'int64', rows.dims);
+  const zeros = g.emit('ConstantOfShape', [shapeOf(g, table)], 'float32', table.dims);
+  return g.emit('ScatterElements', [zeros, at, rows], 'float32', table.dims, { axis: 0, reduction: 'add' });
+}
+
+function scatterRows(g: Graph, table: Value, column: Value, rows: Value): Value {
+  const zeros = g.emit('Expand', [g.scalar(0), shapeOf(g, table)], 'float32', table.dims);
+  return g.emit('ScatterND', [zeros, column, rows], 'float32', table.dims, { reduction: 'add' });
 }
 
 /** Size of all axes together: a number, or a symbol where one of them is. */
@@ -194,9 +234,27 @@ function productOf(dims: readonly Dim[]): Dim {
 export function sumTo(g: Graph, x: Value, dims: readonly Dim[]): Value {
   const axes = summedAxes(x.dims, dims);
   if (axes.length === 0) return x;
-  const kept = x.dims.map((dim, i) => (axes.includes(i) ? 1 : dim));
-  const summed = g.emit('ReduceSum', [x, g.integers(axes)], 'float32', kept, { keepdims: 1 });
-  return sameDims(kept, dims) ? summed : g.emit('Reshape', [summed, g.shapeVector(dims, kept)], 'float32', dims);
+  const summed = reduced(g, 'ReduceSum', x, axes);
+  if (sameDims(summed.dims, dims)) return summed;
+  return g.emit('Reshape', [summed, g.shapeVector(dims, summed.dims)], x.type, dims);
+}
+
+/** Sum or mean over axes, which stay as length 1; computed in float32, given in x's type. Not recorded: for use inside pullbacks. */
+export function reduced(
+  g: Graph,
+  op: 'ReduceSum' | 'ReduceMean' | 'ReduceMax',
+  x: Value,
+  axes: readonly number[],
+): Value {
+  const dims = x.dims.map((dim, i) => (axes.includes(i) ? 1 : dim));
+  const y = g.emit(op, [converted(g, x, 'float32'), g.integers(axes)], 'float32', dims, { keepdims: 1 });
+  return converted(g, y, expectFloat(op, x));
+}
+
+/** x as another float type, without a record. */
+export function converted(g: Graph, x: Value, type: FloatType): Value {
+  if (expectFloat('cast', x) === type) return x;
+  return g.emit('Cast', [x], type, x.dims, { to: type === 'float32' ? 1 : 10 });
 }
 
 /** Emits a broadcasting binary node without recording it: for use inside pullbacks. */
@@ -207,8 +265,20 @@ export function binary(g: Graph, op: string, a: Value, b: Value): Value {
 
 /** Emits an elementwise node without recording it. */
 export function unary(g: Graph, op: string, x: Value): Value {
-  expectType(op, x, 'float32');
-  return g.emit(op, [x], 'float32', x.dims);
+  return g.emit(op, [x], expectFloat(op, x), x.dims);
+}
+
+/** −1, 0 or 1. */
+function sign(g: Graph, x: Value): Value {
+  if (g.lowering === 'cpu') return unary(g, 'Sign', x);
+  const number = (c: number): Value => numberLike(g, c, x);
+  const notAbove = where(g, compare(g, 'Less', x, number(0)), number(-1), number(0));
+  return where(g, compare(g, 'Greater', x, number(0)), number(1), notAbove);
+}
+
+/** The number c in the type of `like`. */
+function numberLike(g: Graph, c: number, like: Value): Value {
+  return g.scalar(c, expectFloat('scalar', like));
 }
 
 function where(g: Graph, condition: Value, a: Value, b: Value): Value {
@@ -218,5 +288,9 @@ function where(g: Graph, condition: Value, a: Value, b: Value): Value {
 }
 
 function expandLike(g: Graph, x: Value, like: Value): Value {
-  return g.emit('Expand', [x, g.emit('Shape', [like], 'int64', [like.dims.length])], 'float32', like.dims);
+  return g.emit('Expand', [x, shapeOf(g, like)], x.type, like.dims);
+}
+
+function shapeOf(g: Graph, x: Value): Value {
+  return g.emit('Shape', [x], 'int64', [x.dims.length]);
 }

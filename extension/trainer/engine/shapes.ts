@@ -1,5 +1,5 @@
 // Arithmetic on dimensions that may be symbols: broadcasting as in NumPy, and errors that name both shapes.
-import type { Dim, Value } from './graph';
+import type { Dim, FloatType, Value } from './graph';
 
 export const showDims = (dims: readonly Dim[]): string => `[${dims.join(', ')}]`;
 
@@ -26,6 +26,13 @@ export function summedAxes(from: readonly Dim[], to: readonly Dim[]): number[] {
 
 export function expectType(op: string, value: Value, type: Value['type']): void {
   if (value.type !== type) throw new Error(`graph: ${op} needs ${type}, got ${value.type} for ${value.name}`);
+}
+
+/** The value's type; throws unless it is one to compute with. */
+export function expectFloat(op: string, value: Value): FloatType {
+  if (value.type !== 'float32' && value.type !== 'float16')
+    throw new Error(`graph: ${op} needs float32 or float16, got ${value.type} for ${value.name}`);
+  return value.type;
 }
 
 /** Throws unless the value has exactly these dimensions. */
