@@ -2,6 +2,7 @@
 // trainer detached and answers one JSON document. The host waits for that answer alone; the run never depends on the host.
 // No `vscode` here.
 import { spawn } from 'node:child_process';
+import { endedBySystem, explainExit } from '../protocol/process-exit';
 import { UserError } from '../protocol/user-error';
 import { jsonOrNothing } from './json-lines';
 import { trainerEnvironment, type NodeRuntime } from './node-runtime';
@@ -39,13 +40,9 @@ export async function startRun(node: NodeRuntime, cli: string, args: string[], c
   if (code === 0 && isStarted(answer)) return answer;
   const problems = problemsIn(answer);
   if (problems.length > 0) throw new ConfigError(problems);
-  if (signal === 'SIGTRAP')
-    throw new UserError(
-      `${node.path} was killed by SIGTRAP, as the editor's runtime is at large allocations: set ragen.nodePath to a Node 20 or newer`,
-    );
-  const sentence =
-    lastLine(stderr) ?? lastLine(stdout) ?? `the trainer ended with ${signal ?? `code ${code}`} and said nothing`;
-  throw new UserError(sentence);
+  // What native code prints as it dies is no sentence for a user.
+  const sentence = endedBySystem(code, signal) ? undefined : (lastLine(stderr) ?? lastLine(stdout));
+  throw new UserError(sentence ?? `the start of the trainer (${node.path}) ${explainExit(code, signal)}`);
 }
 
 /** Splits a line of overrides as a shell would: at blanks outside quotes, brackets and braces; quotes around a whole value go. */

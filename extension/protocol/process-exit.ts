@@ -70,6 +70,10 @@ const statuses: Readonly<Record<number, string>> = {
   0xc0000409: `was aborted by native code, most likely onnxruntime (fast fail): ${brokenNatively}`,
 };
 
+/** Whether a process was ended from outside its program: by a signal, or by native code. Then its last output explains nothing. */
+export const endedBySystem = (code: number | null, signal: string | null): boolean =>
+  signal !== null || (code !== null && (code >>> 0 in statuses || code - 128 in numbers));
+
 /**
  * How a process ended, likely why, and what to do: the rest of a sentence whose subject is the process (`trainer of X: it …`).
  * `code` and `signal` as `child_process` and `worker_threads` tell them; both null where nothing is known. Codes without a known cause

@@ -42,7 +42,12 @@ export const manifestSchema = z.object({
   seeds: z.record(z.string(), z.number()),
   versions: z.record(z.string(), z.string()),
   hardware: z.record(z.string(), z.union([z.string(), z.number()])),
-  model: z.object({ path: z.string(), sha256: z.string(), parameters: z.number() }),
+  model: z.object({
+    path: z.string(),
+    sha256: z.string(),
+    parameters: z.number(),
+    revision: z.string().optional().describe('commit of a model of the hub'),
+  }),
   environments: z.array(z.object({ tag: z.string(), name: z.string(), source: z.string(), version: z.string() })),
 });
 export type Manifest = z.infer<typeof manifestSchema>;
@@ -56,7 +61,11 @@ export const statusSchema = z.object({
   reward: z.number().nullable().describe('mean episodic return of the newest step'),
   tokens_per_s: z.number().nullable(),
   eta_s: z.number().nullable(),
-  phase: z.string().describe('rollout, update, validation, checkpoint, idle'),
+  phase: z.string().describe('download, rollout, update, validation, checkpoint, idle'),
+  download: z
+    .object({ file: z.string(), bytes: z.number(), total: z.number() })
+    .optional()
+    .describe('while the model is fetched: the file on its way, bytes of all files here and in all'),
   updated: z.string(),
   error: z.string().optional().describe('one sentence: place, value, remedy'),
 });
@@ -76,6 +85,7 @@ export const eventSchema = z.object({
     'state',
     'checkpoint',
     'resume',
+    'download',
     'environment_error',
     'environment_version',
     'alarm',

@@ -2,7 +2,6 @@
 // The terminal: `ragen train|resume|eval|runs`. Every command takes --json: then standard output is one JSON document, and everything
 // for people goes to standard error. A user's mistake is one sentence and exit code 1.
 import { Command, CommanderError } from 'commander';
-import { runFiles } from '../protocol/run-folder';
 import type { Manifest, RunState } from '../protocol/run-folder';
 import { UserError } from '../protocol/user-error';
 import { presets } from './config/load-config';
@@ -11,7 +10,7 @@ import type { Answer } from './terminal/answer';
 import { addGenerate } from './terminal/generate';
 import { addScore } from './terminal/score';
 import { follow, metricLines } from './terminal/follow';
-import { makeRun, presetFolders, startTrainer, workspaceOf } from './terminal/start';
+import { endWithoutWord, makeRun, presetFolders, startTrainer, workspaceOf } from './terminal/start';
 import { StepTable } from './terminal/step-table';
 import { closingWords, summarize } from './terminal/summary';
 import { checkpointNamed, newestValid, openCheckpoint } from './store/checkpoint';
@@ -150,16 +149,14 @@ async function serveAndFollow(
   args: string[],
   flags: { json?: boolean; detach?: boolean },
 ): Promise<Answer> {
-  await startTrainer(folder, workspace, args);
+  const trainer = await startTrainer(folder, workspace, args);
   if (flags.detach)
     return { document: { run: folder.id, folder: folder.path }, words: `Run ${folder.id} is training: ${folder.path}` };
   process.stderr.write(`Run ${folder.id} → ${folder.path}\n`);
   const status = await follow(folder, new StepTable());
   const summary = summarize(folder, metricLines(folder), status);
   const gone = status === null || unended.includes(status.state);
-  const failed = gone
-    ? `trainer of ${folder.id}: it ended without a word: see ${folder.file(runFiles.log)}, then ragen resume ${folder.id}`
-    : status?.error;
+  const failed = gone ? await endWithoutWord(folder, trainer) : status?.error;
   return {
     document: { ...summary, ...(failed !== undefined && { error: { message: failed } }) },
     words: closingWords(summary, workspace),

@@ -105,7 +105,7 @@ export class Journal {
    * new status file, the old one is written over in place, since a full disk may be what ended the run.
    */
   async fail(sentence: string): Promise<void> {
-    this.update({ state: 'failed', phase: 'idle', error: sentence, eta_s: null });
+    this.update({ state: 'failed', phase: 'idle', download: undefined, error: sentence, eta_s: null });
     await this.writing;
     try {
       if (this.unwritten) overwrite(this.folder.file(runFiles.status), `${JSON.stringify(this.current)}\n`);

@@ -7,7 +7,7 @@ import type { RunStatus } from '../protocol/run-folder';
 import { UserError } from '../protocol/user-error';
 import { Journal } from './journal';
 import { Run, newToken } from './run';
-import { RunControl } from './run-control';
+import { RunControl, RunStopped } from './run-control';
 import { checkpointNamed, newestValid, openCheckpoint, removeLater, verifyCheckpoint } from './store/checkpoint';
 import type { StoredCheckpoint } from './store/checkpoint';
 import { takeLease } from './store/lease';
@@ -112,11 +112,18 @@ async function serve(folder: RunFolder, { endpoint, token, workspace, checkpoint
     await journal.sync();
     log.info({ step: opened.state.step }, end);
   } catch (error) {
-    const { message, stack } = error as Error;
-    log.error({ stack }, message);
-    const sentence = error instanceof UserError ? message : `trainer: ${message} (see trainer.log)`;
-    await journal.fail(sentence);
-    process.exitCode = 1;
+    if (error instanceof RunStopped) {
+      // before there was a model
+      journal.update({ state: 'stopped', phase: 'idle', download: undefined, eta_s: null });
+      journal.event('state', 'stopped');
+      await journal.sync();
+    } else {
+      const { message, stack } = error as Error;
+      log.error({ stack }, message);
+      const sentence = error instanceof UserError ? message : `trainer: ${message} (see trainer.log)`;
+      await journal.fail(sentence);
+      process.exitCode = 1;
+    }
   } finally {
     control.end();
     await run?.close();

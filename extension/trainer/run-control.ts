@@ -7,6 +7,7 @@ type Waiter = { resolve: (folder: string) => void; reject: (error: Error) => voi
 export class RunControl {
   private stopping = false;
   private paused = false;
+  private readonly stopSignal = new AbortController();
   private wake: (() => void)[] = [];
   private checkpoints: Waiter[] = [];
 
@@ -31,12 +32,18 @@ export class RunControl {
     this.stopping = true;
     this.paused = false;
     this.onChange('stopping');
+    this.stopSignal.abort();
     this.wakeUp();
   }
 
   /** Asks for a checkpoint at the end of the step in hand; resolves with its folder's name. */
   checkpoint(): Promise<string> {
     return new Promise((resolve, reject) => this.checkpoints.push({ resolve, reject }));
+  }
+
+  /** For work that has no gates, such as a download: aborted when the run is to stop. */
+  get stopped(): AbortSignal {
+    return this.stopSignal.signal;
   }
 
   /** What a run under this control is doing. */

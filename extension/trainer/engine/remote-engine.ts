@@ -1,6 +1,7 @@
 // The engine as seen from the trainer's main thread: the same interface, each call a message to the worker thread. The main
 // thread stays free to answer pause and stop while a step runs. A worker that dies fails every call that waits.
 import { Worker } from 'node:worker_threads';
+import { explainExit } from '../../protocol/process-exit';
 import { UserError } from '../../protocol/user-error';
 import type { Engine } from './engine';
 
@@ -47,8 +48,8 @@ export function startEngine(workerFile: string): RemoteEngine {
     for (const { reject } of waiting.values()) reject(dead);
     waiting.clear();
   };
-  worker.on('error', fail);
-  worker.on('exit', code => fail(new Error(`engine: its worker thread ended with code ${code}`)));
+  worker.on('error', (error: NodeJS.ErrnoException) => fail(outOfMemory(error) ?? error));
+  worker.on('exit', code => fail(new Error(`engine: its worker thread ${explainExit(code, null)}`)));
   worker.on('message', (message: EngineMessage) => {
     if (message.kind === 'tokens') return remote.onTokens(message.sampled);
     const call = waiting.get(message.id);
@@ -79,3 +80,11 @@ export function startEngine(workerFile: string): RemoteEngine {
   };
   return remote;
 }
+
+/** The sentence for a worker that Node ended because its JavaScript heap is full; null for other errors. */
+const outOfMemory = ({ code }: NodeJS.ErrnoException): UserError | null =>
+  code === 'ERR_WORKER_OUT_OF_MEMORY'
+    ? new UserError(
+        "engine: its worker thread filled Node's heap: lower the micro-batch sizes or max_model_len, or start with NODE_OPTIONS=--max-old-space-size=8192",
+      )
+    : null;

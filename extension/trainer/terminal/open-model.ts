@@ -1,13 +1,13 @@
 // A model opened for one command of the terminal: its folder found, its configuration read, an engine in a worker thread that has
 // loaded it, and a tokenizer where the folder has one that can be used. The input's rows become ids here, checked against vocabulary and context.
 import { UserError } from '../../protocol/user-error';
-import { resolveModelPath } from '../config/model-path';
 import { startEngine } from '../engine/remote-engine';
 import type { RemoteEngine } from '../engine/remote-engine';
 import { installation } from '../installation';
 import type { ChatTokenizer } from '../models/chat-tokenizer';
 import type { DecoderConfig } from '../models/decoder-config';
 import { readDecoderConfig, readTokenizer } from '../models/model-folder';
+import { modelFolder } from './fetch-model';
 import type { Device } from './model-options';
 import { readInput } from './token-input';
 
@@ -40,11 +40,7 @@ export async function withModel<T>(
   work: (model: OpenModel) => Promise<T>,
 ): Promise<T> {
   const rows = await readInput(flags.input);
-  const folder = resolveModelPath(flags.model, {
-    workspace: process.cwd(),
-    modelFolders: [installation.models],
-    asked: '--model',
-  });
+  const folder = await modelFolder(flags.model, process.cwd(), '--model');
   const config = readDecoderConfig(folder);
   const tokenizer = tokenizerFor(
     folder,

@@ -1,24 +1,22 @@
 // Makes a run and starts its trainer: a detached Node process that outlives the terminal and the editor. Everything that can be wrong
 // with configuration, model or environment code is found here, before there is a run folder.
-import { createHash } from 'node:crypto';
 import { spawn } from 'node:child_process';
-import { closeSync, openSync, readFileSync, readdirSync } from 'node:fs';
+import { closeSync, openSync, readFileSync } from 'node:fs';
 import { arch, cpus, platform, totalmem } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { endedBySystem, explainExit } from '../../protocol/process-exit';
 import { runFiles } from '../../protocol/run-folder';
 import type { Manifest } from '../../protocol/run-folder';
 import { UserError } from '../../protocol/user-error';
 import { loadConfig, overrideConfig } from '../config/load-config';
 import type { LoadedConfig } from '../config/load-config';
-import { resolveModelPath } from '../config/model-path';
 import { installation } from '../installation';
-import { checkModelFolder } from '../models/model-folder';
 import { EnvironmentProcess } from '../rollout/environment-process';
 import { environmentSpecs } from '../rollout/environment-specs';
-import { digestFile } from '../store/files';
 import { readLease } from '../store/lease';
 import { RunFolder } from '../store/run-folder';
+import { modelFacts } from './model-facts';
 
 export interface StartOptions {
   configName?: string;
@@ -39,10 +37,6 @@ export async function makeRun(options: StartOptions): Promise<{ folder: RunFolde
     ? overrideConfig(from.config, options.overrides)
     : loadConfig({ ...options, presetFolders: presetFolders(options.workspace) });
   const { config } = loaded;
-  const modelFolder = resolveModelPath(config.model_path, {
-    workspace: options.workspace,
-    modelFolders: [installation.models],
-  });
   const about: Omit<Manifest, 'schema' | 'id' | 'created'> = {
     name: config.trainer.experiment_name,
     config_name: from?.config_name ?? options.configName ?? options.configFile ?? '',
@@ -57,17 +51,27 @@ export async function makeRun(options: StartOptions): Promise<{ folder: RunFolde
       memory_gb: round(totalmem() / 2 ** 30),
       platform: `${platform()}-${arch()}`,
     },
-    model: await aboutModel(config.model_path, modelFolder),
+    model: await modelFacts(config.model_path, options.workspace),
     environments: await aboutEnvironments(loaded, options.workspace),
   };
   return { folder: await RunFolder.create(options.workspace, about, new Date()), notes: loaded.notes };
+}
+
+/** How a trainer's process ended, while its parent lives: that alone is told. */
+export interface TrainerProcess {
+  /** Null while it runs, and where its end was not seen. */
+  ended(): { code: number | null; signal: NodeJS.Signals | null } | null;
 }
 
 /**
  * Starts the trainer of a run and waits until it serves the run (or has done so and ended).
  * @throws UserError while another trainer serves the run, and with the trainer's own sentence when it fails at once
  */
-export async function startTrainer(folder: RunFolder, workspace: string, args: readonly string[]): Promise<void> {
+export async function startTrainer(
+  folder: RunFolder,
+  workspace: string,
+  args: readonly string[],
+): Promise<TrainerProcess> {
   const other = readLease(folder.path);
   if (other?.live)
     throw new UserError(
@@ -91,31 +95,53 @@ export async function startTrainer(folder: RunFolder, workspace: string, args: r
   child.unref();
   let failed: Error | undefined;
   child.once('error', error => (failed = error));
+  const trainer: TrainerProcess = {
+    ended: () =>
+      child.exitCode === null && child.signalCode === null ? null : { code: child.exitCode, signal: child.signalCode },
+  };
   for (;;) {
     const lease = readLease(folder.path);
     // The lease alone is not enough: the checkpoint to go on from is looked at under it, before the trainer writes a status.
-    if (lease?.live && lease.lease?.pid === child.pid && folder.readStatus()?.updated !== earlier) return;
+    if (lease?.live && lease.lease?.pid === child.pid && folder.readStatus()?.updated !== earlier) return trainer;
     if (failed) throw new UserError(`trainer: ${process.execPath} does not start: ${failed.message}`);
-    if (child.exitCode === 0) return;
-    if (child.exitCode !== null || child.signalCode !== null) {
+    const end = trainer.ended();
+    if (end?.code === 0) return trainer;
+    if (end) {
       const status = folder.readStatus();
       const own = status?.updated === earlier ? undefined : status?.error; // an earlier trainer's is old news
-      throw new UserError(own ?? endOfTrainer(folder, child.pid, child.signalCode));
+      throw new UserError(own ?? endBeforeServing(folder, child.pid, end));
     }
     await sleep(20);
   }
 }
 
-/** Why a trainer is gone that left no word in the status: its signal, or the last error in its log. */
-function endOfTrainer(folder: RunFolder, pid: number | undefined, signal: NodeJS.Signals | null): string {
+type End = NonNullable<ReturnType<TrainerProcess['ended']>>;
+
+/** Why a trainer is gone that left no word in the status: its last error in its log, or what its end says. */
+function endBeforeServing(folder: RunFolder, pid: number | undefined, end: End): string {
   const log = folder.file(runFiles.log);
-  if (signal === 'SIGKILL')
-    return `trainer of ${folder.id}: killed (SIGKILL), most likely for memory: lower the micro-batch sizes or max_model_len`;
-  if (signal) return `trainer of ${folder.id}: ended by ${signal}: see ${log}`;
-  const errors = readFileSync(log, 'utf8')
-    .split('\n')
-    .flatMap(line => errorOf(line, pid) ?? []);
-  return errors.at(-1) ?? `trainer of ${folder.id}: it ended before it served the run: see ${log}`;
+  const lines = endedBySystem(end.code, end.signal) ? [] : readFileSync(log, 'utf8').split('\n');
+  const errors = lines.flatMap(line => errorOf(line, pid) ?? []);
+  return (
+    errors.at(-1) ??
+    `trainer of ${folder.id}: it ${explainExit(end.code, end.signal)} (before it served the run; its log is ${log})`
+  );
+}
+
+/** How long a trainer that is gone may take to be reaped. */
+const reapMs = 1000;
+
+/**
+ * Why a trainer is gone that was served and left the run unended: by its signal or exit code where this process started it and saw its
+ * end, else only that it is gone.
+ */
+export async function endWithoutWord(folder: RunFolder, trainer: TrainerProcess): Promise<string> {
+  for (const deadline = Date.now() + reapMs; trainer.ended() === null && Date.now() < deadline;) await sleep(20);
+  const log = folder.file(runFiles.log);
+  const end = trainer.ended();
+  return end
+    ? `trainer of ${folder.id}: it ${explainExit(end.code, end.signal)} (its log is ${log}; ragen resume ${folder.id} goes on)`
+    : `trainer of ${folder.id}: it ended without a word: see ${log}, then ragen resume ${folder.id}`;
 }
 
 /** The message of a line of the log, where it is an error that this process logged. */
@@ -127,16 +153,6 @@ function errorOf(line: string, pid: number | undefined): string | undefined {
   } catch {
     return undefined; // what an environment printed
   }
-}
-
-async function aboutModel(path: string, folder: string): Promise<Manifest['model']> {
-  const { parameters } = await checkModelFolder(folder);
-  const hash = createHash('sha256');
-  for (const name of readdirSync(folder)
-    .filter(file => file.endsWith('.safetensors'))
-    .sort())
-    hash.update(`${name} ${(await digestFile(join(folder, name))).sha256}\n`);
-  return { path, sha256: hash.digest('hex'), parameters };
 }
 
 /** Builds and loads every environment once, so that a mistake in their code ends the start and not the run. */

@@ -4,6 +4,7 @@ import { MultiBar, Presets } from 'cli-progress';
 import type { SingleBar } from 'cli-progress';
 import type { MetricsLine, RunStatus } from '../../protocol/run-folder';
 import { trainingSuccess, validationSuccess } from '../step-metrics';
+import { downloadBar, megabytes, showDownload } from './fetch-model';
 
 const columns = [
   { title: 'step', width: 5 },
@@ -18,6 +19,8 @@ const columns = [
 export class StepTable {
   private readonly bars: MultiBar | null;
   private bar: SingleBar | undefined;
+  private download: SingleBar | undefined;
+  private fetching = false;
   private headed = false;
   private step = 0;
 
@@ -62,7 +65,7 @@ export class StepTable {
   }
 
   status(status: RunStatus): void {
-    if (status.step !== this.step || !this.bar) this.show(status, '');
+    if (status.step !== this.step || !this.bar || this.fetching) this.show(status, '');
   }
 
   note(text: string): void {
@@ -74,6 +77,7 @@ export class StepTable {
   }
 
   private show(status: RunStatus, detail: string): void {
+    this.showModel(status);
     if (!this.bars) return;
     const eta = status.eta_s === null ? '' : `· about ${Math.ceil(status.eta_s)} s left`;
     const payload = {
@@ -83,6 +87,19 @@ export class StepTable {
     this.bar ??= this.bars.create(status.total_steps, status.step, payload);
     this.bar.update(status.step, payload);
     this.step = status.step;
+  }
+
+  /** A bar of its own while the model is fetched; a line where there are no bars. */
+  private showModel({ download }: RunStatus): void {
+    if (download && !this.fetching) this.print(`Fetching the model (${megabytes(download.total)})`);
+    this.fetching = download !== undefined;
+    if (download && this.bars) {
+      this.download ??= this.bars.create(download.total, 0, { file: '', size: '' }, downloadBar);
+      showDownload(this.download, download);
+    } else if (this.download) {
+      this.bars?.remove(this.download);
+      this.download = undefined;
+    }
   }
 
   private print(text: string): void {

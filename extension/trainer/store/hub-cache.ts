@@ -1,0 +1,231 @@
+// The hub's cache on disk, shared with Hugging Face's own tools: <cache>/models--organisation--name/blobs/<etag> holds contents, by
+// the hub's name for them. Below `ragen/` of the same folder lies what is this trainer's own: `<commit>/` is a model folder that
+// appears only when it is whole (links to blobs, and download.json with every size), `refs/<revision>` says which commit a revision
+// was when it was fetched, and `partial/` holds what is on its way. The cache's place: HF_HUB_CACHE, HF_HOME, XDG_CACHE_HOME.
+import { randomBytes } from 'node:crypto';
+import { constants } from 'node:fs';
+import { copyFile, link, readdir, readFile, realpath, rename, rm, stat, symlink, mkdir } from 'node:fs/promises';
+import { hostname } from 'node:os';
+import { basename, join } from 'node:path';
+import { getHFHubCachePath, getRepoFolderName } from '@huggingface/hub';
+import { z } from 'zod';
+import { replaceFile, storeError, syncFolder } from './files';
+import type { HubFile } from './hub-client';
+import { isAlive } from './process-start';
+
+const manifestName = 'download.json';
+const manifestSchema = z.object({
+  repo: z.string(),
+  commit: z.string(),
+  files: z.array(z.object({ name: z.string(), bytes: z.number(), etag: z.string() })),
+});
+
+/** A model folder in the cache that is whole. */
+export interface CachedModel {
+  folder: string;
+  commit: string;
+  files: HubFile[];
+}
+
+/** A file of another machine's process that was not written to for so long belongs to nobody. */
+const foreignStaleMs = 120_000;
+
+export class HubCache {
+  /** The model's folder in the cache. */
+  readonly root: string;
+  private readonly own: string;
+
+  constructor(
+    readonly repo: string,
+    readonly cache = getHFHubCachePath(),
+  ) {
+    this.root = join(cache, getRepoFolderName({ type: 'model', name: repo }));
+    this.own = join(this.root, 'ragen');
+  }
+
+  blob(etag: string): string {
+    return join(this.root, 'blobs', etag);
+  }
+
+  async hasBlob({ etag, bytes }: HubFile): Promise<boolean> {
+    return (await sizeOf(this.blob(etag))) === bytes;
+  }
+
+  /** Makes the folders for contents; they are needed before anything else of this class writes. */
+  async prepare(): Promise<void> {
+    for (const folder of [join(this.root, 'blobs'), join(this.own, 'partial'), join(this.own, 'refs')])
+      await mkdir(folder, { recursive: true }).catch((error: unknown) => {
+        throw storeError('make', folder, error);
+      });
+  }
+
+  /** The commit that a revision was when it was last fetched; null where it was not. */
+  async commitOf(revision: string): Promise<string | null> {
+    if (isCommit(revision)) return revision;
+    return commitIn(join(this.own, 'refs', encodeURIComponent(revision)));
+  }
+
+  async keepRevision(revision: string, commit: string): Promise<void> {
+    if (!isCommit(revision)) await replaceFile(join(this.own, 'refs', encodeURIComponent(revision)), commit);
+  }
+
+  /** The model folder of a commit, if it is there with every file in its full size. */
+  async whole(commit: string): Promise<CachedModel | null> {
+    const folder = join(this.own, commit);
+    try {
+      const { files } = manifestSchema.parse(JSON.parse(await readFile(join(folder, manifestName), 'utf8')));
+      const sizes = await Promise.all(files.map(({ name }) => sizeOf(join(folder, name))));
+      return files.every(({ bytes }, i) => sizes[i] === bytes) ? { folder, commit, files } : null;
+    } catch {
+      return null; // not there, or damaged: then it is made anew
+    }
+  }
+
+  /**
+   * Makes the model folder of a commit from contents that are here, at once, in the place of one that is not whole. Files are hard links,
+   * since onnxruntime does not map a file through a symbolic link that leads out of its folder; where the file system has
+   * none, they are symbolic links or copies.
+   * @param sources where each file's content lies
+   */
+  async assemble(commit: string, files: readonly HubFile[], sources: readonly string[]): Promise<CachedModel> {
+    const folder = join(this.own, commit);
+    const made = join(this.own, `.${commit}-${unique()}`);
+    try {
+      await mkdir(made, { recursive: true });
+      for (const [i, { name }] of files.entries()) await bring(sources[i], join(made, name));
+      await replaceFile(
+        join(made, manifestName),
+        `${JSON.stringify({ repo: this.repo, commit, files: files.map(({ name, bytes, etag }) => ({ name, bytes, etag })) }, null, 1)}\n`,
+      );
+      await rename(made, folder).catch(async () => {
+        // Another process was faster, or what is there is damaged.
+        if (await this.whole(commit)) return;
+        const damaged = `${made}-damaged`;
+        await rename(folder, damaged);
+        await rename(made, folder);
+        await rm(damaged, { recursive: true, force: true });
+      });
+      await syncFolder(this.own);
+    } catch (error) {
+      throw storeError('make', folder, error);
+    } finally {
+      await rm(made, { recursive: true, force: true }).catch(() => undefined);
+    }
+    return { folder, commit, files: [...files] };
+  }
+
+  /** A folder for a moment with the files given, whose contents must be here; it is gone when `work` is done. */
+  async withFiles<T>(files: readonly HubFile[], work: (folder: string) => Promise<T>): Promise<T> {
+    const folder = join(this.own, `.look-${unique()}`);
+    try {
+      await mkdir(folder, { recursive: true });
+      for (const { name, etag } of files) await bring(this.blob(etag), join(folder, name));
+      return await work(folder);
+    } catch (error) {
+      throw (error as NodeJS.ErrnoException).syscall === undefined ? error : storeError('make', folder, error);
+    } finally {
+      await rm(folder, { recursive: true, force: true }).catch(() => undefined);
+    }
+  }
+
+  /** What other tools fetched of a revision: the commit and its files with their contents' places. Null where there is nothing. */
+  async otherSnapshot(
+    revision: string,
+  ): Promise<{ commit: string; folder: string; files: HubFile[]; sources: string[] } | null> {
+    const commit = isCommit(revision) ? revision : await commitIn(join(this.root, 'refs', ...revision.split('/')));
+    if (commit === null) return null;
+    const folder = join(this.root, 'snapshots', commit);
+    const files: HubFile[] = [];
+    const sources: string[] = [];
+    for (const entry of await readdir(folder, { withFileTypes: true }).catch(() => [])) {
+      const path = await realpath(join(folder, entry.name)).catch(() => null);
+      const found = path === null ? undefined : await stat(path);
+      if (path === null || !found?.isFile()) continue;
+      files.push({ name: entry.name, bytes: found.size, etag: basename(path) });
+      sources.push(path);
+    }
+    return files.length === 0 ? null : { commit, folder, files, sources };
+  }
+
+  /**
+   * Takes up what there is of a content, or begins it: a file that this process alone writes, under a name that tells whose it is.
+   * While another living process is at it, gives how far that one is.
+   */
+  async claimPartial(etag: string): Promise<{ file: string } | { busyWith: string }> {
+    const folder = join(this.own, 'partial');
+    const mine = join(folder, `${etag}.${encodeURIComponent(hostname())}.${process.pid}.${unique()}`);
+    const names = (await readdir(folder)).filter(name => name.split('.')[0] === etag);
+    const sized: { name: string; size: number }[] = [];
+    for (const name of names) {
+      const file = join(folder, name);
+      if (await isWritten(file)) return { busyWith: file };
+      sized.push({ name, size: (await sizeOf(file)) ?? 0 });
+    }
+    for (const { name } of sized.sort((a, b) => b.size - a.size)) {
+      try {
+        await rename(join(folder, name), mine); // of two who try, one succeeds
+        return { file: mine };
+      } catch {
+        continue;
+      }
+    }
+    return { file: mine };
+  }
+
+  /** Bytes of these contents that are here in part. */
+  async partialBytes(files: readonly HubFile[]): Promise<number> {
+    const folder = join(this.own, 'partial');
+    const names = (await readdir(folder)).filter(name => files.some(({ etag }) => etag === name.split('.')[0]));
+    const sizes = await Promise.all(names.map(name => sizeOf(join(folder, name))));
+    return sizes.reduce<number>((sum, size) => sum + (size ?? 0), 0);
+  }
+
+  /** Leaves a partial content for whoever comes next. */
+  async releasePartial(file: string, etag: string): Promise<void> {
+    await rename(file, join(this.own, 'partial', etag)).catch(() => undefined);
+  }
+
+  /** Puts a whole and durable content in its place. */
+  async keepBlob(file: string, etag: string): Promise<void> {
+    try {
+      await rename(file, this.blob(etag));
+      await syncFolder(join(this.root, 'blobs'));
+    } catch (error) {
+      throw storeError('write', this.blob(etag), error);
+    }
+  }
+}
+
+export const isCommit = (revision: string): boolean => /^[0-9a-f]{40}$/.test(revision);
+
+/** Bytes of a file; null where there is none. */
+export async function sizeOf(file: string): Promise<number | null> {
+  const found = await stat(file).catch(() => null);
+  return found?.isFile() ? found.size : null;
+}
+
+/** Whether a living process writes this partial content, by the name it gave it: <etag>.<host>.<pid>.<hex>. */
+async function isWritten(file: string): Promise<boolean> {
+  const parts = basename(file).split('.');
+  if (parts.length < 4) return false;
+  const pid = Number(parts.at(-2));
+  const host = parts.slice(1, -2).join('.');
+  if (host === encodeURIComponent(hostname())) return isAlive(pid);
+  const touched = (await stat(file).catch(() => null))?.mtimeMs ?? 0;
+  return Date.now() - touched < foreignStaleMs;
+}
+
+async function commitIn(file: string): Promise<string | null> {
+  const text = (await readFile(file, 'utf8').catch(() => '')).trim();
+  return isCommit(text) ? text : null;
+}
+
+async function bring(source: string, file: string): Promise<void> {
+  const content = await realpath(source);
+  await link(content, file)
+    .catch(() => symlink(content, file))
+    .catch(() => copyFile(content, file, constants.COPYFILE_FICLONE));
+}
+
+/** Part of names that nobody else uses. Never reaches results. */
+const unique = (): string => randomBytes(4).toString('hex');

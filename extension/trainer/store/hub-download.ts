@@ -1,0 +1,217 @@
+// One file of the hub brought into the cache: continued where an earlier try broke off, checked against the hub's name for its
+// content, durable before it is visible. Breaks are bridged by waiting and asking for the rest; what came so far outlives the process.
+import { createHash } from 'node:crypto';
+import type { Hash } from 'node:crypto';
+import { rm } from 'node:fs/promises';
+import { UserError } from '../../protocol/user-error';
+import { fileSystem, storeError } from './files';
+import type { FileSystem } from './files';
+import { sizeOf } from './hub-cache';
+import type { HubCache } from './hub-cache';
+import { HubInterrupted, HubRangeRefused, mostTries, pause } from './hub-client';
+import type { HubClient, HubFile, HubModel } from './hub-client';
+
+export interface FileDownload {
+  client: HubClient;
+  cache: HubCache;
+  model: HubModel;
+  commit: string;
+  /** Hears how many bytes of the file are here; fewer than before where it must begin anew. */
+  onBytes: (here: number) => void;
+  signal?: AbortSignal;
+  fs?: FileSystem;
+}
+
+/** How often another process's download is looked at. */
+const lookMs = 500;
+/** Network chunks are gathered to writes of this size. */
+const writeBytes = 1 << 20;
+const readBytes = 1 << 22;
+
+/**
+ * Brings a file's content into the cache, unless it is there. `HubCache.prepare` must have been called. Throws a UserError that names file
+ * and remedy, and the signal's reason where it is given up; what came so far is kept in both cases.
+ */
+export async function downloadFile(file: HubFile, download: FileDownload): Promise<void> {
+  const { cache, signal, onBytes, client } = download;
+  for (;;) {
+    signal?.throwIfAborted();
+    if (await cache.hasBlob(file)) return onBytes(file.bytes);
+    const claim = await cache.claimPartial(file.etag);
+    if ('busyWith' in claim) {
+      onBytes((await sizeOf(claim.busyWith)) ?? 0);
+      await pause(Math.min(lookMs, client.options.retryMs), signal);
+      continue;
+    }
+    const { fs = fileSystem } = download;
+    let partial: PartialFile | undefined;
+    try {
+      partial = await PartialFile.open(claim.file, file, fs);
+      await fill(partial, file, download);
+      await partial.close();
+      return await cache.keepBlob(claim.file, file.etag);
+    } catch (error) {
+      await partial?.close().catch(() => undefined);
+      if (partial?.bytes) await cache.releasePartial(claim.file, file.etag);
+      else await rm(claim.file, { force: true }).catch(() => undefined);
+      throw error;
+    }
+  }
+}
+
+/** Downloads until the partial file is whole, right and durable. */
+async function fill(
+  partial: PartialFile,
+  file: HubFile,
+  { client, model, commit, onBytes, signal }: FileDownload,
+): Promise<void> {
+  let [tries, damaged] = [0, false];
+  for (;;) {
+    const before = partial.bytes;
+    onBytes(before);
+    try {
+      if (before < file.bytes)
+        for await (const chunk of client.read(model, commit, file, before, signal)) {
+          await partial.append(chunk);
+          onBytes(partial.bytes);
+          if (partial.bytes > file.bytes) break;
+        }
+      await partial.flush();
+      if (partial.bytes < file.bytes) throw endedEarly(file, model, partial.bytes);
+      if (partial.bytes === file.bytes && partial.matches()) return await partial.sync();
+      // Once more from the start: what was continued may have been bad from before.
+      await partial.restart();
+      if (damaged)
+        throw new UserError(
+          `hub: ${file.name} of ${model.repo} came damaged twice (its content is not ${file.etag}): try again later, and check whether something on the way changes downloads`,
+        );
+      damaged = true;
+    } catch (error) {
+      await partial.flush();
+      if (error instanceof HubRangeRefused && before > 0) {
+        await partial.restart();
+        continue;
+      }
+      if (error instanceof HubRangeRefused)
+        throw new UserError(
+          `hub: ${client.options.endpoint} does not give out ${file.name} of ${model.repo} (${error.message}): try again later`,
+        );
+      if (!(error instanceof HubInterrupted)) throw error;
+      tries = partial.bytes > before ? 1 : tries + 1;
+      if (tries >= mostTries) throw new UserError(error.message, { cause: error });
+      await pause(Math.max(error.waitMs, client.options.retryMs * 2 ** (tries - 1)), signal);
+    }
+  }
+}
+
+const endedEarly = ({ name, bytes }: HubFile, { repo }: HubModel, here: number): HubInterrupted =>
+  new HubInterrupted(
+    `hub: ${name} of ${repo} ended after ${here} of ${bytes} bytes`,
+    'check the network and try again, what came so far is kept',
+  );
+
+/** The content of a file as far as it is here, with its running checksum. */
+class PartialFile {
+  private waiting: Uint8Array[] = [];
+  private waitingBytes = 0;
+  private written = 0;
+  private hash: Hash;
+  private closed = false;
+
+  private constructor(
+    private readonly path: string,
+    private readonly file: HubFile,
+    private readonly handle: Awaited<ReturnType<FileSystem['open']>>,
+  ) {
+    this.hash = hashFor(file);
+  }
+
+  /** Opens or begins it; what is there is read once for its checksum. */
+  static async open(path: string, file: HubFile, fs: FileSystem): Promise<PartialFile> {
+    const begun = (await sizeOf(path)) !== null;
+    const handle = await fs.open(path, begun ? 'r+' : 'wx+', 0o644).catch((error: unknown) => {
+      throw storeError('write', path, error);
+    });
+    const partial = new PartialFile(path, file, handle);
+    try {
+      await partial.guarded(() => partial.readAll());
+      return partial;
+    } catch (error) {
+      await partial.close();
+      throw error;
+    }
+  }
+
+  /** Takes what is there into the checksum. */
+  private async readAll(): Promise<void> {
+    const { size } = await this.handle.stat();
+    if (size > this.file.bytes) return this.restart();
+    const buffer = Buffer.allocUnsafe(Math.min(readBytes, size));
+    while (this.written < size) {
+      const { bytesRead } = await this.handle.read(buffer, 0, buffer.length, this.written);
+      if (bytesRead === 0) break;
+      this.hash.update(buffer.subarray(0, bytesRead));
+      this.written += bytesRead;
+    }
+  }
+
+  /** Bytes here, those that wait to be written included. */
+  get bytes(): number {
+    return this.written + this.waitingBytes;
+  }
+
+  async append(chunk: Uint8Array): Promise<void> {
+    this.waiting.push(chunk);
+    this.waitingBytes += chunk.length;
+    if (this.waitingBytes >= writeBytes) await this.flush();
+  }
+
+  async flush(): Promise<void> {
+    if (this.waitingBytes === 0) return;
+    const block = Buffer.concat(this.waiting);
+    [this.waiting, this.waitingBytes] = [[], 0];
+    await this.guarded(async () => {
+      for (let from = 0; from < block.length;) {
+        const { bytesWritten } = await this.handle.write(block, from, block.length - from, this.written);
+        this.hash.update(block.subarray(from, from + bytesWritten));
+        from += bytesWritten;
+        this.written += bytesWritten;
+      }
+    });
+  }
+
+  /** Whether the content is the one that the hub's name for it says. Asked once, at the end. */
+  matches(): boolean {
+    return this.hash.copy().digest('hex') === this.file.etag;
+  }
+
+  /** Throws away what is here. */
+  async restart(): Promise<void> {
+    [this.waiting, this.waitingBytes, this.written] = [[], 0, 0];
+    this.hash = hashFor(this.file);
+    await this.guarded(() => this.handle.truncate(0));
+  }
+
+  sync(): Promise<void> {
+    return this.guarded(() => this.handle.sync());
+  }
+
+  async close(): Promise<void> {
+    if (this.closed) return;
+    this.closed = true;
+    await this.handle.close();
+  }
+
+  private async guarded(work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
+    } catch (error) {
+      throw storeError('write', this.path, error);
+    }
+  }
+}
+
+/** The checksum that an etag is: sha256, or git's sha1 of a blob, which begins with its length. */
+function hashFor({ etag, bytes }: HubFile): Hash {
+  return etag.length === 64 ? createHash('sha256') : createHash('sha1').update(`blob ${bytes}\0`);
+}

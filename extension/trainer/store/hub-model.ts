@@ -1,0 +1,196 @@
+// A model of the hub as a folder on disk: what is there is used without asking the network, the rest is fetched, and nothing is shown
+// before all of it is there and right. Only what the trainer reads is fetched: configuration, tokenizer, safetensors weights (or an
+// adapter's), and none of a repository's other files.
+import { readFile, statfs } from 'node:fs/promises';
+import { UserError } from '../../protocol/user-error';
+import type { FileSystem } from './files';
+import { HubCache } from './hub-cache';
+import type { CachedModel } from './hub-cache';
+import { HubClient, HubUnreachable } from './hub-client';
+import type { HubFile, HubModel } from './hub-client';
+import { downloadFile } from './hub-download';
+
+const small = [
+  'config.json',
+  'generation_config.json',
+  'tokenizer.json',
+  'tokenizer_config.json',
+  'chat_template.jinja',
+];
+const index = 'model.safetensors.index.json';
+const single = 'model.safetensors';
+const adapter = ['adapter_config.json', 'adapter_model.safetensors'];
+
+/** What is known of a model before its weights are here. */
+export interface HubModelFacts {
+  repo: string;
+  /** The commit that the revision stands for. */
+  commit: string;
+  /** The files that belong to the model. */
+  files: HubFile[];
+  /** Where the model is whole already. */
+  folder: string | null;
+}
+
+export interface HubProgress {
+  /** The file on its way. */
+  file: string;
+  /** Bytes of all files that are here, and all there are. */
+  bytes: number;
+  total: number;
+}
+
+export interface FetchOptions {
+  onProgress?: (progress: HubProgress) => void;
+  /** Gives up; what came so far is kept. */
+  signal?: AbortSignal;
+  client?: HubClient;
+  /** For the contents' writing. */
+  fs?: FileSystem;
+}
+
+/**
+ * Finds a model: in the cache if it was fetched before, else at the hub. Then its small files (all but the weights) are in the cache.
+ * Throws a UserError where the hub refuses, cannot be reached, or has no model of that kind there.
+ */
+export async function findHubModel(model: HubModel, options: FetchOptions = {}): Promise<HubModelFacts> {
+  const { client = new HubClient() } = options;
+  const { repo, revision } = model;
+  const cache = new HubCache(repo);
+  const known = await cache.commitOf(revision);
+  const whole = known === null ? null : await cache.whole(known);
+  if (whole) return { repo, ...whole };
+  try {
+    if (client.options.offline) throw new HubUnreachable('hub: HF_HUB_OFFLINE is set', 'unset it');
+    const { commit, files } = await client.list(model, options.signal);
+    const again = await cache.whole(commit); // fetched under another revision's name
+    if (again) {
+      await cache.keepRevision(revision, commit);
+      return { repo, ...again };
+    }
+    await cache.prepare();
+    const light = files.filter(({ name }) => small.includes(name) || name === index || name === adapter[0]);
+    await download(light, model, commit, cache, { ...options, client });
+    const names = await modelFiles(model, files, index => readFile(cache.blob(index.etag), 'utf8'));
+    return { repo, commit, files: files.filter(({ name }) => names.has(name)), folder: null };
+  } catch (error) {
+    if (!(error instanceof HubUnreachable)) throw error;
+    const found = await fetchedByOthers(model, cache);
+    if (found) return { repo, ...found };
+    throw new UserError(
+      `${error.what}, and ${cache.root} does not hold ${repo} at ${revision}: go online once to fetch it, or give a folder with a model`,
+      { cause: error },
+    );
+  }
+}
+
+/** The model's folder, fetched where need be. Throws as `findHubModel`, and for a full disk; may be called again after any failure. */
+export async function fetchHubModel(model: HubModel, options: FetchOptions = {}): Promise<CachedModel> {
+  const { client = new HubClient(), signal } = options;
+  const { folder, commit, files } = await findHubModel(model, { client, signal, fs: options.fs });
+  const cache = new HubCache(model.repo);
+  if (folder !== null) return { folder, commit, files };
+  await cache.prepare();
+  await checkRoom(files, model, cache);
+  await download(files, model, commit, cache, { ...options, client });
+  const made = await cache.assemble(
+    commit,
+    files,
+    files.map(({ etag }) => cache.blob(etag)),
+  );
+  await cache.keepRevision(model.revision, commit);
+  return made;
+}
+
+/** Calls `work` with a folder that has a found model's small files and no weights. */
+export function withSmallFiles<T>(facts: HubModelFacts, work: (folder: string) => Promise<T>): Promise<T> {
+  const files = facts.files.filter(({ name }) => !name.endsWith('.safetensors'));
+  return new HubCache(facts.repo).withFiles(files, work);
+}
+
+async function download(
+  files: readonly HubFile[],
+  model: HubModel,
+  commit: string,
+  cache: HubCache,
+  { client, onProgress, signal, fs }: FetchOptions & { client: HubClient },
+): Promise<void> {
+  const total = files.reduce((sum, { bytes }) => sum + bytes, 0);
+  let done = 0;
+  for (const file of files) {
+    const onBytes = (here: number): void => onProgress?.({ file: file.name, bytes: done + here, total });
+    await downloadFile(file, { client, cache, model, commit, onBytes, signal, fs });
+    done += file.bytes;
+  }
+}
+
+/** Names of the files that make the model. Throws a UserError where the repository holds none that can be used. */
+async function modelFiles(
+  { repo }: HubModel,
+  files: readonly HubFile[],
+  read: (index: HubFile) => Promise<string>,
+): Promise<Set<string>> {
+  const names = new Set(files.map(({ name }) => name));
+  const present = small.filter(name => names.has(name));
+  if (!names.has('config.json')) {
+    if (adapter.every(name => names.has(name))) return new Set([...present, ...adapter]);
+    throw new UserError(
+      `hub: ${repo} has no config.json, so it is no model in Hugging Face's form: choose another repository`,
+    );
+  }
+  if (names.has(single)) return new Set([...present, single]);
+  const indexFile = files.find(({ name }) => name === index);
+  if (!indexFile)
+    throw new UserError(
+      `hub: ${repo} has no weights in safetensors form (neither ${single} nor ${index}): choose a repository that has them, or convert them`,
+    );
+  const shards = shardsIn(await read(indexFile));
+  const missing = shards?.find(name => !names.has(name));
+  if (!shards || missing !== undefined)
+    throw new UserError(
+      `hub: ${index} of ${repo} ${shards ? `names ${missing}, which is not there` : 'is no index of shards'}: choose another revision`,
+    );
+  return new Set([...present, index, ...shards]);
+}
+
+function shardsIn(text: string): string[] | null {
+  try {
+    const { weight_map: map } = JSON.parse(text) as { weight_map?: unknown };
+    if (typeof map !== 'object' || map === null) return null;
+    const shards = [...new Set(Object.values(map) as unknown[])];
+    return shards.every(name => typeof name === 'string') ? shards : null;
+  } catch {
+    return null;
+  }
+}
+
+/** A model that Hugging Face's own tools left whole in the cache; null where they did not. Then there is no need of the network. */
+async function fetchedByOthers(model: HubModel, cache: HubCache): Promise<CachedModel | null> {
+  const snapshot = await cache.otherSnapshot(model.revision);
+  if (!snapshot) return null;
+  const { commit, folder, files, sources } = snapshot;
+  const place = (file: HubFile): string => sources[files.indexOf(file)];
+  try {
+    const names = await modelFiles(model, files, index => readFile(place(index), 'utf8'));
+    if (!names.has('tokenizer.json') && !names.has(adapter[0])) return null;
+    const chosen = files.filter(({ name }) => names.has(name));
+    // A cache that may only be read is used as it is.
+    return await cache.assemble(commit, chosen, chosen.map(place)).catch(() => ({ folder, commit, files: chosen }));
+  } catch {
+    return null; // only some of its files were asked for
+  }
+}
+
+/** Throws while the disk has no room for what is missing. */
+async function checkRoom(files: readonly HubFile[], { repo }: HubModel, cache: HubCache): Promise<void> {
+  const absent = await Promise.all(files.map(async file => ((await cache.hasBlob(file)) ? 0 : file.bytes)));
+  const needed = absent.reduce((sum, bytes) => sum + bytes, 0) - (await cache.partialBytes(files));
+  const { bavail, bsize } = await statfs(cache.root);
+  if (needed > bavail * bsize)
+    throw new UserError(
+      `hub: ${repo} needs ${gigabytes(needed)} more on the disk of ${cache.root}, which has ${gigabytes(bavail * bsize)} free: free space, or set HF_HOME to a folder of another disk`,
+    );
+}
+
+const gigabytes = (bytes: number): string =>
+  bytes < 1e9 ? `${Math.ceil(bytes / 1e6)} MB` : `${(bytes / 1e9).toFixed(1)} GB`;

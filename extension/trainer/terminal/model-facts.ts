@@ -1,0 +1,61 @@
+// What a run's manifest says of its model, checked before there is a run: of a folder everything but the weights' values; of a model of
+// the hub its configuration and tokenizer, while its weights are known by the checksums in the hub's list and may not be here yet.
+import { createHash } from 'node:crypto';
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Manifest } from '../../protocol/run-folder';
+import { UserError } from '../../protocol/user-error';
+import { modelSource } from '../config/model-path';
+import { installation } from '../installation';
+import { elements, parameterSpecs } from '../models/decoder-config';
+import { checkModelFolder, readDecoderConfig, readTokenizer } from '../models/model-folder';
+import { digestFile } from '../store/files';
+import type { HubModel } from '../store/hub-client';
+import { findHubModel, withSmallFiles } from '../store/hub-model';
+
+/** Throws a ConfigError or UserError where the model cannot be used. */
+export async function modelFacts(path: string, workspace: string): Promise<Manifest['model']> {
+  const source = modelSource(path, { workspace, modelFolders: [installation.models] });
+  return 'folder' in source ? folderFacts(path, source.folder) : hubFacts(path, source.hub);
+}
+
+async function folderFacts(path: string, folder: string): Promise<Manifest['model']> {
+  const { parameters } = await checkModelFolder(folder);
+  const sums = await Promise.all(
+    readdirSync(folder)
+      .filter(isWeights)
+      .map(async name => ({ name, sha256: (await digestFile(join(folder, name))).sha256 })),
+  );
+  return { path, sha256: together(sums), parameters };
+}
+
+async function hubFacts(path: string, model: HubModel): Promise<Manifest['model']> {
+  const facts = await findHubModel(model);
+  const { commit: revision, folder, files } = facts;
+  if (files.some(({ name }) => name === 'adapter_config.json'))
+    throw new UserError(
+      `config: model_path is ${JSON.stringify(path)}, which is an adapter and no model: give the model that it was made for`,
+    );
+  if (folder !== null) return { ...(await folderFacts(path, folder)), revision };
+  const parameters = await withSmallFiles(facts, async small => {
+    try {
+      readTokenizer(small);
+      return parameterSpecs(readDecoderConfig(small)).reduce((sum, { dims }) => sum + elements(dims), 0);
+    } catch (error) {
+      if (!(error instanceof UserError)) throw error;
+      throw new UserError(error.message.replaceAll(small, path), { cause: error }); // that folder is gone by then
+    }
+  });
+  const sums = files.filter(({ name }) => isWeights(name)).map(({ name, etag }) => ({ name, sha256: etag }));
+  return { path, sha256: together(sums), parameters, revision };
+}
+
+const isWeights = (name: string): boolean => name.endsWith('.safetensors');
+
+/** One checksum of all weights files, in the order of their names. */
+function together(sums: readonly { name: string; sha256: string }[]): string {
+  const hash = createHash('sha256');
+  for (const { name, sha256 } of [...sums].sort((a, b) => (a.name < b.name ? -1 : 1)))
+    hash.update(`${name} ${sha256}\n`);
+  return hash.digest('hex');
+}
