@@ -1,5 +1,6 @@
 // Where the product's own files lie, from the folder of the running bundle (dist/): presets, models that come along, the built-in
-// environments and the other processes' bundles.
+// environments and the other processes' bundles; and the user's folder for what is made from models once.
+import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -14,4 +15,5 @@ export const installation = {
   trainer: join(bundles, 'trainer.cjs'),
   engineWorker: join(bundles, 'engine-worker.cjs'),
   environmentHost: join(bundles, 'environment-host.cjs'),
+  cache: join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'ragen-workbench'),
 } as const;

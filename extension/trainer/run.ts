@@ -3,21 +3,24 @@
 // included, and from there gives the same numbers as a run that was never interrupted.
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import type { LoadedEnvironment } from '../protocol/environment-link';
 import { UserError } from '../protocol/user-error';
 import { runConfigSchema } from './config/schema';
 import type { RunConfig } from './config/schema';
-import type { EngineState, LoadedModel } from './engine/engine';
+import type { EngineState, LoadOptions, LoadedModel } from './engine/engine';
 import { startEngine } from './engine/remote-engine';
 import type { RemoteEngine } from './engine/remote-engine';
 import { installation } from './installation';
 import type { Journal } from './journal';
-import { readTokenizer } from './models/model-folder';
+import { checkModelFolder, readTokenizer } from './models/model-folder';
+import { adapterFiles, adapterWeightsName } from './models/peft-adapter';
+import { Weights } from './models/weights';
 import { AgentProxy } from './rollout/agent-proxy';
 import { EnvironmentProcess } from './rollout/environment-process';
 import { environmentSpecs } from './rollout/environment-specs';
 import type { RolloutBatch } from './rollout/rollout-batch';
+import { deriveSeed } from './rollout/seeds';
 import type { RunControl } from './run-control';
 import { RunStopped } from './run-control';
 import { runModelFolder } from './run-model';
@@ -103,11 +106,17 @@ export class Run {
     let environments: EnvironmentProcess | undefined;
     try {
       const model = await engine.load({
-        modelFolder: checkpoint?.folder ?? modelFolder,
+        ...adaptation(config, modelFolder, workspace, checkpoint?.folder),
         referenceFolder: usesReference(config) ? modelFolder : null,
+        device: config.workbench.device,
         threads: config.workbench.threads,
+        rolloutQuantization: config.workbench.rollout_quantization,
+        baseQuantization: config.workbench.base_quantization,
+        checkpointed: await checkpoints(config, modelFolder),
         critic: config.algorithm.adv_estimator === 'gae',
-        seed: config.seed.train,
+        seed: deriveSeed('new-weights', config.seed.train),
+        maxPositions: rollout.max_model_len,
+        cacheFolder: installation.cache,
       });
       if (rollout.max_model_len > model.maxPositions)
         throw new UserError(
@@ -202,16 +211,7 @@ export class Run {
     const phase = journal.status.phase;
     journal.update({ phase: 'checkpoint' });
     const engine = await this.engine.state();
-    const tensors = await this.engine.parameters();
-    const files = Object.fromEntries(
-      companions.flatMap(name => {
-        try {
-          return [[name, new Uint8Array(readFileSync(join(this.modelFolder, name)))]];
-        } catch {
-          return []; // a model folder need not have all of them; those it must have were read when it was loaded
-        }
-      }),
-    );
+    const files = await this.modelFiles();
     const { actor, critic } = engine;
     await journal.sync();
     const path = await writeCheckpoint(
@@ -233,9 +233,6 @@ export class Run {
       },
       {
         ...files,
-        'model.safetensors': Buffer.concat(
-          safetensorsParts(tensors.map(({ name, dims, data }) => ({ name, shape: dims, data }))),
-        ),
         'actor.m': actor.m,
         'actor.v': actor.v,
         ...(critic && { 'critic.weights': critic.weights, 'critic.m': critic.m, 'critic.v': critic.v }),
@@ -260,6 +257,26 @@ export class Run {
     await this.environments.stop();
   }
 
+  /** The trained weights as others load them: a whole model folder, or an adapter's in PEFT's form. */
+  private async modelFiles(): Promise<Record<string, Uint8Array>> {
+    const tensors = await this.engine.parameters();
+    const { lora } = this.model;
+    if (lora) {
+      const factors = new Weights(tensors);
+      for (const { name, data } of tensors) factors.view(name).set(data);
+      return adapterFiles({ lora, factors }, this.config.model_path);
+    }
+    const files = companions.flatMap((name): [string, Uint8Array][] => {
+      try {
+        return [[name, new Uint8Array(readFileSync(join(this.modelFolder, name)))]];
+      } catch {
+        return []; // a model folder need not have all of them; those it must have were read when it was loaded
+      }
+    });
+    const parts = safetensorsParts(tensors.map(({ name, dims, data }) => ({ name, shape: dims, data })));
+    return { ...Object.fromEntries(files), 'model.safetensors': Buffer.concat(parts) };
+  }
+
   private async restore(checkpoint: StoredCheckpoint): Promise<TrainerState> {
     const { step, seed_counter } = checkpoint.manifest;
     const saved = checkpoint.manifest.state as unknown as SavedState;
@@ -276,7 +293,8 @@ export class Run {
         ...(await moments('critic', critic_updates)),
         weights: await readFloats(checkpoint, 'critic.weights'),
       };
-    await readBlob(checkpoint, 'model.safetensors'); // against its checksum: the engine has loaded this file
+    // Against its checksum: the engine has loaded this file.
+    await readBlob(checkpoint, this.model.lora ? adapterWeightsName : 'model.safetensors');
     await this.engine.restore(state);
     this.proxy.restore({ seed_counter });
     this.saved = unvalidated ? 0 : step;
@@ -289,4 +307,26 @@ export const newToken = (): string => randomBytes(24).toString('hex');
 
 function usesReference({ actor_rollout_ref: { actor } }: RunConfig): boolean {
   return actor.use_ref && actor.use_kl_loss;
+}
+
+/** What is loaded: the model with all its weights, a checkpoint's where there is one, or the model under adapters. */
+function adaptation(
+  { actor_rollout_ref: { model } }: RunConfig,
+  modelFolder: string,
+  workspace: string,
+  checkpoint: string | undefined,
+): Pick<LoadOptions, 'modelFolder' | 'adapterFolder' | 'lora'> {
+  const first = model.lora_adapter_path === null ? null : resolve(workspace, model.lora_adapter_path);
+  if (model.lora_rank === 0 && first === null)
+    return { modelFolder: checkpoint ?? modelFolder, adapterFolder: null, lora: null };
+  const { lora_rank: rank, lora_alpha: alpha, lora_dropout: dropout, target_modules: targets } = model;
+  return { modelFolder, adapterFolder: checkpoint ?? first, lora: rank > 0 ? { rank, alpha, dropout, targets } : null };
+}
+
+/** From so many parameters on, `auto` computes activations again instead of keeping them. */
+const largeModel = 1e8;
+
+async function checkpoints({ actor_rollout_ref: { model } }: RunConfig, modelFolder: string): Promise<boolean> {
+  const { enable_gradient_checkpointing: wanted } = model;
+  return wanted === 'auto' ? (await checkModelFolder(modelFolder)).parameters >= largeModel : wanted;
 }

@@ -7,13 +7,15 @@ import { gaeAdvantages } from './algorithms/gae';
 import { grpoAdvantages } from './algorithms/grpo';
 import { learningRate } from './algorithms/learning-rate';
 import { aggregationWeights } from './algorithms/loss-aggregation';
-import { splitMicroBatches, splitMiniBatches } from './algorithms/mini-batches';
+import { splitMiniBatches } from './algorithms/mini-batches';
 import { reinforcePlusPlusAdvantages, reinforcePlusPlusBaselineAdvantages } from './algorithms/reinforce';
 import { normalizeRewards } from './algorithms/reward-normalization';
 import { rlooAdvantages } from './algorithms/rloo';
+import { rolloutWeights } from './algorithms/rollout-correction';
 import { filterLossScale, filterRollouts } from './algorithms/rollout-filter';
 import { placeRewards, spreadOverTokens } from './algorithms/token-sequences';
 import type { RunConfig } from './config/schema';
+import type { PassBudget } from './engine/engine';
 import { RandomStream } from './engine/random-stream';
 import type { Run, TrainerState } from './run';
 import { episodeRecord } from './rollout/episode-record';
@@ -151,20 +153,16 @@ async function update(
   journal.update({ phase: 'update' });
   const masks = kept.map(e => e.mask);
   const lengths = kept.map(e => e.ids.length);
-  const everything = Int32Array.from(kept.keys());
-  const passes = (rows: number): Int32Array[] =>
-    splitMicroBatches(everything, lengths, { maxRows: rows, maxTokens: actor.ppo_max_token_len_per_gpu });
+  const bare = kept.map(({ ids, mask }) => ({ ids, mask }));
+  /** A pass holds as many tokens as so many of the longest episodes would. */
+  const budget = (episodes: number): PassBudget => ({
+    maxTokens: Math.min(episodes * sampling.max_model_len, actor.ppo_max_token_len_per_gpu),
+    maxRows: kept.length,
+  });
 
   // Log-probs of the sampled tokens under the policy before its update, and under the reference policy.
-  const scored = async (which: 'actor' | 'reference', rows: number) => {
-    const batches = passes(rows);
-    const scores = await engine.score(
-      which,
-      batches.map(batch => pick(kept, batch)),
-      sampling.temperature,
-    );
-    return { logprobs: inOrder(scores.logprobs, batches), entropies: inOrder(scores.entropies, batches) };
-  };
+  const scored = (which: 'actor' | 'reference', episodes: number) =>
+    engine.score(which, bare, budget(episodes), sampling.temperature);
   const bypass = algorithm.rollout_correction.bypass_mode;
   const old = bypass
     ? kept.map(e => e.logprobs)
@@ -177,6 +175,9 @@ async function update(
     ? await clock.time('ref', async () => (await scored('reference', ref.log_prob_micro_batch_size_per_gpu)).logprobs)
     : lengths.map(n => new Float32Array(n));
   if (run.usesReference) metrics['rollout/ref_log_prob'] = meanOf(reference, masks);
+  const sampled = kept.map(e => e.logprobs);
+  const correction = rolloutWeights({ old, rollout: sampled, masks }, algorithm.rollout_correction);
+  if (!bypass) Object.assign(metrics, correction.metrics);
 
   // Scores become token rewards on the last sampled token; the estimator turns them into advantages.
   const normalized = normalizeRewards(
@@ -187,10 +188,7 @@ async function update(
   const scores = kept.map(e => scoreOf.get(e)!);
   const rewards = kept.map((e, i) => placeRewards(e.ids.length, [e.mask.lastIndexOf(1)], [scores[i]]));
   const values = run.usesCritic
-    ? await clock.time('values', async () => {
-        const batches = passes(config.critic.ppo_micro_batch_size_per_gpu);
-        return inOrder(await engine.values(batches.map(batch => pick(kept, batch))), batches);
-      })
+    ? await clock.time('values', () => engine.values(bare, budget(config.critic.ppo_micro_batch_size_per_gpu)))
     : lengths.map(n => new Float32Array(n));
   const batch: AdvantageBatch = {
     scores,
@@ -201,29 +199,25 @@ async function update(
   if (algorithm.adv_estimator === 'remax') throw new Error('train: remax is refused by the configuration checks');
   const { advantages, returns } = estimators[algorithm.adv_estimator](batch, config);
   const share = filterLossScale(actor.filter_loss_scaling, keptRatio);
-  for (const row of advantages) row.forEach((a, t) => (row[t] = algorithm.zero_task_advantage ? 0 : a * share));
+  advantages.forEach((row, i) =>
+    row.forEach((a, t) => (row[t] = algorithm.zero_task_advantage ? 0 : a * share * correction.weights[i][t])),
+  );
   Object.assign(metrics, describe('critic/score', scores), describe('critic/rewards', scores));
   Object.assign(metrics, describe('critic/advantages', sampledOf(advantages, masks)), lengthsOf(kept));
 
-  // Optimizer steps: ppo_epochs passes over seeded mini-batches, each in micro-batches that fit.
+  // Optimizer steps: ppo_epochs passes over seeded mini-batches.
   const order = new RandomStream(deriveSeed('mini-batches', config.seed.train, step));
-  const work = (settings: { ppo_epochs: number; ppo_mini_batch_size: number; ppo_micro_batch_size_per_gpu: number }) =>
+  const work = (settings: { ppo_epochs: number; ppo_mini_batch_size: number }) =>
     Array.from({ length: settings.ppo_epochs }, () =>
-      splitMiniBatches(kept.length, settings.ppo_mini_batch_size, order).map(mini =>
-        splitMicroBatches(mini, lengths, {
-          maxRows: settings.ppo_micro_batch_size_per_gpu,
-          maxTokens: actor.ppo_max_token_len_per_gpu,
-        }),
-      ),
+      splitMiniBatches(kept.length, settings.ppo_mini_batch_size, order).map(mini => Array.from(mini)),
     ).flat();
-  const shares = (microBatches: readonly Int32Array[], mode: typeof actor.loss_agg_mode) => {
-    const mini = microBatches.flatMap(m => Array.from(m));
+  const shares = (mini: readonly number[], mode: typeof actor.loss_agg_mode) => {
     const weights = aggregationWeights(
       mini.map(i => lengthOf(kept[i])),
       mode,
       Math.max(...mini.map(i => lengths[i])),
     );
-    return new Map(mini.map((i, k) => [i, new Float32Array(lengths[i]).fill(weights[k])]));
+    return mini.map((i, k) => new Float32Array(lengths[i]).fill(weights[k]));
   };
 
   if (returns) {
@@ -237,18 +231,16 @@ async function update(
     };
     await clock.time('update_critic', async () => {
       const results: Record<string, number>[] = [];
-      for (const microBatches of work(config.critic)) {
-        const weights = shares(microBatches, config.critic.loss_agg_mode);
-        const samples = microBatches.map(m =>
-          Array.from(m, i => ({
-            ids: kept[i].ids,
-            mask: kept[i].mask,
-            old_values: values[i],
-            returns: returns[i],
-            weights: weights.get(i)!,
-          })),
-        );
-        results.push(await engine.updateCritic(samples, config.critic, optimizer));
+      for (const mini of work(config.critic)) {
+        const weights = shares(mini, config.critic.loss_agg_mode);
+        const samples = mini.map((i, k) => ({
+          ...bare[i],
+          old_values: values[i],
+          returns: returns[i],
+          weights: weights[k],
+        }));
+        const pass = budget(config.critic.ppo_micro_batch_size_per_gpu);
+        results.push(await engine.updateCritic(samples, pass, config.critic, optimizer));
       }
       Object.assign(metrics, averaged('critic', results));
     });
@@ -258,19 +250,18 @@ async function update(
     await clock.time('update_actor', async () => {
       const results: Record<string, number>[] = [];
       const batches = work(actor);
-      for (const [k, microBatches] of batches.entries()) {
-        const weights = shares(microBatches, actor.loss_agg_mode);
-        const samples = microBatches.map(m =>
-          Array.from(m, i => ({
-            ids: kept[i].ids,
-            mask: kept[i].mask,
-            old_logprobs: old[i],
-            ref_logprobs: reference[i],
-            advantages: advantages[i],
-            weights: weights.get(i)!,
-          })),
-        );
-        results.push(await engine.update(samples, { ...actor, temperature: sampling.temperature }, optimizer));
+      for (const [k, mini] of batches.entries()) {
+        const weights = shares(mini, actor.loss_agg_mode);
+        const samples = mini.map((i, j) => ({
+          ...bare[i],
+          old_logprobs: old[i],
+          ref_logprobs: reference[i],
+          advantages: advantages[i],
+          weights: weights[j],
+        }));
+        const loss = { ...actor, temperature: sampling.temperature };
+        const seed = deriveSeed('adapter-dropout', config.seed.train, step, k);
+        results.push(await engine.update(samples, budget(actor.ppo_micro_batch_size_per_gpu), loss, optimizer, seed));
         journal.progress((k + 1) / batches.length);
       }
       const { 'actor/skipped': skipped = 0, 'actor/entropy': entropy, ...rest } = averaged('actor', results);
@@ -338,16 +329,6 @@ interface AdvantageBatch {
 type Estimator = (batch: AdvantageBatch, config: RunConfig) => { advantages: Float32Array[]; returns?: Float32Array[] };
 
 const lengthOf = ({ mask }: RolloutEpisode): number => mask.reduce((n, bit) => n + bit, 0);
-
-const pick = (episodes: readonly RolloutEpisode[], indices: Int32Array) =>
-  Array.from(indices, i => ({ ids: episodes[i].ids, mask: episodes[i].mask }));
-
-/** Results given micro-batch by micro-batch, back in the order of the samples. */
-function inOrder(results: readonly Float32Array[], batches: readonly Int32Array[]): Float32Array[] {
-  const ordered = new Array<Float32Array>(results.length);
-  batches.flatMap(batch => Array.from(batch)).forEach((sample, k) => (ordered[sample] = results[k]));
-  return ordered;
-}
 
 const sampledOf = (rows: readonly Float32Array[], masks: readonly Uint8Array[]): number[] =>
   rows.flatMap((row, i) => Array.from(row).filter((_, t) => masks[i][t]));

@@ -11,10 +11,6 @@ export interface Restriction {
 }
 
 export const restrictions: readonly Restriction[] = [
-  { key: 'workbench.device', available: ['cpu'], feature: 'training on a GPU' },
-  { key: 'lora.rank', available: [0], feature: 'LoRA' },
-  { key: 'actor_rollout_ref.model.lora_rank', available: [0], feature: 'LoRA' },
-  { key: 'critic.model.lora_rank', available: [0], feature: 'LoRA' },
   {
     key: 'algorithm.adv_estimator',
     available: ['grpo', 'gae', 'rloo', 'reinforce_plus_plus', 'reinforce_plus_plus_baseline'],

@@ -12,7 +12,13 @@ export interface BrokenRule {
 
 /** All rules that `config` breaks, in the order of the keys. */
 export function brokenRules(config: RunConfig): BrokenRule[] {
-  return [...groupRules(config), ...batchRules(config), ...samplingRules(config), ...filterRules(config)];
+  return [
+    ...groupRules(config),
+    ...batchRules(config),
+    ...samplingRules(config),
+    ...adapterRules(config),
+    ...filterRules(config),
+  ];
 }
 
 function groupRules({ es_manager, custom_envs }: RunConfig): BrokenRule[] {
@@ -90,6 +96,37 @@ function samplingRules(config: RunConfig): BrokenRule[] {
       key: 'actor_rollout_ref.actor.use_ref',
       sentence: 'is false, but use_kl_loss needs the reference policy: set it to true',
     });
+  return broken;
+}
+
+/** What quantisation and corrections need of adapters and old log-probs. */
+function adapterRules({ actor_rollout_ref: { model }, critic, algorithm, workbench }: RunConfig): BrokenRule[] {
+  const broken: BrokenRule[] = [];
+  const adapts = model.lora_rank > 0 || model.lora_adapter_path !== null;
+  for (const key of ['rollout_quantization', 'base_quantization'] as const)
+    if (workbench[key] !== 'none' && !adapts)
+      broken.push({
+        key: `workbench.${key}`,
+        sentence: `is ${workbench[key]}, but all weights are trained and only a base that stays as it is can be held in 8 bits: set lora.rank above 0`,
+      });
+  const { bypass_mode, rollout_is } = algorithm.rollout_correction;
+  if (bypass_mode && rollout_is !== null)
+    broken.push({
+      key: 'algorithm.rollout_correction.rollout_is',
+      sentence: `is ${rollout_is}, but bypass_mode takes the sampler's log-probs as they are: set bypass_mode to false`,
+    });
+  if (bypass_mode && workbench.rollout_quantization !== 'none')
+    broken.push({
+      key: 'algorithm.rollout_correction.bypass_mode',
+      sentence: `is true, but 8-bit rollouts need log-probs of the training graph: set it to false`,
+    });
+  const same = ['lora_rank', 'lora_alpha', 'lora_dropout'] as const;
+  for (const key of algorithm.adv_estimator === 'gae' ? same : [])
+    if (critic.model[key] !== model[key])
+      broken.push({
+        key: `critic.model.${key}`,
+        sentence: `is ${critic.model[key]}, but the critic's adapters are of the actor's kind: set it to ${model[key]}`,
+      });
   return broken;
 }
 

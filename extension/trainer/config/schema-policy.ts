@@ -24,6 +24,9 @@ const optimizer = z
     weight_decay: weight('Decoupled weight decay of AdamW.'),
     lr_warmup_steps: z.int().min(-1).describe('Steps of linear warm-up from zero; 0 or -1 for none.'),
     lr_scheduler_type: z.enum(['constant', 'linear', 'cosine']).describe('Course of the learning rate after warm-up.'),
+    moments: z
+      .enum(['float32', 'int8'])
+      .describe("How AdamW's moments are held; int8 takes a quarter of the memory, in blocks with a scale each."),
     total_training_steps: count('Steps over which a linear or cosine learning rate falls to zero.'),
   })
   .describe('AdamW optimizer.');
@@ -33,14 +36,28 @@ const model = z
     path: z.string().min(1).describe('Folder of the weights (see model_path).'),
     lora_rank: z.int().min(0).describe('Rank of the LoRA adapters; 0 trains all weights.'),
     lora_alpha: z.number().positive().describe('Scale of the LoRA adapters.'),
-    target_modules: z.union([z.string(), z.array(z.string())]).describe('Linear layers that get LoRA adapters.'),
+    lora_dropout: z.number().min(0).lt(1).describe("Share of an adapter's inputs that is left out while it trains."),
+    target_modules: z
+      .union([z.string(), z.array(z.string())])
+      .describe("Linear layers that get LoRA adapters: all-linear, names, or a regular expression, as PEFT's."),
+    lora_adapter_path: z
+      .string()
+      .nullable()
+      .describe("Folder of an adapter in PEFT's form to begin with; its rank, scale and layers go before those here."),
+    enable_gradient_checkpointing: z
+      .union([z.boolean(), z.literal('auto')])
+      .describe(
+        "Compute a layer's activations again on the way back instead of keeping them: much less memory, about a third more time; auto from 100 million parameters on.",
+      ),
   })
   .describe('Weights to start from.');
 
 const batching = {
   ppo_mini_batch_size: count('Episodes of one optimizer step.'),
-  ppo_micro_batch_size_per_gpu: count('Episodes of one forward and backward pass; divides the mini-batch.'),
-  ppo_max_token_len_per_gpu: count('Most tokens, padding included, of one forward and backward pass.'),
+  ppo_micro_batch_size_per_gpu: count(
+    'A forward and backward pass holds as many tokens as so many episodes of max_model_len, however many episodes that is; divides the mini-batch.',
+  ),
+  ppo_max_token_len_per_gpu: count('Most tokens of one forward and backward pass.'),
   ppo_epochs: count('Passes over one rollout batch.'),
   grad_clip: z.number().positive().describe('Gradients are scaled down to this global norm.'),
   loss_agg_mode: lossAggregation.describe('How token losses become one loss.'),
@@ -77,6 +94,14 @@ const rollout = z
     temperature: z.number().positive().describe('Temperature of sampling, and of the log-probs in training.'),
     top_p: z.number().gt(0).max(1).describe('Nucleus sampling: probability mass to draw from; 1 is off.'),
     top_k: z.int().min(-1).describe('Number of likeliest tokens to draw from; -1 or 0 is off.'),
+    min_p: share('Tokens less likely than this share of the likeliest one are left out; 0 is off.'),
+    repetition_penalty: z
+      .number()
+      .positive()
+      .describe(
+        'Logits of tokens that occurred before are divided by this where positive, multiplied where not; 1 is off.',
+      ),
+    stop: z.array(z.string().min(1)).describe('Texts that end an answer, besides the end of a turn.'),
     do_sample: flag('Sample tokens; false takes the likeliest.'),
     log_prob_micro_batch_size_per_gpu: count('Episodes of one forward pass for old log-probs.'),
     rollout_filter_value: weight('Threshold of the rollout filter; with top_p, 1 keeps all groups.'),
@@ -115,6 +140,8 @@ const rollout = z
         temperature: weight('Temperature of sampling in validation.'),
         top_p: z.number().gt(0).max(1).describe('Nucleus sampling in validation; 1 is off.'),
         top_k: z.int().min(-1).describe('Number of likeliest tokens in validation; -1 or 0 is off.'),
+        min_p: share('Smallest share of the likeliest token in validation; 0 is off.'),
+        repetition_penalty: z.number().positive().describe('Repetition penalty in validation; 1 is off.'),
       })
       .describe('Sampling in validation.'),
   })

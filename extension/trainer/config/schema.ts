@@ -31,6 +31,13 @@ const algorithm = z
     rollout_correction: z
       .strictObject({
         bypass_mode: flag("Take the sampler's own log-probs as old log-probs instead of computing them again."),
+        rollout_is: z
+          .enum(['token', 'sequence'])
+          .nullable()
+          .describe(
+            "Weigh the loss by how much likelier the training graph's policy finds a token, or an episode, than the sampler did (truncated importance sampling); null is off.",
+          ),
+        rollout_is_threshold: z.number().positive().describe('Largest such weight.'),
       })
       .describe('Where old log-probs come from.'),
   })
@@ -75,7 +82,18 @@ const collapseDetection = z
 
 const workbench = z
   .strictObject({
-    device: z.enum(['cpu', 'webgpu', 'cuda']).describe('Where the model runs.'),
+    device: z
+      .enum(['auto', 'cpu', 'webgpu', 'cuda'])
+      .describe('Where the model runs; auto takes a GPU that passes its self-check, else the CPU.'),
+    rollout_quantization: z
+      .enum(['none', 'int8'])
+      .describe(
+        'Sample with 8-bit products over the frozen base (LoRA alone); log-probs for training come from its own graph.',
+      ),
+    base_quantization: z.enum(['none', 'int8']).describe('Hold the frozen base in 8 bits while adapters train.'),
+    try_longest_batch: flag(
+      'Take the longest possible gradient once before the first step, so that too little memory shows at once.',
+    ),
     threads: z.int().min(0).describe('Threads of the model on the CPU; 0 for one a core.'),
     step_timeout_ms: count('An environment that takes longer for a reset or step fails its episode.'),
     max_failed_episodes_share: z
@@ -113,6 +131,7 @@ export const runConfigSchema = z
       .strictObject({
         rank: z.int().min(0).describe('Rank of the adapters; 0 trains all weights.'),
         alpha: z.number().positive().describe('Scale of the adapters.'),
+        dropout: z.number().min(0).lt(1).describe("Share of an adapter's inputs that is left out while it trains."),
         target_modules: z.union([z.string(), z.array(z.string())]).describe('Linear layers that get adapters.'),
       })
       .describe('Low-rank adapters.'),

@@ -1,6 +1,6 @@
 // What the trainer's loop asks of the engine. The engine itself runs in a worker thread (onnxruntime's run() blocks), so every
 // call is asynchronous and every argument survives a structured clone. Shapes: rows are episodes; token ids are plain int32.
-// Invariant: the engine never tokenises and never sees text; ids in, ids out.
+// Invariant: ids in, ids out; the engine reads text only to see whether a stop string was completed.
 
 export interface SamplingOptions {
   temperature: number;
@@ -8,11 +8,17 @@ export interface SamplingOptions {
   top_p: number;
   /** −1 or 0 = off. */
   top_k: number;
+  /** Tokens less likely than this share of the likeliest are left out; 0 = off. */
+  min_p: number;
+  /** Logits of tokens that occurred before are divided by it where positive, multiplied where negative; 1 = off. */
+  repetition_penalty: number;
   /** Greedy when false. */
   do_sample: boolean;
   /** At most so many new tokens. */
   max_new_tokens: number;
   stop_token_ids: number[];
+  /** A row also ends with the token that completes one of these texts. */
+  stop: string[];
   /** A row ends (finish 'length') when its whole sequence reaches this many tokens. */
   max_model_len: number;
 }
@@ -88,21 +94,58 @@ export interface CriticSample extends Pick<TrainingSample, 'ids' | 'mask'> {
   weights: Float32Array;
 }
 
+/** What a pass over packed tokens may hold at most. */
+export interface PassBudget {
+  /** Packed tokens. */
+  maxTokens: number;
+  /** Samples. */
+  maxRows: number;
+}
+
+/** Low-rank adapters; `targets` as PEFT's target_modules. */
+export interface AdapterOptions {
+  rank: number;
+  alpha: number;
+  dropout: number;
+  targets: string | readonly string[];
+}
+
 export interface LoadOptions {
   /** Folder in Hugging Face's form. */
   modelFolder: string;
+  /** Folder of an adapter in PEFT's form to begin with; null for none. */
+  adapterFolder: string | null;
+  device: 'auto' | 'cpu' | 'webgpu' | 'cuda';
   threads: number;
-  /** Folder of the reference policy's weights, of the same architecture; null for none. */
+  /** Train adapters over the frozen base; null trains all weights. An adapter folder's own options go before these. */
+  lora: AdapterOptions | null;
+  /** Rollouts multiply bytes instead of floats; needs a frozen base. */
+  rolloutQuantization: 'none' | 'int8';
+  /** The frozen base is held in 8 bits while it trains adapters. */
+  baseQuantization: 'none' | 'int8';
+  /** Compute activations again on the way back instead of keeping them. */
+  checkpointed: boolean;
+  /** Folder of the reference policy's weights, of the same architecture; null for none. With adapters it is the base itself. */
   referenceFolder: string | null;
-  /** Make a critic: a copy of the decoder with a value head. */
+  /** Make a critic: a copy of the decoder with a value head, or a value head and adapters of its own over the shared base. */
   critic: boolean;
-  /** Seed of the critic's new head. */
+  /** Seed of new adapters and of the critic's new head. */
   seed: number;
+  /** No sequence will be longer; null for the model's limit. */
+  maxPositions: number | null;
+  /** Folder for files made from models, such as 8-bit bases. */
+  cacheFolder: string;
 }
 
 export interface LoadedModel {
+  /** All parameters, and those that are trained. */
   parameters: number;
+  trained: number;
   maxPositions: number;
+  /** Where it runs. */
+  provider: 'cpu' | 'webgpu' | 'cuda';
+  /** The adapter's options where there is one. */
+  lora: AdapterOptions | null;
 }
 
 /** AdamW's state of one network: moments as long as its flat weights. */
@@ -126,7 +169,7 @@ export interface NamedTensor {
 
 export type WhichPolicy = 'actor' | 'reference';
 
-/** The engine as the training loop sees it. Rows and samples are plain data; micro-batches are lists of samples run together. */
+/** The engine as the training loop sees it. Rows and samples are plain data; how samples are packed into passes is the engine's. */
 export interface Engine {
   load(options: LoadOptions): Promise<LoadedModel>;
   generate(rows: GenerationRow[], sampling: SamplingOptions): Promise<GeneratedRow[]>;
@@ -134,26 +177,37 @@ export interface Engine {
   /** Log-probs and entropies per sample (0 where mask = 0). */
   score(
     which: WhichPolicy,
-    microBatches: Pick<TrainingSample, 'ids' | 'mask'>[][],
+    samples: Pick<TrainingSample, 'ids' | 'mask'>[],
+    budget: PassBudget,
     temperature: number,
   ): Promise<{ logprobs: Float32Array[]; entropies: Float32Array[] }>;
-  /** One optimizer step of the actor on a mini-batch given as micro-batches. */
+  /** One optimizer step of the actor on a mini-batch; `seed` is that of the adapters' dropout. */
   update(
-    microBatches: WeightedSample[][],
+    samples: WeightedSample[],
+    budget: PassBudget,
     loss: PolicyLossOptions,
     optimizer: OptimizerOptions,
+    seed: number,
   ): Promise<UpdateMetrics>;
   /** The critic's values per sample (0 where mask = 0). */
-  values(microBatches: Pick<TrainingSample, 'ids' | 'mask'>[][]): Promise<Float32Array[]>;
+  values(samples: Pick<TrainingSample, 'ids' | 'mask'>[], budget: PassBudget): Promise<Float32Array[]>;
   updateCritic(
-    microBatches: CriticSample[][],
+    samples: CriticSample[],
+    budget: PassBudget,
     loss: CriticLossOptions,
     optimizer: OptimizerOptions,
   ): Promise<UpdateMetrics>;
-  /** One optimizer step on the mean cross-entropy of the masked tokens of one micro-batch. */
-  imitate(samples: Pick<TrainingSample, 'ids' | 'mask'>[], optimizer: OptimizerOptions): Promise<number>;
+  /** One optimizer step on the mean cross-entropy of the masked tokens. */
+  imitate(
+    samples: Pick<TrainingSample, 'ids' | 'mask'>[],
+    budget: PassBudget,
+    optimizer: OptimizerOptions,
+    seed: number,
+  ): Promise<number>;
+  /** Takes the gradient of the longest pass that can occur and throws it away, so that too little memory shows before the first step. */
+  tryLongest(budget: PassBudget, length: number): Promise<{ tokens: number; seconds: number }>;
   state(): Promise<EngineState>;
   restore(state: EngineState): Promise<void>;
-  /** The actor's parameters by Hugging Face's names. */
+  /** The actor's trained parameters by Hugging Face's names: all weights, or the adapters' factors. */
   parameters(): Promise<NamedTensor[]>;
 }

@@ -84,7 +84,8 @@ export function executionOrder(graph: Graph): Node[] {
     (isLeaf ? leaves : isFixed ? fixed : rest).push(node);
   }
   const declared = [...graph.sources.values()];
-  const rank = (node: Node): number => Math.min(...node.outputs.map(name => declared.indexOf(name)).filter(i => i >= 0));
+  const rank = (node: Node): number =>
+    Math.min(...node.outputs.map(name => declared.indexOf(name)).filter(i => i >= 0));
   return [...fixed, ...rest, ...leaves.sort((a, b) => rank(b) - rank(a))];
 }
 

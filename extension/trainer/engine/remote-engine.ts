@@ -32,6 +32,7 @@ const methods: Record<keyof Engine, true> = {
   values: true,
   updateCritic: true,
   imitate: true,
+  tryLongest: true,
   state: true,
   restore: true,
   parameters: true,

@@ -1,11 +1,18 @@
-// Draws one token from a row of logits: temperature, then top-k, then top-p (nucleus: the smallest set whose mass reaches top_p),
-// by inverse CDF with one uniform. The reported log-prob is under the temperature-scaled distribution before the cuts, which is what
-// the training graph computes for the same token.
+// Draws one token from a row of logits on the host, where the distribution is cut: repetition penalty and temperature, then top-k, then
+// top-p (nucleus: the smallest set whose mass reaches top_p), then min-p, by inverse CDF with one uniform. The order and the meaning
+// are those of transformers and vLLM. The reported log-prob is under the temperature-scaled distribution before penalty and cuts,
+// which is what the training graph computes for the same token. Where nothing is cut, sampler.ts draws in the graph instead.
 
 export interface SamplingCuts {
   temperature: number;
+  /** 1 = off. */
   top_p: number;
+  /** −1 or 0 = off. */
   top_k: number;
+  /** Tokens less likely than this share of the likeliest one are left out; 0 = off. */
+  min_p: number;
+  /** Logits of tokens that occurred before are divided by it where positive, multiplied where negative; 1 = off. */
+  repetition_penalty: number;
   do_sample: boolean;
 }
 
@@ -14,43 +21,91 @@ export interface Draw {
   logprob: number;
 }
 
-const scratch = { size: 0, p: new Float64Array(0) };
+/** Whether a distribution is sampled as it is, or its likeliest token taken: what the graph does by itself. */
+export const isUncut = ({ top_p, top_k, min_p, repetition_penalty, do_sample }: SamplingCuts): boolean =>
+  repetition_penalty === 1 && (!do_sample || (top_p >= 1 && top_k <= 0 && min_p <= 0));
 
-/** `logits` holds a row at [offset, offset + vocab); `uniform` in [0, 1). */
+const scratch = { p: new Float64Array(0), scores: new Float64Array(0) };
+
+/**
+ * `logits` holds a row at [offset, offset + vocab); `uniform` in [0, 1); `seen` the ids that occurred in the row.
+ * @throws where no logit is a finite number
+ */
 export function drawToken(
   logits: Float32Array,
   offset: number,
   vocab: number,
   cuts: SamplingCuts,
   uniform: number,
+  seen: Iterable<number> = [],
 ): Draw {
-  if (scratch.size < vocab) Object.assign(scratch, { size: vocab, p: new Float64Array(vocab) });
-  const { p } = scratch;
+  if (scratch.p.length < vocab) Object.assign(scratch, { p: new Float64Array(vocab), scores: new Float64Array(vocab) });
+  const { p, scores } = scratch;
   const inverse = 1 / cuts.temperature;
-  let best = 0;
-  for (let i = 1; i < vocab; i++) if (logits[offset + i] > logits[offset + best]) best = i;
-  const top = logits[offset + best] * inverse;
-  let total = 0;
-  for (let i = 0; i < vocab; i++) total += p[i] = Math.exp(logits[offset + i] * inverse - top);
-  const pick = (token: number): Draw => ({ token, logprob: Math.log(p[token] / total) });
-
-  if (!cuts.do_sample) return pick(best);
-  if (cuts.top_p >= 1 && cuts.top_k <= 0) return pick(invert(p, vocab, uniform * total));
-
-  const order = Array.from({ length: vocab }, (_, i) => i).sort((a, b) => p[b] - p[a] || a - b);
-  let kept = cuts.top_k > 0 ? Math.min(cuts.top_k, vocab) : vocab;
-  let mass = 0;
-  const target = cuts.top_p * sumOf(p, order, kept);
-  for (let i = 0; i < kept; i++) {
-    mass += p[order[i]];
-    if (cuts.top_p < 1 && mass >= target) kept = i + 1;
+  let top = -Infinity;
+  for (let i = 0; i < vocab; i++) {
+    scores[i] = logits[offset + i] * inverse;
+    if (scores[i] > top) top = scores[i];
   }
+  if (!Number.isFinite(top))
+    throw new Error(`sampling: the model's logits hold ${top === Infinity ? 'Infinity' : 'no number'}`);
+  let total = 0;
+  for (let i = 0; i < vocab; i++) total += Math.exp(scores[i] - top);
+  const logTotal = top + Math.log(total);
+  const pick = (token: number): Draw => ({ token, logprob: logits[offset + token] * inverse - logTotal });
+
+  if (cuts.repetition_penalty !== 1)
+    for (const id of new Set(seen)) {
+      if (id < vocab)
+        scores[id] = scores[id] > 0 ? scores[id] / cuts.repetition_penalty : scores[id] * cuts.repetition_penalty;
+    }
+  let best = 0;
+  for (let i = 1; i < vocab; i++) if (scores[i] > scores[best]) best = i;
+  if (!cuts.do_sample) return pick(best);
+  let mass = 0;
+  for (let i = 0; i < vocab; i++) mass += p[i] = Math.exp(scores[i] - scores[best]);
+  if (cuts.top_p >= 1 && cuts.top_k <= 0 && cuts.min_p <= 0) return pick(invert(p, vocab, uniform * mass));
+
+  const order = likeliest(p, vocab, mass, cuts);
+  let kept = cuts.top_k > 0 ? Math.min(cuts.top_k, order.length) : order.length;
+  if (cuts.top_p < 1) {
+    const target = cuts.top_p * (cuts.top_k > 0 ? sumOf(p, order, kept) : mass);
+    let reached = 0;
+    for (let i = 0; i < kept; i++) {
+      reached += p[order[i]];
+      if (reached >= target) kept = i + 1;
+    }
+  }
+  while (kept > 1 && p[order[kept - 1]] < cuts.min_p) kept--; // the likeliest has weight 1
   let left = uniform * sumOf(p, order, kept);
   for (let i = 0; i < kept; i++) {
     left -= p[order[i]];
     if (left < 0) return pick(order[i]);
   }
   return pick(order[kept - 1]);
+}
+
+/**
+ * Tokens from the likeliest down, as many as the cuts can keep. Sorting the whole vocabulary would cost more than the model's step, so
+ * only tokens above a falling threshold are looked at until they suffice.
+ */
+function likeliest(p: Float64Array, vocab: number, mass: number, { top_k, top_p, min_p }: SamplingCuts): number[] {
+  for (let threshold = 2 ** -8; ; threshold *= 2 ** -8) {
+    const floor = threshold < 2 ** -120 ? 0 : threshold;
+    const found: number[] = [];
+    let sum = 0;
+    for (let i = 0; i < vocab; i++) {
+      if (p[i] < floor) continue;
+      found.push(i);
+      sum += p[i];
+    }
+    const enough =
+      floor === 0 ||
+      (top_k > 0 && found.length >= top_k) ||
+      (top_k <= 0 && top_p < 1 && sum >= top_p * mass) ||
+      floor <= min_p;
+    if (enough) return found.sort((a, b) => p[b] - p[a] || a - b);
+  }
 }
 
 /** First index whose cumulative weight exceeds `target`; rounding at the end falls to the last index with weight. */

@@ -4,7 +4,7 @@
 // values are shared by all rows, whose queries against it are one product (cf. Hydragen, arXiv 2402.05099, here with gradients).
 import type { Dim, Graph, Value } from '../engine/graph';
 import { matmul, softmax } from '../engine/layer-ops';
-import { add, reshape, transpose } from '../engine/ops';
+import { add, reshape } from '../engine/ops';
 import { arrange, collect, concatLast, splitLast } from '../engine/packed-ops';
 import type { Attend } from './decoder';
 import type { DecoderConfig } from './decoder-config';
@@ -73,45 +73,39 @@ export function packedAttention(g: Graph, c: DecoderConfig, shared: boolean): At
   };
 }
 
-export interface PastInputs {
-  /** Per layer, [b, kvHeads, s, headSize]. */
-  keys: Value[];
-  values: Value[];
-  /** [b, 1, 1, 1, s]: 0 for filled slots of the row, −inf-like elsewhere. */
-  pastMask: Value;
-  /** [t, t]: causal within this call's tokens. */
-  newMask: Value;
-}
-
 /**
- * Attention of n = b·t tokens over cached keys and values and the new ones, which become outputs `key.i`, `value.i`
- * [n, kvHeads·headSize]. Not differentiable.
+ * Attention of packed new tokens, a chunk for each of b rows, over cached keys and values and the chunk itself. Declares the past as
+ * inputs past_key.i, past_value.i [b, kvHeads, s, headSize] with past_mask [b, 1, 1, 1, s] (0 for filled slots, far below else); the
+ * new keys and values become outputs key.i, value.i [n, kvHeads·headSize]. Not differentiable.
  */
-export function cachedAttention(g: Graph, c: DecoderConfig, past: PastInputs): Attend {
+export function cachedAttention(g: Graph, c: DecoderConfig): Attend {
   const groups = c.heads / c.kvHeads;
   const gt = stacked('t', groups);
   const alpha = c.headSize ** -0.5;
+  const pastMask = g.input('past_mask', 'float32', ['b', 1, 1, 1, 's']);
+  const newMask = g.input('new_mask', 'float32', ['t', 't']);
+  const queryRows = g.input('query_rows', 'int32', ['b', c.kvHeads, gt]);
+  const keyRows = g.input('key_rows', 'int32', ['b', c.kvHeads, 't']);
+  const queryPlaces = g.input('query_places', 'int32', ['n*h']);
   return (layer, q, k, v) => {
     g.output(`key.${layer}`, k);
     g.output(`value.${layer}`, v);
-    const blocks = (x: Value): Value =>
-      transpose(g, reshape(g, x, ['b', 't', c.kvHeads, c.headSize]), [0, 2, 1, 3]);
-    const spread = transpose(g, reshape(g, q, ['b', 't', c.kvHeads, groups, c.headSize]), [0, 2, 3, 1, 4]);
-    const queries = reshape(g, spread, ['b', c.kvHeads, gt, c.headSize]);
+    const past = (stem: string): Value =>
+      g.input(`past_${stem}.${layer}`, 'float32', ['b', c.kvHeads, 's', c.headSize]);
+    const block = (x: Value, rows: Value, places: Dim): Value =>
+      g.emit('Gather', [reshape(g, x, [places, c.headSize]), rows], 'float32', [...rows.dims, c.headSize], { axis: 0 });
+    const queries = block(q, queryRows, 'n*h');
+    const newKeys = block(k, keyRows, 'n*k');
+    const newValues = block(v, keyRows, 'n*k');
     const scored = (keys: Value, mask: Value, length: Dim): Value => {
       const scores = matmul(g, queries, keys, { transB: true, alpha });
       return add(g, reshape(g, scores, ['b', c.kvHeads, groups, 't', length]), mask);
     };
-    const toPast = scored(past.keys[layer], past.pastMask, 's');
-    const toNew = scored(blocks(k), past.newMask, 't');
+    const toPast = scored(past('key'), pastMask, 's');
+    const toNew = scored(newKeys, newMask, 't');
     const [onPast, onNew] = splitLast(g, softmax(g, concatLast(g, toPast, toNew, 's+t')), toPast, toNew);
     const flat = (weights: Value, length: Dim): Value => reshape(g, weights, ['b', c.kvHeads, gt, length]);
-    const context = add(
-      g,
-      matmul(g, flat(onPast, 's'), past.values[layer]),
-      matmul(g, flat(onNew, 't'), blocks(v)),
-    );
-    const perToken = transpose(g, reshape(g, context, spread.dims), [0, 3, 1, 2, 4]);
-    return reshape(g, perToken, q.dims);
+    const context = add(g, matmul(g, flat(onPast, 's'), past('value')), matmul(g, flat(onNew, 't'), newValues));
+    return reshape(g, collect(g, [context], [queryRows], queryPlaces), q.dims);
   };
 }

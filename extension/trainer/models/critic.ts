@@ -1,12 +1,7 @@
 // The critic of PPO: a decoder of the actor's family with a value head [1, hidden] in place of the output head, started from the
 // actor's weights with a head near zero. Loss: ½ · max of the plain and the clipped squared error (Schulman et al. 2017; verl's
 // compute_value_loss). The value at token t is read where token t is predicted, before it is known.
-import type {
-  CriticLossOptions,
-  CriticSample,
-  OptimizerOptions,
-  UpdateMetrics,
-} from '../engine/engine';
+import type { CriticLossOptions, CriticSample, OptimizerOptions, PassBudget, UpdateMetrics } from '../engine/engine';
 import { Graph } from '../engine/graph';
 import type { Value } from '../engine/graph';
 import { add, compare, gatherRows, maximum, minimum, mul, reshape, scale, sub, sumAll, toFloat } from '../engine/ops';
@@ -16,7 +11,7 @@ import type { DecoderConfig, ParameterSpec } from './decoder-config';
 import type { DecoderParameters } from './decoder-parameters';
 import { PackedSessions } from './packed-sessions';
 import { planPasses } from './packing';
-import type { PassBudget, Sample } from './packing';
+import type { Sample } from './packing';
 import type { ParameterBank } from './parameter-bank';
 import { outputGradients, packedHidden } from './policy-graphs';
 import type { Network, PackedShape } from './policy-graphs';
@@ -33,7 +28,10 @@ export function criticSpecs(config: DecoderConfig): ParameterSpec[] {
 }
 
 /** A value head of its own over another network's parameters. */
-export const valueHeadSpec = (config: DecoderConfig): ParameterSpec => ({ name: valueHead, dims: [1, config.hiddenSize] });
+export const valueHeadSpec = (config: DecoderConfig): ParameterSpec => ({
+  name: valueHead,
+  dims: [1, config.hiddenSize],
+});
 
 /** Fills a new value head with small normal numbers. */
 export function initializeValueHead(weights: Weights, stream: RandomStream): void {
@@ -136,11 +134,7 @@ function criticGraph(network: Network, shape: PackedShape): Graph {
   return g;
 }
 
-function tokenValues(
-  g: Graph,
-  network: Network,
-  shape: PackedShape,
-): { value: Value; parameters: DecoderParameters } {
+function tokenValues(g: Graph, network: Network, shape: PackedShape): { value: Value; parameters: DecoderParameters } {
   const { hidden, parameters } = packedHidden(g, network, shape);
   const rows = g.input('rows', 'int64', ['n']);
   return { value: reshape(g, parameters.base(valueHead, gatherRows(g, hidden, rows)), ['n']), parameters };

@@ -21,14 +21,16 @@ export interface FileTensor {
   bytes: number;
 }
 
-/** A linear layer's weight as signed bytes [in, out] with a worth per column. */
+type FilePlace = Pick<FileTensor, 'file' | 'offset' | 'bytes'>;
+
+/** A linear layer's weight as signed bytes [in, out] with a float32 worth per column, both in files. */
 export interface Int8Tensor {
   kind: 'int8';
-  weight: Int8Array;
-  scale: Float32Array;
+  weight: FilePlace;
+  scale: FilePlace;
 }
 
-export type TensorSource = { kind: 'input' } | { kind: 'memory'; data: Float32Array } | FileTensor | Int8Tensor;
+export type TensorSource = { kind: 'input' } | FileTensor | Int8Tensor;
 
 export interface Adapter extends LoraOptions {
   /** Modules that carry factors. */
@@ -155,10 +157,7 @@ export class DecoderParameters {
       return value;
     }
     if (source.kind === 'int8') throw new Error(`decoder: ${name} is held as bytes and cannot be read as a tensor`);
-    const value =
-      source.kind === 'memory'
-        ? this.g.constant('float32', dims, source.data)
-        : this.g.map(name, fileTypes[source.dtype], dims, source);
+    const value = this.g.map(name, fileTypes[source.dtype], dims, source);
     this.constants.set(name, value);
     return value;
   }
@@ -171,8 +170,8 @@ export class DecoderParameters {
     };
     const [out, from] = this.dims.get(name)!;
     return {
-      weight: held(`${name}:int8`, () => this.g.constant('int8', [from, out], weight)),
-      scale: held(`${name}:scale`, () => this.g.constant('float32', [out], scale)),
+      weight: held(`${name}:int8`, () => this.g.map(`${name}:int8`, 'int8', [from, out], weight)),
+      scale: held(`${name}:scale`, () => this.g.map(`${name}:scale`, 'float32', [out], scale)),
     };
   }
 }

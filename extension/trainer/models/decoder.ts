@@ -65,8 +65,7 @@ export function decoderHidden(
   };
 
   let x = parameters.embed('model.embed_tokens.weight', tokens.ids);
-  for (let i = 0; i < c.layers; i++)
-    x = tokens.checkpointed ? checkpoint(g, x, inner => layer(i, inner)) : layer(i, x);
+  for (let i = 0; i < c.layers; i++) x = tokens.checkpointed ? checkpoint(g, x, inner => layer(i, inner)) : layer(i, x);
   return norm(x, 'model.norm');
 }
 

@@ -1,13 +1,16 @@
-// Keys and values of past tokens. Between calls each row owns its own, exactly as long as it is (`RowCache`); during a call the
-// rows that are generating share one padded batch (`BatchCache`, [rows, kvHeads, capacity, headSize] a layer), which is packed anew
-// when it must grow or when half of its rows are done. Rows with the same prompt share its prefill by copying.
+// Keys and values of past tokens. Between calls each row owns its own, exactly as long as it is (`RowCache`); during a call the rows
+// that are generating share one batch (`BatchCache`, [rows, kvHeads, capacity, headSize] a layer). A row that is done leaves: the last
+// row takes its place, and a waiting one may enter at the end. Rows with the same prompt share its prefill.
+// Invariant: capacities are multiples of `block`, so that a row's sums run through the same lanes whatever rows are beside it.
 import { float32 } from '../engine/session';
 import type { Tensor } from '../engine/session';
 import { masked } from '../engine/padding';
 import type { DecoderConfig } from './decoder-config';
 
 /** Capacity grows in steps of this many tokens. */
-const block = 32;
+export const block = 32;
+
+type Shape = Pick<DecoderConfig, 'layers' | 'kvHeads' | 'headSize'>;
 
 export class RowCache {
   length = 0;
@@ -16,7 +19,7 @@ export class RowCache {
   /** 2·layers arrays (keys of layer 0, values of layer 0, keys of layer 1, …), each [kvHeads, length, headSize]. */
   readonly parts: Float32Array[];
 
-  constructor(readonly config: Pick<DecoderConfig, 'layers' | 'kvHeads' | 'headSize'>) {
+  constructor(readonly config: Shape) {
     this.parts = Array.from({ length: 2 * config.layers }, () => new Float32Array(0));
   }
 
@@ -28,60 +31,83 @@ export class RowCache {
 }
 
 export class BatchCache {
-  readonly parts: Float32Array[];
-  readonly mask: Float32Array;
-  readonly lengths: number[];
-  readonly capacity: number;
-  private readonly count: number;
+  private readonly rows: RowCache[] = [];
+  private readonly lengths: number[] = [];
+  private parts: Float32Array[] = [];
+  private mask = new Float32Array(0);
+  private room = 0;
+  private capacity = 0;
 
-  /** Packs `rows` into a batch with room for at least one more token each. */
-  constructor(
-    private readonly rows: readonly RowCache[],
-    private readonly config: Pick<DecoderConfig, 'layers' | 'kvHeads' | 'headSize'>,
-  ) {
-    this.count = rows.length;
-    this.lengths = rows.map(row => row.length);
-    this.capacity = Math.ceil((Math.max(...this.lengths) + 1) / block) * block;
-    const { kvHeads, headSize } = config;
-    const { capacity } = this;
-    this.mask = new Float32Array(this.count * capacity).fill(masked);
-    rows.forEach((row, r) => this.mask.fill(0, r * capacity, r * capacity + row.length));
-    this.parts = Array.from({ length: 2 * config.layers }, (_, i) => {
-      const part = new Float32Array(this.count * kvHeads * capacity * headSize);
-      rows.forEach((row, r) => {
-        for (let h = 0; h < kvHeads; h++) {
-          const source = row.parts[i].subarray(h * row.length * headSize, (h + 1) * row.length * headSize);
-          part.set(source, (r * kvHeads + h) * capacity * headSize);
-        }
-      });
-      return part;
+  constructor(private readonly config: Shape) {}
+
+  get count(): number {
+    return this.rows.length;
+  }
+
+  /** Tokens of each row that are in the cache. */
+  get positions(): readonly number[] {
+    return this.lengths;
+  }
+
+  /** Takes rows in at the end. */
+  enter(rows: readonly RowCache[]): void {
+    if (rows.length === 0) return;
+    const first = this.count;
+    this.rows.push(...rows);
+    this.lengths.push(...rows.map(row => row.length));
+    this.makeRoom(this.count, Math.max(...this.lengths) + 1, first);
+    rows.forEach((row, i) => {
+      const r = first + i;
+      this.mask.fill(masked, r * this.capacity, (r + 1) * this.capacity);
+      this.mask.fill(0, r * this.capacity, r * this.capacity + row.length);
+      this.parts.forEach((part, layer) => this.copyHeads(row.parts[layer], row.length, 0, part, this.capacity, r, row.length)); // prettier-ignore
     });
   }
 
-  get full(): boolean {
-    return this.lengths.some(length => length >= this.capacity);
+  /** Gives a row its keys and values back and lets the last row take its place. */
+  leave(r: number): void {
+    const row = this.rows[r];
+    const length = this.lengths[r];
+    const { kvHeads, headSize } = this.config;
+    this.parts.forEach((part, i) => {
+      const own = new Float32Array(kvHeads * length * headSize);
+      this.copyHeads(part, this.capacity, r, own, length, 0, length);
+      row.parts[i] = own;
+    });
+    row.length = length;
+    const last = this.count - 1;
+    if (r !== last) {
+      const size = this.rowSize;
+      for (const part of this.parts) part.copyWithin(r * size, last * size, (last + 1) * size);
+      this.mask.copyWithin(r * this.capacity, last * this.capacity, (last + 1) * this.capacity);
+      this.rows[r] = this.rows[last];
+      this.lengths[r] = this.lengths[last];
+    }
+    this.rows.pop();
+    this.lengths.pop();
   }
 
-  /** Feeds of the generate graph. */
+  /** Feeds of the generate graph for one more token a row. */
   feeds(): Record<string, Tensor> {
     const { count, capacity } = this;
     const { kvHeads, headSize } = this.config;
-    const feeds: Record<string, Tensor> = { past_mask: float32(this.mask, [count, 1, 1, 1, capacity]) };
+    const feeds: Record<string, Tensor> = {
+      past_mask: float32(this.mask.subarray(0, count * capacity), [count, 1, 1, 1, capacity]),
+    };
     this.parts.forEach((part, i) => {
-      const name = `past_${i % 2 === 0 ? 'key' : 'value'}.${i >> 1}`;
-      feeds[name] = float32(part, [count, kvHeads, capacity, headSize]);
+      const dims = [count, kvHeads, capacity, headSize];
+      feeds[pastName(i)] = float32(part.subarray(0, count * this.rowSize), dims);
     });
     return feeds;
   }
 
-  /** Appends one token's keys and values (the graph's outputs for t = 1) to each row of `active`. */
-  append(outputs: Readonly<Record<string, Tensor>>, active: readonly boolean[]): void {
+  /** Appends one token's keys and values (the graph's outputs [count, kvHeads·headSize]) to each row. */
+  append(outputs: Readonly<Record<string, Tensor>>): void {
     const { kvHeads, headSize } = this.config;
-    const { capacity } = this;
+    const { capacity, count } = this;
     this.parts.forEach((part, i) => {
-      const fresh = newPart(outputs, i);
-      for (let r = 0; r < this.count; r++) {
-        if (!active[r]) continue;
+      const fresh = outputs[newName(i)].data as Float32Array;
+      for (let r = 0; r < count; r++) {
         for (let h = 0; h < kvHeads; h++) {
           const from = (r * kvHeads + h) * headSize;
           const to = ((r * kvHeads + h) * capacity + this.lengths[r]) * headSize;
@@ -89,46 +115,79 @@ export class BatchCache {
         }
       }
     });
-    for (let r = 0; r < this.count; r++) {
-      if (active[r]) this.mask[r * capacity + this.lengths[r]++] = 0;
-    }
+    for (let r = 0; r < count; r++) this.mask[r * capacity + this.lengths[r]++] = 0;
+    this.makeRoom(count, Math.max(0, ...this.lengths) + 1, count);
   }
 
-  /** Gives each row its own keys and values back. */
-  unpack(): void {
-    const { kvHeads, headSize } = this.config;
-    this.rows.forEach((row, r) => {
-      const length = this.lengths[r];
-      this.parts.forEach((part, i) => {
-        const own = new Float32Array(kvHeads * length * headSize);
-        for (let h = 0; h < kvHeads; h++) {
-          const from = (r * kvHeads + h) * this.capacity * headSize;
-          own.set(part.subarray(from, from + length * headSize), h * length * headSize);
-        }
-        row.parts[i] = own;
-      });
-      row.length = length;
+  private get rowSize(): number {
+    return this.config.kvHeads * this.capacity * this.config.headSize;
+  }
+
+  /** Room for `rows` rows of `tokens` tokens; the first `kept` rows keep their content. */
+  private makeRoom(rows: number, tokens: number, kept: number): void {
+    const capacity = Math.max(this.capacity, Math.ceil(tokens / block) * block);
+    if (rows <= this.room && capacity === this.capacity) return;
+    const { kvHeads, headSize, layers } = this.config;
+    const room = Math.max(rows, this.room);
+    const old = { parts: this.parts, mask: this.mask, capacity: this.capacity };
+    this.room = room;
+    this.capacity = capacity;
+    this.mask = new Float32Array(room * capacity).fill(masked);
+    this.parts = Array.from({ length: 2 * layers }, (_, i) => {
+      const part = new Float32Array(room * kvHeads * capacity * headSize);
+      for (let r = 0; r < kept; r++) this.copyHeads(old.parts[i], old.capacity, r, part, capacity, r, this.lengths[r]);
+      return part;
     });
+    for (let r = 0; r < kept; r++) this.mask.fill(0, r * capacity, r * capacity + this.lengths[r]);
+  }
+
+  /** Copies the first `length` tokens of each head of a row between arrays of different capacity. */
+  private copyHeads(
+    source: Float32Array,
+    sourceCapacity: number,
+    sourceRow: number,
+    target: Float32Array,
+    targetCapacity: number,
+    targetRow: number,
+    length: number,
+  ): void {
+    const { kvHeads, headSize } = this.config;
+    for (let h = 0; h < kvHeads; h++) {
+      const from = (sourceRow * kvHeads + h) * sourceCapacity * headSize;
+      const to = (targetRow * kvHeads + h) * targetCapacity * headSize;
+      target.set(source.subarray(from, from + length * headSize), to);
+    }
   }
 }
 
-/** Appends a chunk's keys and values (outputs [rows, kvHeads, t, headSize]) to rows: the first `counts[r]` of its t tokens. */
-export function appendChunk(
+/** Feeds of the generate graph for rows that get chunks: their past, padded to the longest. */
+export function pastFeeds(rows: readonly RowCache[], config: Shape): Record<string, Tensor> {
+  const batch = new BatchCache(config);
+  batch.enter(rows);
+  return batch.feeds();
+}
+
+/** Appends chunks of `counts[r]` tokens to rows, from packed outputs [tokens, kvHeads·headSize] in which row r begins at `starts[r]`. */
+export function appendChunks(
   rows: readonly RowCache[],
   outputs: Readonly<Record<string, Tensor>>,
-  t: number,
+  starts: readonly number[],
   counts: readonly number[],
 ): void {
   rows.forEach((row, r) => {
     const { kvHeads, headSize } = row.config;
+    const width = kvHeads * headSize;
     const length = row.length + counts[r];
     row.parts.forEach((past, i) => {
-      const fresh = newPart(outputs, i);
-      const own = new Float32Array(kvHeads * length * headSize);
+      const fresh = outputs[newName(i)].data as Float32Array;
+      const own = new Float32Array(width * length);
       for (let h = 0; h < kvHeads; h++) {
         own.set(past.subarray(h * row.length * headSize, (h + 1) * row.length * headSize), h * length * headSize);
-        const from = (r * kvHeads + h) * t * headSize;
-        own.set(fresh.subarray(from, from + counts[r] * headSize), (h * length + row.length) * headSize);
+        for (let t = 0; t < counts[r]; t++) {
+          const from = (starts[r] + t) * width + h * headSize;
+          const to = (h * length + row.length + t) * headSize;
+          for (let k = 0; k < headSize; k++) own[to + k] = fresh[from + k];
+        }
       }
       row.parts[i] = own;
     });
@@ -136,6 +195,5 @@ export function appendChunk(
   });
 }
 
-function newPart(outputs: Readonly<Record<string, Tensor>>, i: number): Float32Array {
-  return outputs[`${i % 2 === 0 ? 'key' : 'value'}.${i >> 1}`].data as Float32Array;
-}
+const pastName = (i: number): string => `past_${i % 2 === 0 ? 'key' : 'value'}.${i >> 1}`;
+const newName = (i: number): string => `${i % 2 === 0 ? 'key' : 'value'}.${i >> 1}`;

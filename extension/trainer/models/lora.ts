@@ -3,18 +3,18 @@
 // adapters move between the two without translation. Only the projections of the decoder's layers take adapters: embedding and
 // output head stay as they are.
 import { UserError } from '../../protocol/user-error';
+import type { AdapterOptions } from '../engine/engine';
 import type { RandomStream } from '../engine/random-stream';
 import { parameterSpecs } from './decoder-config';
 import type { DecoderConfig, ParameterSpec } from './decoder-config';
 import type { Weights } from './weights';
 
-export interface LoraOptions {
-  rank: number;
-  alpha: number;
-  dropout: number;
-  /** 'all-linear', a regular expression as PEFT's string form, or names/suffixes such as ['q_proj', 'v_proj']. */
-  targets: string | readonly string[];
-}
+/** Rank, scale, dropout and choice of layers. */
+export type LoraOptions = AdapterOptions;
+
+/** Whether targets are the word for every linear layer, which PEFT reads in any case. */
+export const choosesAll = (targets: LoraOptions['targets']): targets is string =>
+  typeof targets === 'string' && targets.toLowerCase() === 'all-linear';
 
 /** What B·A is multiplied by. */
 export const loraScale = (lora: Pick<LoraOptions, 'alpha' | 'rank'>): number => lora.alpha / lora.rank;
@@ -30,7 +30,7 @@ const withoutAdapter = ['model.embed_tokens', 'lm_head'];
  */
 export function loraModules(config: DecoderConfig, targets: LoraOptions['targets']): string[] {
   const modules = linearSpecs(config).map(({ name }) => moduleOf(name));
-  if (typeof targets === 'string' && targets.toLowerCase() === 'all-linear') return modules;
+  if (choosesAll(targets)) return modules;
   const patterns = typeof targets === 'string' ? [wholeName(targets)] : targets.map(byNameOrSuffix);
   for (const { pattern, matches } of patterns) {
     const refused = withoutAdapter.find(matches);

@@ -2,21 +2,13 @@
 // beginning, in passes that hold at most so many tokens. Pure functions of token ids; what they make are the feeds of
 // packedAttention (attention.ts) and the maps between per-sample arrays and packed tokens.
 // Invariant: every token of a sample that something depends on is computed once for each pass that needs it, and gradients add up.
-import type { TrainingSample } from '../engine/engine';
+import type { PassBudget, TrainingSample } from '../engine/engine';
 import { causalMask, masked } from '../engine/padding';
 import { float32, int32, int64 } from '../engine/session';
 import type { Tensor } from '../engine/session';
 import type { DecoderConfig } from './decoder-config';
 
 export type Sample = Pick<TrainingSample, 'ids' | 'mask'>;
-
-/** What a pass may hold at most. */
-export interface PassBudget {
-  /** Packed tokens. */
-  maxTokens: number;
-  /** Samples. */
-  maxRows: number;
-}
 
 /** Samples (by index) that begin with the same `prefix` tokens, computed once for all of them. */
 export interface Cluster {
@@ -181,7 +173,12 @@ export function packPass(
   const n = ids.length;
   const blocks = [
     ...(shared ? [{ places: prefixPlaces, outer: clusters.length, inner: 1, length: u }] : []),
-    { places: rowPlaces, outer: shared ? clusters.length : clusters.length * rows, inner: shared ? rows : 1, length: t },
+    {
+      places: rowPlaces,
+      outer: shared ? clusters.length : clusters.length * rows,
+      inner: shared ? rows : 1,
+      length: t,
+    },
   ];
   const groups = c.heads / c.kvHeads;
   const queries = headIndex(blocks, n, standIn, c.kvHeads, groups);
@@ -212,6 +209,53 @@ export function packPass(
     at: (k, position) => {
       const { prefixStart, prefix, rowStart } = starts[k];
       return position < prefix ? prefixStart + position : rowStart + position - prefix;
+    },
+  };
+}
+
+/** Chunks of new tokens, one a row, as feeds of the generate graph; row r's tokens begin at `starts[r]`. */
+export interface PackedChunks {
+  feeds: Record<string, Tensor>;
+  starts: number[];
+}
+
+/** Packs the chunks; each row's blocks of attention are as long as the longest chunk, rounded up to a multiple of `multiple`. */
+export function packChunks(
+  chunks: readonly (readonly number[])[],
+  pasts: readonly number[],
+  multiple: number,
+  c: Pick<DecoderConfig, 'heads' | 'kvHeads'>,
+): PackedChunks {
+  const t = Math.ceil(Math.max(...chunks.map(ids => ids.length)) / multiple) * multiple;
+  const total = chunks.reduce((sum, ids) => sum + ids.length, 0);
+  const places = new Int32Array(chunks.length * t).fill(-1);
+  const starts: number[] = [];
+  // A stand-in for places without a token; also where there is but one token, since products of one row have kernels of their own.
+  const n = places.length > total || total === 1 ? total + 1 : total;
+  const ids = new BigInt64Array(n);
+  const positions = new BigInt64Array(n);
+  let at = 0;
+  chunks.forEach((chunk, r) => {
+    starts.push(at);
+    chunk.forEach((id, i) => {
+      places[r * t + i] = at;
+      ids[at] = BigInt(id);
+      positions[at++] = BigInt(pasts[r] + i);
+    });
+  });
+  const layout = [{ places, outer: chunks.length, inner: 1, length: t }];
+  const groups = c.heads / c.kvHeads;
+  const queries = headIndex(layout, n, total, c.kvHeads, groups);
+  const keys = headIndex(layout, n, total, c.kvHeads, 1);
+  return {
+    starts,
+    feeds: {
+      ids: int64(ids, [n]),
+      positions: int64(positions, [n]),
+      new_mask: causalMask(t),
+      query_rows: int32(queries.forward[0], [chunks.length, c.kvHeads, groups * t]),
+      key_rows: int32(keys.forward[0], [chunks.length, c.kvHeads, t]),
+      query_places: int32(queries.back, [n * c.heads]),
     },
   };
 }

@@ -1,5 +1,6 @@
 // The engine behind the training loop: actor, reference and critic with their sessions, on one provider. It lives in a worker
-// thread (engine/worker.ts), because onnxruntime's run() blocks the thread that calls it.
+// thread (engine/worker.ts), because onnxruntime's run() blocks the thread that calls it. All weights are trained, or adapters over a
+// base that stays in its files and is shared by actor, reference (the base alone) and critic.
 import type {
   CriticLossOptions,
   CriticSample,
@@ -9,9 +10,9 @@ import type {
   GenerationRow,
   LoadOptions,
   LoadedModel,
-  MomentState,
   NamedTensor,
   OptimizerOptions,
+  PassBudget,
   PolicyLossOptions,
   SamplingOptions,
   TrainingSample,
@@ -21,32 +22,36 @@ import type {
 } from '../engine/engine';
 import { UserError } from '../../protocol/user-error';
 import { RandomStream } from '../engine/random-stream';
-import { Critic, criticWeights } from './critic';
-import { Generator } from './generator';
-import { readDecoder } from './model-folder';
-import { Policy } from './policy';
+import type { SessionOptions } from '../engine/session';
+import type { Critic } from './critic';
+import type { Generator } from './generator';
+import { loadAdapted, loadTrained } from './load-models';
+import { readTokenizer } from './model-folder';
+import type { Policy } from './policy';
+import { Weights } from './weights';
+
+/** What a model's loading makes. */
+export interface LoadedPolicies {
+  actor: Policy;
+  generator: Generator;
+  reference?: Policy;
+  critic?: Critic;
+  model: Omit<LoadedModel, 'provider'>;
+}
 
 export class PolicyEngine implements Engine {
-  private loaded?: { actor: Policy; generator: Generator; reference?: Policy; critic?: Critic };
+  private loaded?: LoadedPolicies;
 
   /** `onTokens` hears, during a generation, how many tokens it has sampled. */
   constructor(private readonly onTokens?: (sampled: number) => void) {}
 
-  async load({ modelFolder, referenceFolder, threads, critic, seed }: LoadOptions): Promise<LoadedModel> {
-    const { config, weights } = await readDecoder(modelFolder);
-    const session = { threads };
-    const reference = referenceFolder === null ? undefined : (await readDecoder(referenceFolder)).weights;
-    if (reference && reference.flat.length !== weights.flat.length)
-      throw new UserError(
-        `${referenceFolder}: the reference policy is of another shape than the policy: use weights of one model`,
-      );
-    this.loaded = {
-      actor: new Policy(config, weights, session),
-      generator: new Generator(config, weights, session),
-      reference: reference && new Policy(config, reference, session),
-      critic: critic ? new Critic(config, criticWeights(config, weights, new RandomStream(seed)), session) : undefined,
-    };
-    return { parameters: weights.count, maxPositions: config.maxPositions };
+  async load(options: LoadOptions): Promise<LoadedModel> {
+    const provider = options.device === 'auto' ? 'cpu' : options.device;
+    const session: SessionOptions = { threads: options.threads, provider };
+    const decode = lazyDecoder(options.modelFolder);
+    const load = options.lora || options.adapterFolder !== null ? loadAdapted : loadTrained;
+    this.loaded = await load(options, session, decode);
+    return { ...this.loaded.model, provider };
   }
 
   generate(rows: GenerationRow[], sampling: SamplingOptions): Promise<GeneratedRow[]> {
@@ -57,67 +62,93 @@ export class PolicyEngine implements Engine {
     this.models.generator.release(rows);
   }
 
-  async score(which: WhichPolicy, microBatches: Pick<TrainingSample, 'ids' | 'mask'>[][], temperature: number) {
+  score(
+    which: WhichPolicy,
+    samples: Pick<TrainingSample, 'ids' | 'mask'>[],
+    budget: PassBudget,
+    temperature: number,
+  ): Promise<{ logprobs: Float32Array[]; entropies: Float32Array[] }> {
     const policy = which === 'actor' ? this.models.actor : this.models.reference;
     if (!policy) throw new Error('engine: no reference policy was loaded');
-    const logprobs: Float32Array[] = [];
-    const entropies: Float32Array[] = [];
-    for (const samples of microBatches) {
-      const scores = await policy.score(samples, temperature);
-      logprobs.push(...scores.logprobs);
-      entropies.push(...scores.entropies);
-    }
-    return { logprobs, entropies };
+    return policy.score(samples, budget, temperature);
   }
 
   update(
-    microBatches: WeightedSample[][],
+    samples: WeightedSample[],
+    budget: PassBudget,
     loss: PolicyLossOptions,
     optimizer: OptimizerOptions,
+    seed: number,
   ): Promise<UpdateMetrics> {
-    return this.models.actor.update(microBatches, loss, optimizer);
+    return this.models.actor.update(samples, budget, loss, optimizer, seed);
   }
 
-  async values(microBatches: Pick<TrainingSample, 'ids' | 'mask'>[][]): Promise<Float32Array[]> {
-    const values: Float32Array[] = [];
-    for (const samples of microBatches) values.push(...(await this.critic.values(samples)));
-    return values;
+  values(samples: Pick<TrainingSample, 'ids' | 'mask'>[], budget: PassBudget): Promise<Float32Array[]> {
+    return this.critic.values(samples, budget);
   }
 
   updateCritic(
-    microBatches: CriticSample[][],
+    samples: CriticSample[],
+    budget: PassBudget,
     loss: CriticLossOptions,
     optimizer: OptimizerOptions,
   ): Promise<UpdateMetrics> {
-    return this.critic.update(microBatches, loss, optimizer);
+    return this.critic.update(samples, budget, loss, optimizer);
   }
 
-  imitate(samples: Pick<TrainingSample, 'ids' | 'mask'>[], optimizer: OptimizerOptions): Promise<number> {
-    return this.models.actor.imitate(samples, optimizer);
+  imitate(
+    samples: Pick<TrainingSample, 'ids' | 'mask'>[],
+    budget: PassBudget,
+    optimizer: OptimizerOptions,
+    seed: number,
+  ): Promise<number> {
+    return this.models.actor.imitate(samples, budget, optimizer, seed);
+  }
+
+  /** Rows of `length` tokens that begin differently, as many as a pass holds. */
+  async tryLongest({ maxTokens, maxRows }: PassBudget, length: number): Promise<{ tokens: number; seconds: number }> {
+    const { actor } = this.models;
+    const rows = Math.max(1, Math.min(maxRows, Math.floor(maxTokens / length)));
+    const { vocabSize } = actor.network.config;
+    const stream = new RandomStream(0);
+    const samples = Array.from({ length: rows }, () => ({
+      ids: Int32Array.from({ length }, () => stream.integer(vocabSize)),
+      mask: new Uint8Array(length).fill(1, 1),
+    }));
+    const start = performance.now();
+    await actor.tryGradient(samples, { maxTokens: Math.max(maxTokens, length), maxRows });
+    return { tokens: rows * length, seconds: (performance.now() - start) / 1000 };
   }
 
   async state(): Promise<EngineState> {
     const { actor, critic } = this.models;
     return {
-      actor: await momentsOf(actor),
-      ...(critic && { critic: { ...(await momentsOf(critic)), weights: critic.weights.flat.slice() } }),
+      actor: await actor.bank.moments(),
+      ...(critic && {
+        critic: { ...(await critic.bank.moments()), weights: (await critic.bank.read()).flat.slice() },
+      }),
     };
   }
 
   async restore(state: EngineState): Promise<void> {
     const { actor, critic } = this.models;
-    await restoreMoments(actor, state.actor);
+    await actor.bank.restoreMoments(state.actor);
     if (!critic || !state.critic) return;
-    copyInto(critic.weights.flat, state.critic.weights);
-    await restoreMoments(critic, state.critic);
+    const { specs, flat } = await critic.bank.read();
+    if (flat.length !== state.critic.weights.length)
+      throw new UserError(
+        `checkpoint: it holds ${state.critic.weights.length} numbers of a critic where the model's has ${flat.length}: resume with the model it was made with`,
+      );
+    await critic.bank.write(new Weights(specs, state.critic.weights));
+    await critic.bank.restoreMoments(state.critic);
   }
 
   async parameters(): Promise<NamedTensor[]> {
-    const { weights } = this.models.actor;
+    const weights = await this.models.actor.bank.read();
     return weights.specs.map(({ name, dims }) => ({ name, dims, data: weights.view(name).slice() }));
   }
 
-  private get models(): NonNullable<PolicyEngine['loaded']> {
+  private get models(): LoadedPolicies {
     if (!this.loaded) throw new Error('engine: no model is loaded');
     return this.loaded;
   }
@@ -129,22 +160,8 @@ export class PolicyEngine implements Engine {
   }
 }
 
-async function momentsOf(network: Policy | Critic): Promise<MomentState> {
-  const { m, v, step } = (await network.adamw()).state;
-  return { m: m.slice(), v: v.slice(), step };
-}
-
-async function restoreMoments(network: Policy | Critic, saved: MomentState): Promise<void> {
-  const { state } = await network.adamw();
-  copyInto(state.m, saved.m);
-  copyInto(state.v, saved.v);
-  state.step = saved.step;
-}
-
-function copyInto(target: Float32Array, source: Float32Array): void {
-  if (target.length !== source.length)
-    throw new UserError(
-      `checkpoint: it holds ${source.length} numbers where the model has ${target.length}: resume with the model it was made with`,
-    );
-  target.set(source);
+/** Text of ids; the tokenizer is read when it is first asked for, since a model need not have one. */
+function lazyDecoder(folder: string): (ids: readonly number[]) => string {
+  let tokenizer: ReturnType<typeof readTokenizer> | undefined;
+  return ids => (tokenizer ??= readTokenizer(folder)).decode(ids, { special: true });
 }

@@ -154,23 +154,16 @@ export function imitateGraph(network: Network, shape: PackedShape): Graph {
 }
 
 /**
- * One chunk of t new tokens for each of b rows over cached keys and values. Inputs: ids, positions [b·t], past_mask [b, 1, 1, 1, s],
- * new_mask [t, t], rows [b] (token whose logits are wanted), past_key.i and past_value.i [b, kvHeads, s, headSize].
- * Outputs: logits [b, vocab], key.i and value.i of the new tokens [b·t, kvHeads·headSize].
+ * Chunks of new tokens over cached keys and values (attention.ts). Inputs: packed tokens (packing.ts), rows [r] (tokens whose logits are
+ * wanted), past keys and values. Outputs: logits [r, vocab], key.i and value.i of the new tokens [n, kvHeads·headSize].
  */
-export function generateGraph(network: Network, lowering: Lowering): Graph {
-  const { config: c, plan, maxPositions } = network;
+export function generateGraph({ config: c, plan, maxPositions }: Network, lowering: Lowering): Graph {
   const g = new Graph('generate', lowering);
   const parameters = new DecoderParameters(g, plan);
-  const ids = g.input('ids', 'int64', ['b*t']);
-  const positions = g.input('positions', 'int64', ['b*t']);
-  const rows = g.input('rows', 'int64', ['b']);
-  const pastMask = g.input('past_mask', 'float32', ['b', 1, 1, 1, 's']);
-  const newMask = g.input('new_mask', 'float32', ['t', 't']);
-  const past = (stem: string): Value[] =>
-    Array.from({ length: c.layers }, (_, i) => g.input(`${stem}.${i}`, 'float32', ['b', c.kvHeads, 's', c.headSize]));
-  const attend = cachedAttention(g, c, { keys: past('past_key'), values: past('past_value'), pastMask, newMask });
-  const hidden = decoderHidden(g, c, parameters, { ids, positions, maxPositions }, attend);
+  const ids = g.input('ids', 'int64', ['tokens']);
+  const positions = g.input('positions', 'int64', ['tokens']);
+  const rows = g.input('rows', 'int64', ['r']);
+  const hidden = decoderHidden(g, c, parameters, { ids, positions, maxPositions }, cachedAttention(g, c));
   g.output('logits', decoderLogits(c, parameters, gatherRows(g, hidden, rows)));
   return g;
 }

@@ -3,6 +3,7 @@
 // samples are packed never changes the result beyond rounding.
 import type {
   OptimizerOptions,
+  PassBudget,
   PolicyLossOptions,
   TrainingSample,
   UpdateMetrics,
@@ -15,7 +16,7 @@ import { batchFeeds, chunkFeeds, headChunks, scalarFeeds } from './batch-feeds';
 import type { BatchFeeds } from './batch-feeds';
 import { PackedSessions } from './packed-sessions';
 import { planPasses } from './packing';
-import type { PassBudget, Sample } from './packing';
+import type { Sample } from './packing';
 import type { ParameterBank } from './parameter-bank';
 import { imitateGraph, scoreGraph, updateGraph, updateSums } from './policy-graphs';
 import type { LossTerms, Network } from './policy-graphs';
@@ -158,6 +159,22 @@ export class Policy {
     }
     await this.bank.step(optimizer);
     return loss;
+  }
+
+  /** Computes the gradient of a batch and forgets it: nothing changes. */
+  async tryGradient(samples: readonly Sample[], budget: PassBudget): Promise<void> {
+    const { passes, chunks } = this.prepare(samples, budget);
+    for (const { shared, feeds, count, tokens } of passes) {
+      const session = await this.training.get('imitate', { shared, chunks }, imitateGraph);
+      await session.run({
+        ...this.bank.feeds(),
+        ...feeds,
+        ...chunkFeeds(count, chunks),
+        ...this.dropoutFeeds(tokens, new RandomStream(0)),
+        ...scalarFeeds({ inverse_temperature: 1 }),
+        weight: float32(new Float32Array(count), [count]),
+      });
+    }
   }
 
   /** The passes of a batch, and in how many parts their tokens go through the output head: as the largest of them needs. */

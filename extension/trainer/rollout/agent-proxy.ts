@@ -32,11 +32,13 @@ export interface Generator {
   release(rows: readonly string[]): void | Promise<void>;
 }
 
-/** How tokens are drawn; `top_k` −1 or 0 and `top_p` 1 are off. */
+/** How tokens are drawn; `top_k` −1 or 0, `top_p` 1, `min_p` 0 and `repetition_penalty` 1 are off. */
 interface Sampling {
   temperature: number;
   top_p: number;
   top_k: number;
+  min_p: number;
+  repetition_penalty: number;
   do_sample: boolean;
 }
 
@@ -44,7 +46,7 @@ interface Sampling {
 export interface AgentProxyOptions {
   seed: { train: number; val: number };
   agent_proxy: TurnProtocol & { max_turn: number };
-  rollout: Sampling & { max_model_len: number; response_length: number; val_kwargs: Sampling };
+  rollout: Sampling & { max_model_len: number; response_length: number; stop: string[]; val_kwargs: Sampling };
   es_manager: { format_penalty: number; train: EnvGroups; val: EnvGroups };
   custom_envs: Record<string, TagSettings & { env_instruction?: string | null; max_tokens?: number | null }>;
   /** `workbench.max_failed_episodes_share`: with a larger share of failed episodes the rollout fails. */
@@ -231,14 +233,17 @@ export class AgentProxy {
 
 /** Sampling of a mode: validation has its own temperature and cuts. */
 export function samplingFor(mode: 'train' | 'val', { rollout, stop_token_ids }: AgentProxyOptions): SamplingOptions {
-  const { temperature, top_p, top_k, do_sample } = mode === 'val' ? rollout.val_kwargs : rollout;
+  const { temperature, top_p, top_k, min_p, repetition_penalty, do_sample } = mode === 'val' ? rollout.val_kwargs : rollout;
   return {
     temperature,
     top_p,
     top_k,
+    min_p,
+    repetition_penalty,
     do_sample,
     max_new_tokens: rollout.response_length,
     stop_token_ids,
+    stop: rollout.stop,
     max_model_len: rollout.max_model_len,
   };
 }

@@ -9,7 +9,7 @@ import { UserError } from '../../protocol/user-error';
 /** Calls of node:fs/promises that the store uses. */
 export type FileSystem = Pick<
   typeof nodeFsPromises,
-  'open' | 'rename' | 'mkdir' | 'rm' | 'readdir' | 'readFile' | 'stat'
+  'open' | 'rename' | 'mkdir' | 'rm' | 'rmdir' | 'readdir' | 'readFile' | 'stat'
 >;
 /** Calls of node:fs that the store uses where order matters more than concurrency: small appends and the lease. */
 export type SyncFileSystem = Pick<

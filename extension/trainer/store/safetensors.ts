@@ -159,6 +159,11 @@ export class Weights {
     return this.fileOf.get(name)?.tensors.get(name);
   }
 
+  /** Path of the file that holds the tensor. */
+  fileName(name: string): string | undefined {
+    return this.fileOf.get(name)?.file;
+  }
+
   /** As SafetensorsFile.readFloats. */
   async readFloats(name: string, range?: { from: number; to: number }): Promise<Float32Array> {
     const file = this.fileOf.get(name);

@@ -2,6 +2,8 @@
 // the option's name and what it takes, before anything is read.
 import type { Command } from 'commander';
 import { UserError } from '../../protocol/user-error';
+import { devices } from '../engine/devices';
+import type { Device } from '../engine/devices';
 
 /** Parser of an option's text. Throws a UserError. */
 export type Parse<T> = (text: string) => T;
@@ -24,9 +26,6 @@ export function number(option: string, fits: (value: number) => boolean, range: 
     throw new UserError(`${option} is ${JSON.stringify(text)}: give a number ${range}`);
   };
 }
-
-export const devices = ['auto', 'cpu', 'webgpu', 'cuda'] as const;
-export type Device = (typeof devices)[number];
 
 const device: Parse<Device> = text => {
   const found = devices.find(name => name === text);

@@ -1,6 +1,8 @@
 // A model opened for one command of the terminal: its folder found, its configuration read, an engine in a worker thread that has
 // loaded it, and a tokenizer where the folder has one that can be used. The input's rows become ids here, checked against vocabulary and context.
 import { UserError } from '../../protocol/user-error';
+import { chooseProvider, providerStates } from '../engine/devices';
+import type { Device } from '../engine/devices';
 import { startEngine } from '../engine/remote-engine';
 import type { RemoteEngine } from '../engine/remote-engine';
 import { installation } from '../installation';
@@ -8,7 +10,6 @@ import type { ChatTokenizer } from '../models/chat-tokenizer';
 import type { DecoderConfig } from '../models/decoder-config';
 import { readDecoderConfig, readTokenizer } from '../models/model-folder';
 import { modelFolder } from './fetch-model';
-import type { Device } from './model-options';
 import { readInput } from './token-input';
 
 export interface ModelFlags {
@@ -40,6 +41,7 @@ export async function withModel<T>(
   work: (model: OpenModel) => Promise<T>,
 ): Promise<T> {
   const rows = await readInput(flags.input);
+  chooseProvider(flags.device, await providerStates(), '--device');
   const folder = await modelFolder(flags.model, process.cwd(), '--model');
   const config = readDecoderConfig(folder);
   const tokenizer = tokenizerFor(
@@ -57,10 +59,18 @@ export async function withModel<T>(
   try {
     await engine.load({
       modelFolder: folder,
+      adapterFolder: flags.adapter ?? null,
+      device: flags.device,
       threads: flags.threads,
+      lora: null,
+      rolloutQuantization: 'none',
+      baseQuantization: 'none',
+      checkpointed: false,
       referenceFolder: null,
       critic: false,
       seed: 0,
+      maxPositions: null,
+      cacheFolder: installation.cache,
     });
     return await work({ folder, config, engine, tokenizer, prompts });
   } finally {

@@ -3,7 +3,6 @@
 // at temperature 1. Rows run in batches of similar length; the answer is in the order of the input.
 import type { Command } from 'commander';
 import { UserError } from '../../protocol/user-error';
-import { splitMicroBatches } from '../algorithms/mini-batches';
 import { answer } from './answer';
 import { withModelOptions } from './model-options';
 import { withModel } from './open-model';
@@ -39,28 +38,22 @@ tokens; logprobs[0] is null, logprobs[t] is ln P(tokens[t] | tokens before it) a
 /** Scores every row of the input. Throws a UserError. */
 export function score(flags: ModelFlags): Promise<ScoredRow[]> {
   return withModel(flags, false, async ({ engine, prompts }) => {
-    const lengths = prompts.map(({ ids }) => ids.length);
-    const several = Int32Array.from([...prompts.keys()].filter(i => lengths[i] > 1)); // a single token has no score
-    const batches = splitMicroBatches(several, lengths, { maxTokens: tokensAtOnce, maxRows: tokensAtOnce });
-    const samples = batches.map(batch =>
-      Array.from(batch, i => ({
-        ids: Int32Array.from(prompts[i].ids),
-        mask: new Uint8Array(lengths[i]).fill(1, 1),
-      })),
-    );
-    const { logprobs } = await engine.score('actor', samples, 1);
-    const rows = prompts.map(({ ids }): ScoredRow => ({ tokens: ids, logprobs: [null] }));
-    batches
-      .flatMap(batch => Array.from(batch))
-      .forEach((i, k) => {
-        const scores = logprobs[k];
-        const bad = scores.findIndex(x => !Number.isFinite(x));
-        if (bad >= 0)
-          throw new UserError(
-            `${prompts[i].place()}: token ${bad} has the log-probability ${scores[bad]} under ${flags.model}: its weights overflow float32, use other weights`,
-          );
-        rows[i].logprobs = [null, ...Array.from(scores.subarray(1), shortest)];
-      });
+    const several = prompts.filter(({ ids }) => ids.length > 1); // a single token has no score
+    const samples = several.map(({ ids }) => ({
+      ids: Int32Array.from(ids),
+      mask: new Uint8Array(ids.length).fill(1, 1),
+    }));
+    const { logprobs } = await engine.score('actor', samples, { maxTokens: tokensAtOnce, maxRows: samples.length }, 1);
+    const found = new Map(several.map((prompt, k) => [prompt, logprobs[k]]));
+    const rows = prompts.map((prompt): ScoredRow => {
+      const scores = found.get(prompt) ?? new Float32Array(1);
+      const bad = scores.findIndex(x => !Number.isFinite(x));
+      if (bad >= 0)
+        throw new UserError(
+          `${prompt.place()}: token ${bad} has the log-probability ${scores[bad]} under ${flags.model}: its weights overflow float32, use other weights`,
+        );
+      return { tokens: prompt.ids, logprobs: [null, ...Array.from(scores.subarray(1), shortest)] };
+    });
     return rows;
   });
 }

@@ -12,6 +12,8 @@ import { installation } from '../installation';
 import { parameterSpecs, parseDecoderConfig } from '../models/decoder-config';
 import { Generator } from '../models/generator';
 import { readTokenizer } from '../models/model-folder';
+import { trainedNetwork } from '../models/networks';
+import { HostParameters } from '../models/parameter-bank';
 import { Policy } from '../models/policy';
 import { Weights, initialize } from '../models/weights';
 import { AgentProxy } from '../rollout/agent-proxy';
@@ -141,6 +143,9 @@ async function makeVocabulary(
   );
 }
 
+/** Demonstrations are short: a batch is one pass. */
+const wholeBatch = { maxTokens: Infinity, maxRows: Infinity };
+
 /** Trains the weights on demonstrations and writes them. */
 async function imitate(config: RunConfig, pool: EnvironmentProcess, environments: LoadedEnvironment[]): Promise<void> {
   const tokenizer = readTokenizer(folder);
@@ -148,7 +153,10 @@ async function imitate(config: RunConfig, pool: EnvironmentProcess, environments
   const weights = new Weights(parameterSpecs(decoder));
   initialize(weights, new RandomStream(firstSeed), 0.04);
   const session = { threads: Math.min(2, cpus().length) };
-  const policy = new Policy(decoder, weights, session);
+  const network = trainedNetwork(decoder);
+  const bank = new HostParameters(weights, session);
+  const policy = new Policy(network, bank, session);
+  const generator = new Generator(network, bank, session);
   say(`model: ${weights.count} parameters`);
 
   const stopTokenId = tokenizer.stopTokenIds[0];
@@ -159,7 +167,7 @@ async function imitate(config: RunConfig, pool: EnvironmentProcess, environments
   };
   const demonstrator = demonstratorOf(pool, environments, tools);
   const demonstrations = proxyOf(config, pool, demonstrator, tokenizer, [stopTokenId], 4000);
-  const own = proxyOf(config, pool, new Generator(decoder, weights, session), tokenizer, tokenizer.stopTokenIds, 2000);
+  const own = proxyOf(config, pool, generator, tokenizer, tokenizer.stopTokenIds, 2000);
   const schedule = {
     lr: rates.learn,
     lr_warmup_steps: 30,
@@ -172,7 +180,7 @@ async function imitate(config: RunConfig, pool: EnvironmentProcess, environments
     demonstrator.options.looking = learning ? looking.learn : looking.forget;
     const { episodes } = await demonstrations.rollout({ mode: 'train', step, environments });
     const lr = learning ? learningRate(step, schedule) : rates.forget;
-    const loss = await policy.imitate(episodes, {
+    const loss = await policy.imitate(episodes, wholeBatch, {
       lr,
       betas: [0.9, 0.98],
       eps: 1e-8,

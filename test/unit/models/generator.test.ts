@@ -3,10 +3,9 @@
 import { describe, expect, it } from 'vitest';
 import type { GeneratedRow, SamplingOptions } from '../../../extension/trainer/engine/engine';
 import { RandomStream } from '../../../extension/trainer/engine/random-stream';
-import { Generator } from '../../../extension/trainer/models/generator';
-import { Policy } from '../../../extension/trainer/models/policy';
+import type { Generator, GeneratorOptions } from '../../../extension/trainer/models/generator';
 import { Weights } from '../../../extension/trainer/models/weights';
-import { goldenConfig, goldenWeights, randomWeights } from './models';
+import { goldenConfig, goldenWeights, playing, randomWeights, trainedPolicy, wholeBatch } from './models';
 
 describe.each(['qwen2', 'llama'])('%s', family => {
   const config = goldenConfig(family);
@@ -17,6 +16,9 @@ describe.each(['qwen2', 'llama'])('%s', family => {
     top_k: -1,
     do_sample: true,
     max_new_tokens: 9,
+    min_p: 0,
+    repetition_penalty: 1,
+    stop: [],
     stop_token_ids: [5, 6, 7],
     max_model_len: 60,
   };
@@ -28,8 +30,9 @@ describe.each(['qwen2', 'llama'])('%s', family => {
 
   async function episodes(
     indices: number[],
+    options: GeneratorOptions = { threads: 1 },
   ): Promise<Map<number, { ids: number[]; mask: number[]; logprobs: number[] }>> {
-    const generator = new Generator(config, weights, { threads: 1 });
+    const generator = playing(config, weights, options);
     const result = new Map(
       indices.map(i => [i, { ids: [] as number[], mask: [] as number[], logprobs: [] as number[] }]),
     );
@@ -49,23 +52,30 @@ describe.each(['qwen2', 'llama'])('%s', family => {
   }
 
   it('reports the log-probs that the scoring graph computes, over two turns', async () => {
-    const policy = new Policy(config, weights, { threads: 1 });
+    const policy = trainedPolicy(config, weights);
     for (const { ids, mask, logprobs } of (await episodes([0, 1, 2, 3, 4])).values()) {
       const { logprobs: scored } = await policy.score(
         [{ ids: Int32Array.from(ids), mask: Uint8Array.from(mask) }],
+        wholeBatch,
         sampling.temperature,
       );
       mask.forEach((on, i) => on && expect(logprobs[i]).toBeCloseTo(scored[0][i], 4));
     }
   });
 
-  it('gives a row the same tokens whatever the batch around it', async () => {
+  it('gives a row the same tokens and the same bits of their log-probs whatever the batch around it', async () => {
     const together = await episodes([0, 1, 2, 3, 4]);
-    for (const i of [0, 1, 2, 3, 4]) expect((await episodes([i])).get(i)!.ids).toEqual(together.get(i)!.ids);
+    for (const alone of [[0], [1], [2], [3], [4], [2, 1], [4, 3, 0]])
+      for (const [i, episode] of await episodes(alone)) expect(episode).toEqual(together.get(i));
+  });
+
+  it('gives a row the same bits when rows wait for each other', async () => {
+    const together = await episodes([0, 1, 2, 3, 4]);
+    expect(await episodes([0, 1, 2, 3, 4], { threads: 1, maxRows: 2 })).toEqual(together);
   });
 
   it('ends a row at max_model_len', async () => {
-    const generator = new Generator(config, weights, { threads: 1 });
+    const generator = playing(config, weights);
     const options = { ...sampling, stop_token_ids: [], max_new_tokens: 50, max_model_len: 12 };
     const [row] = await generator.generate([{ row: 'a', append: prompts[0], seed: 1 }], options);
     expect(prompts[0].length + row.ids.length).toBe(12);
@@ -73,8 +83,8 @@ describe.each(['qwen2', 'llama'])('%s', family => {
   });
 
   it('decodes greedily the likeliest token of a full forward pass, token by token', async () => {
-    const generator = new Generator(config, weights, { threads: 1 });
-    const policy = new Policy(config, weights, { threads: 1 });
+    const generator = playing(config, weights);
+    const policy = trainedPolicy(config, weights);
     const options = { ...sampling, do_sample: false, stop_token_ids: [], max_new_tokens: 6, temperature: 1 };
     const [row] = await generator.generate([{ row: 'a', append: prompts[1], seed: 1 }], options);
     const ids = [...prompts[1]];
@@ -83,7 +93,7 @@ describe.each(['qwen2', 'llama'])('%s', family => {
         ids: Int32Array.from([...ids, candidate]),
         mask: Uint8Array.from([...ids.map(() => 0), 1]),
       }));
-      const logprobs = (await policy.score(every, 1)).logprobs.map(scored => scored.at(-1)!);
+      const logprobs = (await policy.score(every, wholeBatch, 1)).logprobs.map(scored => scored.at(-1)!);
       expect(logprobs.indexOf(Math.max(...logprobs))).toBe(token);
       expect(row.logprobs[i]).toBeCloseTo(logprobs[token], 4);
       ids.push(token);
@@ -100,6 +110,9 @@ describe('rows', () => {
     top_k: -1,
     do_sample: true,
     max_new_tokens: 8,
+    min_p: 0,
+    repetition_penalty: 1,
+    stop: [],
     stop_token_ids: [],
     max_model_len: 500,
   };
@@ -107,7 +120,7 @@ describe('rows', () => {
   const randomIds = (n: number): number[] => Array.from({ length: n }, () => stream.integer(config.vocabSize));
 
   class Episodes {
-    readonly generator = new Generator(config, weights, { threads: 1 });
+    readonly generator = playing(config, weights);
     private readonly histories = new Map<string, { ids: number[]; mask: number[]; logprobs: number[] }>();
 
     async turn(appended: Record<string, number[]>, options: SamplingOptions, seed: number): Promise<GeneratedRow[]> {
@@ -128,7 +141,7 @@ describe('rows', () => {
     async expectScored(): Promise<void> {
       const histories = [...this.histories.values()];
       const samples = histories.map(({ ids, mask }) => ({ ids: Int32Array.from(ids), mask: Uint8Array.from(mask) }));
-      const { logprobs } = await new Policy(config, weights, { threads: 1 }).score(samples, 1);
+      const { logprobs } = await trainedPolicy(config, weights).score(samples, wholeBatch, 1);
       histories.forEach(({ mask, logprobs: reported }, r) =>
         mask.forEach(
           (on, i) => on && expect(Math.abs(reported[i] - logprobs[r][i]), `row ${r}, token ${i}`).toBeLessThan(5e-4),
@@ -194,7 +207,7 @@ describe('rows', () => {
 
   it('start anew after a release, also with new weights', async () => {
     const moving = new Weights(weights.specs, weights.flat.slice());
-    const generator = new Generator(config, moving, { threads: 1 });
+    const generator = playing(config, moving);
     const prompt = randomIds(12);
     const draw = async (of: Generator): Promise<GeneratedRow> =>
       (await of.generate([{ row: 'a', append: prompt, seed: 3 }], plain))[0];
@@ -205,7 +218,7 @@ describe('rows', () => {
     moving.flat.set(randomWeights(config, 2).flat);
     const after = await draw(generator);
     expect(after.ids).not.toEqual(first.ids);
-    expect(after).toEqual(await draw(new Generator(config, moving, { threads: 1 })));
+    expect(after).toEqual(await draw(playing(config, moving)));
   });
 
   it('are all prefilled when their prompts do not fit into one call', async () => {
@@ -216,12 +229,35 @@ describe('rows', () => {
     await episodes.expectScored();
   });
 
+  it('cut their distributions as asked', async () => {
+    const prompt = randomIds(30);
+    const draw = async (cuts: Partial<SamplingOptions>): Promise<GeneratedRow> =>
+      (await new Episodes().turn({ a: prompt }, { ...plain, max_new_tokens: 30, ...cuts }, 1))[0];
+    const greedy = await draw({ do_sample: false });
+    for (const cuts of [{ top_k: 1 }, { top_p: 1e-6 }, { min_p: 1 }])
+      expect(await draw(cuts)).toMatchObject({ ids: greedy.ids });
+    const penalised = await draw({ do_sample: false, repetition_penalty: 1e6 });
+    const fresh = penalised.ids.filter((id, i) => !prompt.includes(id) && penalised.ids.indexOf(id) === i);
+    expect(fresh.length).toBeGreaterThan(greedy.ids.length / 2);
+  });
+
+  it('end with the token that completes a stop string', async () => {
+    const generator = playing(config, weights, { threads: 1, decode: ids => ids.map(id => `<${id}>`).join('') });
+    const request = { row: 'a', append: randomIds(5), seed: 4 };
+    const options = { ...plain, max_new_tokens: 12 };
+    const [whole] = await generator.generate([request], options);
+    generator.release(['a']);
+    const stop = [`${whole.ids[3]}><${whole.ids[4]}`, 'never'];
+    const [stopped] = await generator.generate([request], { ...options, stop });
+    expect(stopped).toMatchObject({ ids: whole.ids.slice(0, 5), finish: 'stop' });
+  });
+
   it('must have something to append', async () => {
     await expect(new Episodes().turn({ a: [] }, plain, 1)).rejects.toThrow('generator: row a has nothing to append');
   });
 
   it('report how many tokens were sampled', async () => {
-    const generator = new Generator(config, weights, { threads: 1 });
+    const generator = playing(config, weights);
     const heard: number[] = [];
     const requests = ['a', 'b'].map((row, i) => ({ row, append: randomIds(3), seed: i }));
     const rows = await generator.generate(requests, { ...plain, max_new_tokens: 70 }, sampled => heard.push(sampled));

@@ -4,8 +4,10 @@ import { join } from 'node:path';
 import { RandomStream } from '../../../extension/trainer/engine/random-stream';
 import { parameterSpecs, parseDecoderConfig } from '../../../extension/trainer/models/decoder-config';
 import type { DecoderConfig } from '../../../extension/trainer/models/decoder-config';
+import { Generator } from '../../../extension/trainer/models/generator';
+import type { GeneratorOptions } from '../../../extension/trainer/models/generator';
 import { trainedNetwork } from '../../../extension/trainer/models/networks';
-import type { PassBudget } from '../../../extension/trainer/models/packing';
+import type { PassBudget } from '../../../extension/trainer/engine/engine';
 import { HostParameters } from '../../../extension/trainer/models/parameter-bank';
 import { Policy } from '../../../extension/trainer/models/policy';
 import type { PolicyOptions } from '../../../extension/trainer/models/policy';
@@ -72,3 +74,8 @@ export function trainedPolicy(config: DecoderConfig, weights: Weights, options: 
 
 /** Everything in one pass. */
 export const wholeBatch: PassBudget = { maxTokens: Infinity, maxRows: Infinity };
+
+/** A generator over weights of its own. */
+export function playing(config: DecoderConfig, weights: Weights, options: GeneratorOptions = { threads: 1 }): Generator {
+  return new Generator(trainedNetwork(config), new HostParameters(weights, options), options);
+}

@@ -1,0 +1,219 @@
+// A model, with or without an adapter merged into it, written as a new folder that other tools load. The weights stream through
+// memory a block of rows at a time. The folder is made under another name beside its own and renamed when it is whole: an export that
+// fails leaves nothing.
+import { randomBytes } from 'node:crypto';
+import { basename, dirname, join, resolve } from 'node:path';
+import { UserError } from '../../protocol/user-error';
+import { fileSystem, storeError, syncFolder, writeNewFile } from '../store/files';
+import type { FileSystem } from '../store/files';
+import type { Weights as TensorFiles } from '../store/safetensors';
+import { streamModel } from '../store/safetensors-writer';
+import type { StoredType, StreamedTensor } from '../store/safetensors-writer';
+import { elements } from './decoder-config';
+import type { ParameterSpec } from './decoder-config';
+import { AdapterMerge } from './merge';
+import { openDecoder } from './model-folder';
+import { readAdapter } from './peft-adapter';
+
+export interface ExportRequest {
+  /** Folder of the model. */
+  model: string;
+  /** Folder of an adapter for it, merged into what is written. */
+  adapter?: string;
+  /** The folder to make; an empty one may be there. */
+  out: string;
+  /** Element type of the weights; by default that of the model's own. */
+  dtype?: StoredType;
+  /** The most bytes of weights in one file. */
+  maxShardBytes: number;
+  /** The most values of a tensor in memory at a time; by default 4 million. */
+  blockElements?: number;
+  /** Hears how many bytes of weights are done. */
+  onProgress?: (bytes: number, total: number) => void;
+  signal?: AbortSignal;
+}
+
+export interface Exported {
+  folder: string;
+  dtype: StoredType;
+  parameters: number;
+  /** Names in the folder, the weights first. */
+  files: string[];
+  /** Number of layers that the adapter changed. */
+  mergedLayers: number;
+}
+
+/** What belongs to a model besides configuration and weights: copied as it is where the model has it. */
+const companions = [
+  'generation_config.json',
+  'tokenizer.json',
+  'tokenizer_config.json',
+  'special_tokens_map.json',
+  'added_tokens.json',
+  'chat_template.jinja',
+  'chat_template.json',
+  'vocab.json',
+  'merges.txt',
+  'tokenizer.model',
+];
+
+/** Bits of the smallest magnitude that is infinite once rounded. */
+const overflowBits: Readonly<Record<StoredType, number>> = { F32: 0x7f800000, BF16: 0x7f7f8000, F16: 0x477ff000 };
+const transformersName: Readonly<Record<StoredType, string>> = { F32: 'float32', BF16: 'bfloat16', F16: 'float16' };
+
+/**
+ * Writes the model as a folder in Hugging Face's form.
+ * @throws UserError naming file, tensor or folder, and remedy; nothing is written then
+ */
+export async function exportModel(request: ExportRequest, fs: FileSystem = fileSystem): Promise<Exported> {
+  const out = resolve(request.out);
+  const replaces = await isEmptyFolder(out, fs);
+  const { config, specs, files } = await openDecoder(request.model);
+  let merge: AdapterMerge | undefined;
+  try {
+    const base = { config, folder: request.model };
+    const adapter = request.adapter === undefined ? undefined : await readAdapter(request.adapter, base, fs);
+    if (adapter) merge = await AdapterMerge.create(adapter);
+    const dtype = request.dtype ?? storedTypeOf(files, specs);
+    const source = { folder: request.model, files, merge, dtype, request };
+    const written = await makeFolder(out, replaces, fs, async temporary => {
+      const weights = await streamModel(temporary, streamed(specs, source), dtype, request.maxShardBytes, fs);
+      return [...weights, ...(await writeCompanions(request.model, temporary, dtype, fs))];
+    });
+    return {
+      folder: out,
+      dtype,
+      parameters: specs.reduce((sum, { dims }) => sum + elements(dims), 0),
+      files: written,
+      mergedLayers: specs.filter(({ name }) => merge?.changes(name)).length,
+    };
+  } finally {
+    await merge?.release();
+    await files.close();
+  }
+}
+
+interface Source {
+  folder: string;
+  files: TensorFiles;
+  merge?: AdapterMerge;
+  dtype: StoredType;
+  request: ExportRequest;
+}
+
+/** The model's parameters as streams that count their progress over all of them. */
+function streamed(specs: readonly ParameterSpec[], source: Source): StreamedTensor[] {
+  const { dtype, request } = source;
+  const width = dtype === 'F32' ? 4 : 2;
+  const total = width * specs.reduce((sum, { dims }) => sum + elements(dims), 0);
+  let done = 0;
+  return specs.map(({ name, dims }) => ({
+    name,
+    shape: dims,
+    async *blocks() {
+      for await (const block of parameterBlocks(name, dims, source)) {
+        yield block;
+        done += width * block.length;
+        request.onProgress?.(done, total);
+      }
+    },
+  }));
+}
+
+/** A parameter's values by whole rows, merged where there is an adapter for it, and checked to be numbers in the type asked for. */
+async function* parameterBlocks(
+  name: string,
+  dims: readonly number[],
+  { folder, files, merge, dtype, request }: Source,
+): AsyncGenerator<Float32Array> {
+  const size = elements(dims);
+  const width = elements(dims.slice(1));
+  const step = Math.max(1, Math.floor((request.blockElements ?? 1 << 22) / width)) * width;
+  for (let from = 0; from < size; from += step) {
+    if (request.signal?.aborted) throw new UserError(`export: stopped: nothing was written to ${request.out}`);
+    const block = await files.readFloats(name, { from, to: Math.min(size, from + step) });
+    check(
+      block,
+      'F32',
+      i =>
+        `${folder}: the tensor ${name} holds ${block[i]} at element ${from + i}: get the weights anew, they are damaged`,
+    );
+    const values = merge?.changes(name) ? await merge.rows(name, block, from / width) : block;
+    check(
+      values,
+      dtype,
+      i =>
+        `${folder}: the tensor ${name} has ${values[i]} at element ${from + i}, which is beyond ${transformersName[dtype]}: export with --dtype ${dtype === 'F16' ? 'bf16' : 'f32'}`,
+    );
+    yield values;
+  }
+}
+
+/** Throws the sentence about the first value that is infinite in `dtype`, or no number. */
+function check(values: Float32Array, dtype: StoredType, sentence: (i: number) => string): void {
+  const bits = new Uint32Array(values.buffer, values.byteOffset, values.length);
+  const limit = overflowBits[dtype];
+  for (let i = 0; i < bits.length; i++) if ((bits[i] & 0x7fffffff) >= limit) throw new UserError(sentence(i));
+}
+
+function storedTypeOf(files: TensorFiles, [{ name }]: readonly ParameterSpec[]): StoredType {
+  const dtype = files.info(name)?.dtype;
+  return dtype === 'BF16' || dtype === 'F16' ? dtype : 'F32';
+}
+
+/** Writes config.json, with the type of the weights as they are now, and copies the companions. Returns their names. */
+async function writeCompanions(model: string, folder: string, dtype: StoredType, fs: FileSystem): Promise<string[]> {
+  const config = await fs.readFile(join(model, 'config.json'), 'utf8');
+  await writeNewFile(join(folder, 'config.json'), [Buffer.from(withType(config, transformersName[dtype]))], fs);
+  const present = new Set(await fs.readdir(model));
+  const copied = companions.filter(name => present.has(name));
+  for (const name of copied) await writeNewFile(join(folder, name), [await fs.readFile(join(model, name))], fs);
+  return ['config.json', ...copied];
+}
+
+/**
+ * The text of a config.json with another type of weights. Everything else stays to the letter: numbers such as 1.0 would come back
+ * from a JSON parser as 1, which readers with types refuse.
+ */
+function withType(config: string, type: string): string {
+  const entry = /("(?:torch_)?dtype"\s*:\s*)(?:"[^"]*"|null)/g;
+  if (entry.test(config)) return config.replace(entry, `$1"${type}"`);
+  return config.replace('{', `{\n  "torch_dtype": "${type}",`);
+}
+
+/** Whether the folder is there and empty. Throws the sentence about one that holds something, or is none. */
+async function isEmptyFolder(out: string, fs: FileSystem): Promise<boolean> {
+  try {
+    const names = await fs.readdir(out);
+    if (names.length === 0) return true;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT') return false;
+    if (code === 'ENOTDIR') throw new UserError(`export: ${out} is a file: give another folder with --out`);
+    throw storeError('read', out, error);
+  }
+  throw new UserError(`export: ${out} is not empty: give another folder with --out, or empty this one`);
+}
+
+/** Makes the folder `out` with what `fill` writes into the one it is given, at once or not at all. */
+async function makeFolder<T>(
+  out: string,
+  replaces: boolean,
+  fs: FileSystem,
+  fill: (folder: string) => Promise<T>,
+): Promise<T> {
+  const temporary = join(dirname(out), `.tmp-${basename(out)}-${randomBytes(6).toString('hex')}`);
+  try {
+    await fs.mkdir(dirname(out), { recursive: true });
+    await fs.mkdir(temporary);
+    const result = await fill(temporary);
+    await syncFolder(temporary, fs);
+    if (replaces) await fs.rmdir(out);
+    await fs.rename(temporary, out);
+    await syncFolder(dirname(out), fs);
+    return result;
+  } catch (error) {
+    await fs.rm(temporary, { recursive: true, force: true }).catch(() => undefined);
+    throw storeError('write', out, error);
+  }
+}

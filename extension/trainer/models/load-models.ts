@@ -1,0 +1,108 @@
+// The two ways of loading a model: with all its weights trained, in memory, and with adapters trained over a base that stays in its
+// files. Nothing is left half-loaded: what is read is checked before any session is made.
+import type { LoadOptions } from '../engine/engine';
+import { RandomStream } from '../engine/random-stream';
+import type { SessionOptions } from '../engine/session';
+import { UserError } from '../../protocol/user-error';
+import { Critic, criticSpecs, criticWeights, initializeValueHead, valueHeadSpec } from './critic';
+import { Generator } from './generator';
+import { initializeLora, loraSpecs } from './lora';
+import { mapDecoder } from './mapped-decoder';
+import { readDecoder } from './model-folder';
+import { adaptedNetwork, frozenNetwork, trainedNetwork } from './networks';
+import { HostParameters } from './parameter-bank';
+import { readAdapter } from './peft-adapter';
+import { Policy } from './policy';
+import type { LoadedPolicies } from './policy-engine';
+import type { Network } from './policy-graphs';
+import { quantizedNetwork } from './quantized-base';
+import { Weights } from './weights';
+
+type Decode = (ids: readonly number[]) => string;
+
+/** All weights are trained. The reference policy is a frozen copy in its files. */
+export async function loadTrained(
+  options: LoadOptions,
+  session: SessionOptions,
+  decode: Decode,
+): Promise<LoadedPolicies> {
+  const { modelFolder, referenceFolder, checkpointed } = options;
+  if (options.rolloutQuantization !== 'none' || options.baseQuantization !== 'none')
+    throw new UserError(
+      'config: workbench.rollout_quantization and workbench.base_quantization quantise a base that stays as it is, but all weights are trained: set lora.rank above 0 or both to none',
+    );
+  const { config, weights } = await readDecoder(modelFolder);
+  const within = (network: Network): Network => ({ ...network, maxPositions: options.maxPositions ?? undefined });
+  const reference = referenceFolder === null ? undefined : await mapDecoder(referenceFolder);
+  if (reference && JSON.stringify(reference.config) !== JSON.stringify(config))
+    throw new UserError(
+      `${referenceFolder}: the reference policy is of another shape than the policy: use weights of one model`,
+    );
+  const bank = new HostParameters(weights, session);
+  const network = within(trainedNetwork(config));
+  const policy = { ...session, checkpointed };
+  const criticBank =
+    options.critic && new HostParameters(criticWeights(config, weights, new RandomStream(options.seed)), session);
+  return {
+    actor: new Policy(network, bank, policy),
+    generator: new Generator(network, bank, { ...session, decode }),
+    reference: reference && new Policy(within(frozenNetwork(config, reference)), withoutParameters(session), session),
+    critic: criticBank
+      ? new Critic(within(trainedNetwork(config, criticSpecs(config))), criticBank, policy)
+      : undefined,
+    model: { parameters: weights.count, trained: weights.count, maxPositions: config.maxPositions, lora: null },
+  };
+}
+
+/** Adapters are trained; the base stays in its files, is the reference policy, and carries the critic's own adapters and head too. */
+export async function loadAdapted(
+  options: LoadOptions,
+  session: SessionOptions,
+  decode: Decode,
+): Promise<LoadedPolicies> {
+  const { modelFolder, adapterFolder, checkpointed } = options;
+  const base = await mapDecoder(modelFolder);
+  const { config } = base;
+  const stream = new RandomStream(options.seed);
+  const given = adapterFolder === null ? null : await readAdapter(adapterFolder, { config, folder: modelFolder });
+  const lora = given?.lora ?? options.lora!;
+  const factors = given?.factors ?? new Weights(loraSpecs(config, lora));
+  if (!given) initializeLora(factors, stream);
+  const bank = new HostParameters(factors, session);
+  const within = (network: Network): Network => ({ ...network, maxPositions: options.maxPositions ?? undefined });
+  const wholeBase = frozenNetwork(config, base);
+  const bytes =
+    options.rolloutQuantization === 'int8' || options.baseQuantization === 'int8'
+      ? await quantizedNetwork(base, options.cacheFolder)
+      : wholeBase;
+  const trainingBase = options.baseQuantization === 'int8' ? bytes : wholeBase;
+  const rolloutBase =
+    options.rolloutQuantization === 'int8' ? { ...bytes, plan: { ...bytes.plan, int8Products: true } } : wholeBase;
+  const policy = { ...session, checkpointed };
+  const value = valueHeadSpec(config);
+  const criticFactors = new Weights([...loraSpecs(config, lora), value]);
+  if (options.critic) {
+    initializeLora(criticFactors, stream);
+    initializeValueHead(criticFactors, stream);
+  }
+  const rollouts = adaptedNetwork(rolloutBase, { ...lora, dropout: 0 });
+  return {
+    actor: new Policy(within(adaptedNetwork(trainingBase, lora)), bank, policy),
+    generator: new Generator(within(rollouts), bank, { ...session, prepack: true, decode }),
+    reference:
+      options.referenceFolder === null
+        ? undefined
+        : new Policy(within(trainingBase), withoutParameters(session), session),
+    critic: options.critic
+      ? new Critic(
+          within(adaptedNetwork(trainingBase, lora, [value])),
+          new HostParameters(criticFactors, session),
+          policy,
+        )
+      : undefined,
+    model: { parameters: base.parameters, trained: factors.count, maxPositions: config.maxPositions, lora },
+  };
+}
+
+/** A bank for a network of which nothing is trained. */
+const withoutParameters = (session: SessionOptions): HostParameters => new HostParameters(new Weights([]), session);

@@ -1,0 +1,65 @@
+// A model's tensors where they lie: onnxruntime maps them from the safetensors files, so that a base of any size costs the memory of its
+// file's pages alone and is never converted whole. Every number is looked at once, when the model is opened, since a damaged weight
+// shows late and far away.
+import { basename } from 'node:path';
+import { UserError } from '../../protocol/user-error';
+import type { DecoderConfig } from './decoder-config';
+import { elements } from './decoder-config';
+import type { FileTensor } from './decoder-parameters';
+import { openDecoder } from './model-folder';
+import type { MappedTensors } from './networks';
+
+const mappable = ['F32', 'F16', 'BF16'] as const;
+/** Elements looked at in one go. */
+const checkedAtOnce = 2 ** 22;
+
+export interface MappedDecoder extends MappedTensors {
+  config: DecoderConfig;
+  /** Number of parameters. */
+  parameters: number;
+}
+
+/**
+ * Opens a model folder without reading its weights into memory.
+ * @throws UserError naming file, tensor and remedy: a missing or misshapen tensor, a type that cannot be mapped, a number that is none
+ */
+export async function mapDecoder(folder: string): Promise<MappedDecoder> {
+  const { config, specs, files } = await openDecoder(folder);
+  try {
+    const tensors = new Map<string, FileTensor>();
+    for (const { name, dims } of specs) {
+      const { dtype: stored, begin, end } = files.info(name)!;
+      const dtype = mappable.find(known => known === stored);
+      if (!dtype)
+        throw new UserError(
+          `${folder}: the tensor ${name} is stored as ${stored}, which cannot be used as weights: convert it to F32, F16 or BF16`,
+        );
+      for (let from = 0; from < elements(dims); from += checkedAtOnce) {
+        const part = await files.readFloats(name, { from, to: Math.min(from + checkedAtOnce, elements(dims)) });
+        const bad = firstUnfit(part);
+        if (bad >= 0)
+          throw new UserError(
+            `${folder}: the tensor ${name} holds ${part[bad]} at element ${from + bad}: get the weights anew, they are damaged`,
+          );
+      }
+      tensors.set(name, {
+        kind: 'file',
+        dtype,
+        file: basename(files.fileName(name)!),
+        offset: begin,
+        bytes: end - begin,
+      });
+    }
+    const parameters = specs.reduce((sum, { dims }) => sum + elements(dims), 0);
+    return { config, folder, tensors, parameters };
+  } finally {
+    await files.close();
+  }
+}
+
+/** Index of the first NaN or infinity, −1 where there is none: their bits have all exponent bits set. */
+function firstUnfit(floats: Float32Array): number {
+  const bits = new Uint32Array(floats.buffer, floats.byteOffset, floats.length);
+  for (let i = 0; i < bits.length; i++) if ((bits[i] & 0x7f800000) === 0x7f800000) return i;
+  return -1;
+}

@@ -1,0 +1,197 @@
+// A frozen base in 8 bits: each linear layer's weight as signed bytes with a scale per output, made once from the model's files and kept
+// beside other caches, from where onnxruntime maps it. Embedding, norms and biases stay as they are. Processors without VNNI add
+// pairs of products in 16 bits, which saturates at full range: there seven bits are used, and the products are exact on every machine.
+import { createHash } from 'node:crypto';
+import { existsSync, statSync } from 'node:fs';
+import { mkdir, open, rename, rm } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { UserError } from '../../protocol/user-error';
+import { Graph } from '../engine/graph';
+import { Session, float32 } from '../engine/session';
+import { SafetensorsFile } from '../store/safetensors';
+import { parameterSpecs } from './decoder-config';
+import type { DecoderConfig, ParameterSpec } from './decoder-config';
+import type { FileTensor, Int8Tensor, TensorSource } from './decoder-parameters';
+import type { MappedDecoder } from './mapped-decoder';
+import { openDecoder } from './model-folder';
+import type { Network } from './policy-graphs';
+
+/** Largest magnitude of a byte: 127, or 63 where pairs of products saturate. */
+type Range = 127 | 63;
+
+/** The base as a network whose linear layers, output head included, are bytes. */
+export async function quantizedNetwork(base: MappedDecoder, cache: string): Promise<Network> {
+  const { config } = base;
+  const range: Range = (await multipliesExactly()) ? 127 : 63;
+  const folder = join(cache, 'quantized', keyOf(base, range));
+  const file = join(folder, fileName);
+  if (!existsSync(file)) await write(base, folder, range);
+  const stored = await SafetensorsFile.open(file);
+  try {
+    const place = (name: string): Omit<FileTensor, 'kind' | 'dtype'> => {
+      const tensor = stored.tensors.get(name);
+      if (!tensor)
+        throw new UserError(
+          `weights: ${file} has no tensor ${name}: delete ${folder}, it is made anew at the next start`,
+        );
+      return { file: fileName, offset: tensor.begin, bytes: tensor.end - tensor.begin };
+    };
+    const source = (name: string): TensorSource => {
+      if (!isLinear(name)) return { kind: 'file', dtype: 'F32', ...place(name) };
+      const tensor: Int8Tensor = { kind: 'int8', weight: place(name), scale: place(scaleName(name)) };
+      return tensor;
+    };
+    const specs = quantizedSpecs(config);
+    return { config, folder, plan: { specs, source: memoized(specs, source) } };
+  } finally {
+    await stored.close();
+  }
+}
+
+const fileName = 'int8.safetensors';
+const scaleName = (weight: string): string => `${weight}.scale`;
+const isLinear = (name: string): boolean => /_proj\.weight$|^lm_head\.weight$/.test(name);
+
+/** The decoder's parameters with an output head of its own: a tied one is read as a table and as a product. */
+function quantizedSpecs(config: DecoderConfig): ParameterSpec[] {
+  const head = { name: 'lm_head.weight', dims: [config.vocabSize, config.hiddenSize] };
+  return config.tiedHead ? [...parameterSpecs(config), head] : parameterSpecs(config);
+}
+
+function memoized(
+  specs: readonly ParameterSpec[],
+  source: (name: string) => TensorSource,
+): (name: string) => TensorSource {
+  const all = new Map(specs.map(({ name }) => [name, source(name)]));
+  return name => {
+    const found = all.get(name);
+    if (!found) throw new Error(`quantized base: no parameter ${name}`);
+    return found;
+  };
+}
+
+/** Whether 8-bit products of full range come out exact. */
+async function multipliesExactly(): Promise<boolean> {
+  const g = new Graph('exact');
+  const a = g.constant('uint8', [2, 64], new Uint8Array(128).fill(255));
+  const w = g.constant('int8', [64, 16], new Int8Array(1024).fill(127));
+  const x = g.input('x', 'int32', [1]);
+  const product = g.emit('MatMulInteger', [a, w], 'int32', [2, 16]);
+  g.output('y', g.emit('Add', [product, x], 'int32', [2, 16]));
+  const session = await Session.create(g, { threads: 1, prepack: true });
+  const { y } = await session.run({ x: { type: 'int32', dims: [1], data: Int32Array.of(0) } });
+  await session.release();
+  return (y.data as Int32Array).every(sum => sum === 255 * 127 * 64);
+}
+
+/** Names the result by what it is made from: files by name, size and time, and the range. */
+function keyOf({ folder, tensors }: MappedDecoder, range: Range): string {
+  const files = [...new Set([...tensors.values()].map(({ file }) => file))].sort();
+  const facts = files.map(file => {
+    const { size, mtimeMs } = statSync(join(folder, file));
+    return [file, size, mtimeMs];
+  });
+  const digest = createHash('sha256')
+    .update(JSON.stringify([folder, facts, range]))
+    .digest('hex');
+  return `${basename(folder)}-${digest.slice(0, 16)}`;
+}
+
+/** Writes all tensors, row blocks of a weight at a time. A file that is there is whole. */
+async function write({ folder: model, config }: MappedDecoder, folder: string, range: Range): Promise<void> {
+  await mkdir(folder, { recursive: true });
+  const target = join(folder, fileName);
+  const partial = `${target}.${process.pid}.partial`;
+  const layout = layoutOf(quantizedSpecs(config));
+  const { files } = await openDecoder(model);
+  const out = await open(partial, 'w');
+  const quantizer = await Session.create(quantizerGraph(range), { threads: 0 });
+  try {
+    await out.write(layout.header, 0, layout.header.length, 0);
+    for (const { name, dims } of quantizedSpecs(config)) {
+      const source = name === 'lm_head.weight' && config.tiedHead ? 'model.embed_tokens.weight' : name;
+      const data = await files.readFloats(source);
+      if (!isLinear(name)) {
+        await writeAll(out, data, layout.begin.get(name)!);
+        continue;
+      }
+      const { bytes, scale } = await quantizer.run({ w: float32(data, dims) });
+      await writeAll(out, bytes.data as Int8Array, layout.begin.get(name)!);
+      await writeAll(out, scale.data as Float32Array, layout.begin.get(scaleName(name))!);
+    }
+    await out.sync();
+    await out.close();
+    await rename(partial, target);
+  } catch (error) {
+    await out.close().catch(() => undefined);
+    await rm(partial, { force: true });
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code === 'ENOSPC')
+      throw new UserError(
+        `weights: no room for the 8-bit base in ${folder} (${message}): free disk space or set workbench.rollout_quantization to none`,
+      );
+    throw error;
+  } finally {
+    await quantizer.release();
+    await files.close();
+  }
+}
+
+/** w [out, in] as bytes [in, out], the form that products of few rows read, with scale [out]. */
+function quantizerGraph(range: Range): Graph {
+  const g = new Graph('quantizer');
+  const w = g.input('w', 'float32', ['out', 'in']);
+  const size = g.emit('ReduceMax', [g.emit('Abs', [w], 'float32', w.dims), g.integers([1])], 'float32', ['out', 1], {
+    keepdims: 1,
+  });
+  const scale = g.emit(
+    'Mul',
+    [g.emit('Max', [size, g.scalar(1e-12)], 'float32', ['out', 1]), g.scalar(1 / range)],
+    'float32',
+    ['out', 1],
+  );
+  const rounded = g.emit('Round', [g.emit('Div', [w, scale], 'float32', w.dims)], 'float32', w.dims);
+  const bytes = g.emit('Cast', [rounded], 'int8', w.dims, { to: 3 });
+  g.output('bytes', g.emit('Transpose', [bytes], 'int8', ['in', 'out'], { perm: [1, 0] }));
+  g.output('scale', g.emit('Reshape', [scale, g.integers([-1])], 'float32', ['out']));
+  return g;
+}
+
+/** Header and first byte of each tensor of a safetensors file. */
+function layoutOf(specs: readonly ParameterSpec[]): { header: Buffer; begin: Map<string, number> } {
+  const entries: Record<string, { dtype: string; shape: number[]; data_offsets: [number, number] }> = {};
+  let end = 0;
+  const add = (name: string, dtype: 'I8' | 'F32', shape: number[]): void => {
+    const begin = Math.ceil(end / 64) * 64;
+    end = begin + shape.reduce((n, d) => n * d, dtype === 'F32' ? 4 : 1);
+    entries[name] = { dtype, shape, data_offsets: [begin, end] };
+  };
+  for (const { name, dims } of specs) {
+    if (!isLinear(name)) add(name, 'F32', dims);
+    else {
+      add(name, 'I8', [dims[1], dims[0]]);
+      add(scaleName(name), 'F32', [dims[0]]);
+    }
+  }
+  const text = Buffer.from(JSON.stringify(entries));
+  const padded = Math.ceil((8 + text.length) / 64) * 64;
+  const header = Buffer.alloc(padded, ' ');
+  header.writeBigUInt64LE(BigInt(padded - 8));
+  text.copy(header, 8);
+  return {
+    header,
+    begin: new Map(Object.entries(entries).map(([name, { data_offsets }]) => [name, padded + data_offsets[0]])),
+  };
+}
+
+async function writeAll(
+  out: Awaited<ReturnType<typeof open>>,
+  data: Float32Array | Int8Array,
+  position: number,
+): Promise<void> {
+  const bytes = new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
+  for (let done = 0; done < bytes.length;) {
+    const { bytesWritten } = await out.write(bytes, done, Math.min(bytes.length - done, 1 << 30), position + done);
+    done += bytesWritten;
+  }
+}
