@@ -8,10 +8,13 @@ import type { Journal } from './journal';
 import type { RunControl } from './run-control';
 import { RunStopped } from './run-control';
 import { findHubModel, fetchHubModel } from './store/hub-model';
+import type { HubProgress } from './store/hub-model';
 import type { RunFolder } from './store/run-folder';
 
-/** The status is told and written so often. */
+/** The status is told and written so often, and at each file. */
 const tellMs = 1000;
+/** Tells over which the speed is taken. */
+const speedOver = 10;
 
 /**
  * Absolute path of the model's folder. A model of the hub is taken at the commit that the manifest names, so that a resume has
@@ -33,27 +36,7 @@ export async function runModelFolder(
   try {
     const facts = await findHubModel(hub, { signal });
     if (facts.folder !== null) return facts.folder;
-    const started = performance.now();
-    let first: number | undefined;
-    let told = -Infinity;
-    const fetched = await fetchHubModel(hub, {
-      signal,
-      onProgress: ({ file, bytes, total }) => {
-        const now = performance.now();
-        if (now - told < tellMs) return;
-        told = now;
-        first ??= bytes;
-        const speed = (bytes - first) / (now - started);
-        journal.update(
-          {
-            phase: 'download',
-            download: { file, bytes, total },
-            eta_s: speed > 0 ? Math.round((total - bytes) / speed / 1000) : null,
-          },
-          bytes / total,
-        );
-      },
-    });
+    const fetched = await fetchHubModel(hub, { signal, onProgress: teller(journal) });
     journal.update({ phase: 'idle', download: undefined, eta_s: null });
     const total = fetched.files.reduce((sum, { bytes }) => sum + bytes, 0);
     journal.event('download', `fetched ${path} (${Math.ceil(total / 1e6)} MB) at commit ${fetched.commit}`);
@@ -61,4 +44,19 @@ export async function runModelFolder(
   } catch (error) {
     throw signal.aborted ? new RunStopped() : error;
   }
+}
+
+/** Shows progress in the status, with the time left at the speed of the last seconds. */
+function teller(journal: Journal): (progress: HubProgress) => void {
+  const told: { at: number; file: string; bytes: number }[] = [];
+  return download => {
+    const { file, bytes, total } = download;
+    const now = { at: performance.now(), file, bytes };
+    const last = told.at(-1);
+    if (last?.file === file && now.at - last.at < tellMs) return;
+    if (told.push(now) > speedOver) told.shift();
+    const speed = (bytes - told[0].bytes) / (now.at - told[0].at);
+    const eta_s = speed > 0 ? Math.round((total - bytes) / speed / 1000) : null;
+    journal.update({ phase: 'download', download, eta_s }, bytes / total);
+  };
 }

@@ -150,16 +150,18 @@ function knownShapes({ inputs, constants, mapped, values }: Graph, order: readon
   const known = new Set([...inputs, ...[...constants, ...mapped].map(({ value }) => value)].map(({ name }) => name));
   known.add(''); // an input that is left out
   for (const node of order) {
-    const from = values.get(node.inputs[0]);
+    const [first, second] = node.inputs;
+    const from = values.get(first);
     const kept = (name: string): boolean =>
       values.get(name)!.dims.every((dim, i) => typeof dim === 'number' || dim === from?.dims[i]);
-    for (const name of node.outputs)
-      if (
-        node.op === 'Reshape'
-          ? known.has(node.inputs[0]) && kept(name)
-          : !measured.has(node.op) && node.inputs.every(input => known.has(input))
-      )
-        known.add(name);
+    for (const name of node.outputs) {
+      if (node.op === 'Reshape' && !(known.has(first) && kept(name))) continue;
+      if (node.op === 'Gather' && !known.has(second)) continue; // the rows that are taken decide
+      if (node.op !== 'Reshape' && node.op !== 'Gather') {
+        if (measured.has(node.op) || !node.inputs.every(input => known.has(input))) continue;
+      }
+      known.add(name);
+    }
   }
   return known;
 }

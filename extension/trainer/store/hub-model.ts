@@ -63,12 +63,10 @@ export async function findHubModel(model: HubModel, options: FetchOptions = {}):
   try {
     if (client.options.offline) throw new HubUnreachable('hub: HF_HUB_OFFLINE is set', 'unset it');
     const { commit, files } = await client.list(model, options.signal);
-    const again = await cache.whole(commit); // fetched under another revision's name
-    if (again) {
-      await cache.keepRevision(revision, commit);
-      return { repo, ...again };
-    }
     await cache.prepare();
+    await cache.keepRevision(revision, commit);
+    const again = await cache.whole(commit); // fetched under another revision's name
+    if (again) return { repo, ...again };
     const light = files.filter(({ name }) => small.includes(name) || name === index || name === adapter[0]);
     await download(light, model, commit, cache, { ...options, client });
     const names = await modelFiles(model, files, index => readFile(cache.blob(index.etag), 'utf8'));
@@ -90,16 +88,13 @@ export async function fetchHubModel(model: HubModel, options: FetchOptions = {})
   const { folder, commit, files } = await findHubModel(model, { client, signal, fs: options.fs });
   const cache = new HubCache(model.repo);
   if (folder !== null) return { folder, commit, files };
-  await cache.prepare();
   await checkRoom(files, model, cache);
   await download(files, model, commit, cache, { ...options, client });
-  const made = await cache.assemble(
+  return cache.assemble(
     commit,
     files,
     files.map(({ etag }) => cache.blob(etag)),
   );
-  await cache.keepRevision(model.revision, commit);
-  return made;
 }
 
 /** Calls `work` with a folder that has a found model's small files and no weights. */

@@ -1,11 +1,11 @@
 // Composition, overrides, interpolation and presets.
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { loadConfig, presets } from '../../../extension/trainer/config/load-config';
 import type { LoadedConfig } from '../../../extension/trainer/config/load-config';
-import { resolveModelPath } from '../../../extension/trainer/config/model-path';
+import { modelSource } from '../../../extension/trainer/config/model-path';
 import { load, messages, presetFolder, problemsOf, repository } from './presets';
 
 let folder: string;
@@ -262,14 +262,25 @@ describe('hash', () => {
   });
 });
 
-test('model_path leads to a model that comes along or to a folder', () => {
+test('model_path leads to a model that comes along, to a folder or to the hub', () => {
   const models = join(repository, 'test', 'unit');
   const where = { workspace: folder, modelFolders: [folder] };
   write('config.json', '{}');
-  expect(resolveModelPath('.', where)).toBe(folder);
-  expect(resolveModelPath(folder, where)).toBe(folder);
-  expect(resolveModelPath(basename(folder), { workspace: models, modelFolders: [tmpdir()] })).toBe(folder);
-  expect(problemsOf(() => resolveModelPath('Qwen/Qwen2.5-3B-Instruct', where))[0].message).toMatch(
-    /^config: model_path is "Qwen\/Qwen2.5-3B-Instruct", but none of .* has a config.json: give a folder/,
+  expect(modelSource('.', where)).toEqual({ folder });
+  expect(modelSource(folder, where)).toEqual({ folder });
+  expect(modelSource(basename(folder), { workspace: models, modelFolders: [tmpdir()] })).toEqual({ folder });
+  const hub = (repo: string, revision: string) => ({ hub: { repo, revision } });
+  expect(modelSource('Qwen/Qwen2.5-3B-Instruct', where)).toEqual(hub('Qwen/Qwen2.5-3B-Instruct', 'main'));
+  expect(modelSource('Qwen/Qwen2.5-3B-Instruct@refs/pr/3', where)).toEqual(
+    hub('Qwen/Qwen2.5-3B-Instruct', 'refs/pr/3'),
   );
+  const problem = (path: string): string => problemsOf(() => modelSource(path, where))[0].message;
+  for (const path of ['none', './models/none', '/models/none', 'a/b/c', 'a/../b', 'a/b@', 'C:\\models\\none'])
+    expect(problem(path)).toMatch(/^config: model_path is ".*", but none of .* has a config.json: give a folder/);
+  // a path gone wrong asks nothing of the network
+  mkdirSync(join(folder, 'models/other'), { recursive: true });
+  write('models/other/config.json', '{}');
+  expect(problem('models/none')).toMatch(/, or models\/none@main for the hub's model of that name$/);
+  expect(modelSource('models/none@main', where)).toEqual(hub('models/none', 'main'));
+  expect(modelSource('models/other', where)).toEqual({ folder: join(folder, 'models/other') });
 });

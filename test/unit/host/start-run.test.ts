@@ -61,10 +61,11 @@ test('whatever else fails is told in the last sentence it wrote', async () => {
   await expect(start(`console.error('first\\nthe disk is full: free some'); process.exit(1)`)).rejects.toThrow(
     /^the disk is full: free some$/,
   );
-  await expect(start(`process.exit(3)`)).rejects.toThrow('the trainer ended with code 3 and said nothing');
-  await expect(start(`process.kill(process.pid, 'SIGTRAP'); setTimeout(() => {}, 10000)`)).rejects.toThrow(
-    /killed by SIGTRAP.*ragen\.nodePath/,
-  );
+  await expect(start(`process.exit(3)`)).rejects.toThrow(/^the start of the trainer \(.*\) ended with code 3$/);
+  const dying = (signal: string) =>
+    start(`console.error('0x7f3a in ?? ()'); process.kill(process.pid, '${signal}'); setTimeout(() => {}, 10000)`);
+  await expect(dying('SIGTRAP')).rejects.toThrow(/ was stopped by SIGTRAP.*ragen\.nodePath/);
+  await expect(dying('SIGKILL')).rejects.toThrow(/ was killed \(SIGKILL\), most likely.*memory/);
   await expect(startRun({ ...node, path: '/none/node' }, 'x', [], folder)).rejects.toThrow(
     /^\/none\/node does not start: /,
   );

@@ -276,7 +276,7 @@ describe('run folder', () => {
     const { code, stderr, answer } = await following;
     expect(code).toBe(1);
     expect(answer.error.message).toMatch(
-      /^trainer of .*: it ended without a word: see .*trainer\.log, then ragen resume /,
+      /^trainer of .*: it was killed \(SIGKILL\), most likely .* memory ran out: .* \(its log is .*trainer\.log; ragen resume .* goes on\)$/,
     );
     expect(stderr.trimEnd().split('\n').at(-1)).toBe(answer.error.message);
     expect(readRun(run).metrics.length).toBeGreaterThan(step);
