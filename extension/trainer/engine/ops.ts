@@ -101,7 +101,11 @@ export function clip(g: Graph, x: Value, lo: Value, hi: Value): Value {
     expectType('Clip', bound, x.type);
     expectDims('Clip', bound, []);
   }
-  const y = g.emit('Clip', [x, lo, hi], x.type, x.dims);
+  // WebGPU's Clip wants its bounds on the host: bounds that were computed would be read back.
+  const y =
+    g.lowering === 'webgpu'
+      ? binary(g, 'Min', binary(g, 'Max', x, lo), hi)
+      : g.emit('Clip', [x, lo, hi], x.type, x.dims);
   g.record([x], [y], ([dy]) => {
     if (!dy) return [null];
     const above = where(g, compare(g, 'GreaterOrEqual', x, lo), dy, numberLike(g, 0, dy));

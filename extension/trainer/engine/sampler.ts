@@ -44,7 +44,7 @@ export class Sampler {
     // The logarithm is taken here: onnxruntime's rounds by the place in the batch.
     const totals = total.data as Float32Array;
     const logprobs = (height.data as Float32Array).map((h, row) => h - Math.log(totals[row]));
-    return { tokens: token.data as Int32Array, logprobs };
+    return { tokens: Int32Array.from(token.data, Number), logprobs };
   }
 
   private uniformFeeds(uniforms: Float32Array): Record<string, Tensor> {
@@ -65,7 +65,7 @@ export class Sampler {
 
 /**
  * Inputs: logits [b, vocab], inverse_temperature; unless greedy uniform [b, 1] and first_rows [b, 1], each row's first block. Outputs,
- * all [b, 1]: token (int32), its logit's height over the highest (≤ 0), and the total weight relative to the highest.
+ * all [b, 1]: token, its logit's height over the highest (≤ 0), and the total weight relative to the highest.
  */
 export function samplerGraph(vocab: number, greedy: boolean, lowering: Lowering): Graph {
   const g = new Graph('sampler', lowering);
@@ -80,7 +80,7 @@ export function samplerGraph(vocab: number, greedy: boolean, lowering: Lowering)
   const top = g.emit('ReduceMax', [scaled, last], 'float32', column, { keepdims: 1 });
   const weights = unary(g, 'Exp', binary(g, 'Sub', scaled, top));
   const { token, total } = greedy ? likeliest(g, scaled, weights) : inverted(g, weights, vocab);
-  const at = g.emit('Reshape', [token, g.integers([-1, 1])], 'int32', column);
+  const at = token.dims.length === 2 ? token : g.emit('Reshape', [token, g.integers([-1, 1])], token.type, column);
   const chosen = g.emit('GatherElements', [scaled, at], 'float32', column, { axis: 1 });
   g.output('token', token);
   g.output('height', binary(g, 'Sub', chosen, top));
@@ -91,7 +91,7 @@ export function samplerGraph(vocab: number, greedy: boolean, lowering: Lowering)
 function likeliest(g: Graph, scaled: Value, weights: Value): { token: Value; total: Value } {
   const best = g.emit('ArgMax', [scaled], 'int64', ['b', 1], { axis: 1, keepdims: 1 });
   const total = g.emit('ReduceSum', [weights, g.integers([1])], 'float32', ['b', 1], { keepdims: 1 });
-  return { token: g.emit('Cast', [best], 'int32', ['b', 1], { to: 6 }), total };
+  return { token: best, total };
 }
 
 /** The first token at which the cumulative weight exceeds uniform · total. */

@@ -3,17 +3,12 @@
 // machine that is shared (measured: 21k to 3k tokens/s), and two sessions would fight for the cores.
 import type * as Ort from 'onnxruntime-node';
 import type { InferenceSession, Tensor as OrtTensor } from 'onnxruntime-common';
-import type { ElementType, Graph, Lowering } from './graph';
+import { DeviceTensor } from './device-tensor';
+import type { Tensor, TensorData } from './device-tensor';
+import type { Graph, Lowering } from './graph';
 import { writeOnnx } from './onnx-writer';
 
-/** float16 travels as Uint16Array. */
-export type TensorData = Float32Array | BigInt64Array | Int32Array | Uint16Array | Uint8Array | Int8Array;
-
-export interface Tensor {
-  readonly type: ElementType;
-  readonly dims: readonly number[];
-  readonly data: TensorData;
-}
+export type { Tensor, TensorData } from './device-tensor';
 
 export const float32 = (data: Float32Array, dims: readonly number[]): Tensor => ({ type: 'float32', dims, data });
 export const int32 = (data: Int32Array, dims: readonly number[]): Tensor => ({ type: 'int32', dims, data });
@@ -34,6 +29,8 @@ export interface SessionOptions {
    * products of few rows faster. For generation.
    */
   prepack?: boolean;
+  /** Outputs that stay on the device, by their names: a run gives them as `DeviceTensor`s. On the CPU and on CUDA none can. */
+  resident?: (output: string) => boolean;
 }
 
 /** The kernels that the provider of these options has. */
@@ -61,27 +58,11 @@ export class Session {
 
   static async create(graph: Graph, options: SessionOptions): Promise<Session> {
     const ort = await loadRuntime();
-    const session = await ort.InferenceSession.create(writeOnnx(graph), {
-      executionProviders: ['cpu'],
-      intraOpNumThreads: options.threads,
-      interOpNumThreads: 1,
-      executionMode: 'sequential',
-      // Folding constants would hold mapped weights in memory twice; the other rewritings gain nothing here.
-      graphOptimizationLevel: options.prepack || graph.mapped.length === 0 ? 'all' : 'disabled',
-      enableMemPattern: false,
-      logSeverityLevel: 3,
-      extra: {
-        session: {
-          intra_op: { allow_spinning: '0' },
-          disable_prepacking: options.prepack ? '0' : '1',
-          ...(options.folder && { model_external_initializers_file_folder_path: options.folder }),
-        },
-      },
-    });
+    const session = await ort.InferenceSession.create(writeOnnx(graph), sessionSettings(graph, options));
     return new Session(ort, session, graph);
   }
 
-  /** Runs the graph; each input of the graph must be fed. Outputs are fresh arrays. */
+  /** Runs the graph; each input of the graph must be fed. Outputs are fresh and belong to the caller. */
   async run(feeds: Readonly<Record<string, Tensor>>): Promise<Record<string, Tensor>> {
     const inputs: Record<string, OrtTensor> = {};
     for (const { name } of this.graph.inputs) {
@@ -92,8 +73,11 @@ export class Session {
     const outputs = await this.session.run(inputs);
     const result: Record<string, Tensor> = {};
     for (const { name, type } of this.graph.outputs) {
-      const { data, dims } = outputs[this.graph.sources.get(name)!];
-      result[name] = { type, dims, data: data as TensorData };
+      const output = outputs[this.graph.sources.get(name)!];
+      result[name] =
+        output.location === 'cpu'
+          ? { type, dims: output.dims, data: output.data as TensorData }
+          : new DeviceTensor(type, output);
     }
     return result;
   }
@@ -102,7 +86,37 @@ export class Session {
     await this.session.release();
   }
 
-  private tensor({ type, data, dims }: Tensor): OrtTensor {
+  private tensor(tensor: Tensor): OrtTensor {
+    if (tensor instanceof DeviceTensor) return tensor.handle;
+    const { type, data, dims } = tensor;
     return new this.ort.Tensor(type as 'float32', data as Float32Array, dims as number[]);
   }
+}
+
+/** What onnxruntime is told when it makes a session of the graph. */
+export function sessionSettings(graph: Graph, options: SessionOptions): InferenceSession.SessionOptions {
+  const { provider = 'cpu', prepack = false, resident, folder, threads } = options;
+  const kept = provider === 'webgpu' && resident ? graph.outputs.filter(({ name }) => resident(name)) : [];
+  // Folding constants would hold mapped weights in memory twice; the other rewritings gain nothing here. On WebGPU, which has no
+  // kernel for bfloat16, the weights are turned into float32 once and kept on the device.
+  const folded = prepack || graph.mapped.length === 0 || provider === 'webgpu';
+  return {
+    executionProviders: [provider],
+    ...(kept.length > 0 && {
+      preferredOutputLocation: Object.fromEntries(kept.map(({ name }) => [graph.sources.get(name)!, 'gpu-buffer'])),
+    }),
+    intraOpNumThreads: threads,
+    interOpNumThreads: 1,
+    executionMode: 'sequential',
+    graphOptimizationLevel: folded ? 'all' : 'disabled',
+    enableMemPattern: false,
+    logSeverityLevel: 3,
+    extra: {
+      session: {
+        intra_op: { allow_spinning: '0' },
+        disable_prepacking: prepack ? '0' : '1',
+        ...(folder && { model_external_initializers_file_folder_path: folder }),
+      },
+    },
+  };
 }

@@ -5,6 +5,7 @@ import { RandomStream } from '../engine/random-stream';
 import type { SessionOptions } from '../engine/session';
 import { UserError } from '../../protocol/user-error';
 import { Critic, criticSpecs, criticWeights, initializeValueHead, valueHeadSpec } from './critic';
+import { openBank } from './device-parameters';
 import { Generator } from './generator';
 import { initializeLora, loraSpecs } from './lora';
 import { mapDecoder } from './mapped-decoder';
@@ -38,11 +39,11 @@ export async function loadTrained(
     throw new UserError(
       `${referenceFolder}: the reference policy is of another shape than the policy: use weights of one model`,
     );
-  const bank = new HostParameters(weights, session);
+  const bank = await openBank(weights, session);
   const network = within(trainedNetwork(config));
   const policy = { ...session, checkpointed };
   const criticBank =
-    options.critic && new HostParameters(criticWeights(config, weights, new RandomStream(options.seed)), session);
+    options.critic && (await openBank(criticWeights(config, weights, new RandomStream(options.seed)), session));
   return {
     actor: new Policy(network, bank, policy),
     generator: new Generator(network, bank, { ...session, decode }),
@@ -68,7 +69,7 @@ export async function loadAdapted(
   const lora = given?.lora ?? options.lora!;
   const factors = given?.factors ?? new Weights(loraSpecs(config, lora));
   if (!given) initializeLora(factors, stream);
-  const bank = new HostParameters(factors, session);
+  const bank = await openBank(factors, session);
   const within = (network: Network): Network => ({ ...network, maxPositions: options.maxPositions ?? undefined });
   const wholeBase = frozenNetwork(config, base);
   const bytes =
@@ -94,11 +95,7 @@ export async function loadAdapted(
         ? undefined
         : new Policy(within(trainingBase), withoutParameters(session), session),
     critic: options.critic
-      ? new Critic(
-          within(adaptedNetwork(trainingBase, lora, [value])),
-          new HostParameters(criticFactors, session),
-          policy,
-        )
+      ? new Critic(within(adaptedNetwork(trainingBase, lora, [value])), await openBank(criticFactors, session), policy)
       : undefined,
     model: { parameters: base.parameters, trained: factors.count, maxPositions: config.maxPositions, lora },
   };

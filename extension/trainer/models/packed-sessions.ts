@@ -1,8 +1,9 @@
 // The sessions of one network over packed tokens, made when they are first needed: one for each kind of graph, with and without shared
-// beginnings, and for each number of parts of the output head.
+// beginnings, and for each number of parts of the output head. Gradients stay where they are computed; a parameter bank takes them over.
 import type { Graph } from '../engine/graph';
 import { Session, loweringOf } from '../engine/session';
 import type { SessionOptions } from '../engine/session';
+import { isGradient } from './policy-graphs';
 import type { Network, PackedShape } from './policy-graphs';
 
 export class PackedSessions {
@@ -25,7 +26,7 @@ export class PackedSessions {
     if (!session) {
       const { network, options, checkpointed } = this;
       const graph = build(network, { lowering: loweringOf(options), shared, chunks, checkpointed });
-      session = Session.create(graph, { ...options, folder: network.folder });
+      session = Session.create(graph, { ...options, folder: network.folder, resident: isGradient });
       this.sessions.set(key, session);
     }
     return session;

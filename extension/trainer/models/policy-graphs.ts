@@ -66,6 +66,8 @@ export const updateSums = [
 ] as const;
 
 export const gradientName = (parameter: string): string => `grad:${parameter}`;
+/** Whether an output is the gradient of a parameter. */
+export const isGradient = (output: string): boolean => output.startsWith(gradientName(''));
 
 /** Inputs: packed tokens (packing.ts), rows [n'] (packed token that predicts), targets [n']. Outputs: logprob, entropy [n']. */
 export function scoreGraph(network: Network, shape: PackedShape): Graph {

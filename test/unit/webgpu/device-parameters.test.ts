@@ -1,0 +1,127 @@
+// Parameters on the device beside parameters on the host, given the same gradients: the same weights, norms and moments to 1e-6, over
+// several steps of several gradients each, and after a state was taken and given back.
+import { expect, it } from 'vitest';
+import { describeWebgpu } from './adapter';
+import { DeviceTensor } from '../../../extension/trainer/engine/device-tensor';
+import type { OptimizerOptions } from '../../../extension/trainer/engine/engine';
+import { RandomStream } from '../../../extension/trainer/engine/random-stream';
+import type { SessionOptions, Tensor } from '../../../extension/trainer/engine/session';
+import { Transfer } from '../../../extension/trainer/engine/transfer';
+import { DeviceParameters, openBank } from '../../../extension/trainer/models/device-parameters';
+import { HostParameters } from '../../../extension/trainer/models/parameter-bank';
+import type { ParameterBank } from '../../../extension/trainer/models/parameter-bank';
+import { gradientName } from '../../../extension/trainer/models/policy-graphs';
+import { Weights } from '../../../extension/trainer/models/weights';
+import { relativeError } from '../models/models';
+
+const webgpu: SessionOptions = { provider: 'webgpu', threads: 1 };
+const specs = [
+  { name: 'matrix', dims: [5, 7] },
+  { name: 'vector', dims: [3] },
+  { name: 'table', dims: [40, 9] },
+];
+const optimizer: OptimizerOptions = {
+  lr: 0.02,
+  betas: [0.9, 0.99],
+  eps: 1e-6,
+  weight_decay: 0.1,
+  grad_clip: 1,
+};
+
+function random(stream: RandomStream, size = 1): Weights {
+  const weights = new Weights(specs);
+  for (const { name } of specs) weights.view(name).forEach((_, i, view) => (view[i] = size * stream.normal()));
+  return weights;
+}
+
+const asResult = (weights: Weights): Record<string, Tensor> =>
+  Object.fromEntries(Object.entries(weights.feeds()).map(([name, tensor]) => [gradientName(name), tensor]));
+
+async function uploaded(weights: Weights): Promise<Record<string, Tensor>> {
+  const transfer = new Transfer(webgpu);
+  const entries = Object.entries(asResult(weights));
+  return Object.fromEntries(await Promise.all(entries.map(async ([k, v]) => [k, await transfer.upload(v)] as const)));
+}
+
+async function banks(seed: number): Promise<{ host: ParameterBank; device: ParameterBank }> {
+  const weights = random(new RandomStream(seed));
+  return {
+    device: await openBank(weights, webgpu),
+    host: await openBank(new Weights(specs, weights.flat.slice()), { threads: 1 }),
+  };
+}
+
+async function expectAlike(device: ParameterBank, host: ParameterBank): Promise<void> {
+  expect(relativeError((await device.read()).flat, (await host.read()).flat)).toBeLessThan(1e-6);
+  const [found, expected] = [await device.moments(), await host.moments()];
+  expect(found.step).toBe(expected.step);
+  expect(relativeError(found.m, expected.m)).toBeLessThan(1e-6);
+  expect(relativeError(found.v, expected.v)).toBeLessThan(1e-6);
+}
+
+/** Gradients of one mini-batch in parts, some already on the device. */
+async function step(bank: ParameterBank, parts: Weights[], t: number): Promise<{ norm: number; applied: boolean }> {
+  bank.clearGradient();
+  const onDevice = bank instanceof DeviceParameters;
+  for (const [i, part] of parts.entries())
+    await bank.accumulate(onDevice && i % 2 === 0 ? await uploaded(part) : asResult(part));
+  return bank.step({ ...optimizer, lr: optimizer.lr / t });
+}
+
+describeWebgpu('parameters on the device', () => {
+  it('are updated as those on the host are', async () => {
+    const { host, device } = await banks(1);
+    expect(host).toBeInstanceOf(HostParameters);
+    expect(device).toBeInstanceOf(DeviceParameters);
+    expect(Object.values(device.feeds()).every(tensor => tensor instanceof DeviceTensor)).toBe(true);
+    const stream = new RandomStream(2);
+    for (let t = 1; t <= 6; t++) {
+      const parts = Array.from({ length: 1 + (t % 3) }, () => random(stream, t < 4 ? 0.01 : 1)); // clipped from the fourth on
+      const [found, expected] = [await step(device, parts, t), await step(host, parts, t)];
+      expect(found.applied).toBe(true);
+      expect(found.norm / expected.norm).toBeCloseTo(1, 6);
+      expect(relativeError((await device.readGradient()).flat, (await host.readGradient()).flat)).toBeLessThan(1e-6);
+      await expectAlike(device, host);
+    }
+  });
+
+  it('are left alone by a gradient that is not finite', async () => {
+    const { device, host } = await banks(3);
+    const stream = new RandomStream(4);
+    const good = random(stream);
+    await step(device, [good], 1);
+    await step(host, [good], 1);
+    for (const bad of [NaN, Infinity, 1e30]) {
+      const gradient = random(stream);
+      gradient.view('table')[17] = bad;
+      const { norm, applied } = await step(device, [gradient], 2);
+      expect(applied).toBe(false);
+      expect(Number.isFinite(norm)).toBe(false);
+      await expectAlike(device, host);
+    }
+  });
+
+  it('go on from a state that was taken, in another bank', async () => {
+    const { device, host } = await banks(5);
+    const stream = new RandomStream(6);
+    for (let t = 1; t <= 2; t++) {
+      const parts = [random(stream)];
+      await step(device, parts, t);
+      await step(host, parts, t);
+    }
+    const other = await DeviceParameters.create(new Weights(specs), webgpu);
+    await other.write(await device.read());
+    await other.restoreMoments(await device.moments());
+    const parts = [random(stream), random(stream)];
+    await step(other, parts, 3);
+    await step(host, parts, 3);
+    await expectAlike(other, host);
+    await other.release();
+  });
+
+  it('want a gradient before a step', async () => {
+    const { device } = await banks(7);
+    await expect(device.step(optimizer)).rejects.toThrow('parameters: no gradient was taken yet');
+    await expect(device.readGradient()).rejects.toThrow('parameters: no gradient was taken yet');
+  });
+});
