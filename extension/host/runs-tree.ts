@@ -120,8 +120,13 @@ function iconOf(standing: Standing): vscode.ThemeIcon {
 
 /** The state in a word, with the phase while the run is at work. */
 export function stateWord(run: RunSummary): string {
+  const { state, phase, download } = run.status;
   const words: Record<Standing, string> = {
-    running: run.status.state === 'running' ? run.status.phase : run.status.state,
+    running: download
+      ? vscode.l10n.t('fetching the model, {0}', percent(download.bytes / download.total))
+      : state === 'running'
+        ? phase
+        : state,
     paused: vscode.l10n.t('paused'),
     finished: vscode.l10n.t('finished'),
     stopped: vscode.l10n.t('stopped'),

@@ -5,6 +5,8 @@ import { RandomStream } from '../../extension/trainer/engine/random-stream';
 import { parameterSpecs } from '../../extension/trainer/models/decoder-config';
 import type { DecoderConfig } from '../../extension/trainer/models/decoder-config';
 import { Generator } from '../../extension/trainer/models/generator';
+import { trainedNetwork } from '../../extension/trainer/models/networks';
+import { HostParameters } from '../../extension/trainer/models/parameter-bank';
 import { Policy } from '../../extension/trainer/models/policy';
 import { Weights, initialize } from '../../extension/trainer/models/weights';
 import { rate } from './benchmark';
@@ -37,6 +39,7 @@ const shape = {
   heads: config.heads,
   kv_heads: config.kvHeads,
 };
+const whole = { maxTokens: Infinity, maxRows: Infinity };
 const loss: PolicyLossOptions = {
   clip_ratio_low: 0.2,
   clip_ratio_high: 0.28,
@@ -58,13 +61,13 @@ function randomWeights(): Weights {
 
 function training(threads: number): Benchmark {
   const [rows, length, steps] = [32, 128, 5];
-  const policy = new Policy(config, randomWeights(), { threads });
+  const policy = new Policy(trainedNetwork(config), new HostParameters(randomWeights(), { threads }), { threads });
   const stream = new RandomStream(2);
   const bare = Array.from({ length: rows }, () => ({
     ids: Int32Array.from({ length }, () => stream.integer(config.vocabSize)),
     mask: new Uint8Array(length).fill(1, 1),
   }));
-  const samples = policy.score(bare, 1).then(({ logprobs }) =>
+  const samples = policy.score(bare, whole, 1).then(({ logprobs }) =>
     bare.map((sample, row) => ({
       ...sample,
       old_logprobs: logprobs[row],
@@ -80,7 +83,7 @@ function training(threads: number): Benchmark {
     run: async () => {
       const batch = await samples;
       return rate(async () => {
-        for (let step = 0; step < steps; step++) await policy.update([batch], loss, optimizer);
+        for (let step = 0; step < steps; step++) await policy.update(batch, whole, loss, optimizer);
         return steps * rows * length;
       });
     },
@@ -89,13 +92,18 @@ function training(threads: number): Benchmark {
 
 function generation(rows: number, threads: number): Benchmark {
   const [prompt, tokens] = [32, 64];
-  const generator = new Generator(config, randomWeights(), { threads });
+  const generator = new Generator(trainedNetwork(config), new HostParameters(randomWeights(), { threads }), {
+    threads,
+  });
   const stream = new RandomStream(3);
   let runs = 0;
   const sampling = {
     temperature: 1,
     top_p: 1,
     top_k: -1,
+    min_p: 0,
+    repetition_penalty: 1,
+    stop: [],
     do_sample: true,
     max_new_tokens: tokens,
     stop_token_ids: [],

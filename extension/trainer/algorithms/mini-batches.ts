@@ -1,7 +1,7 @@
-// From kept samples to optimizer steps: mini-batches (one step each) in an order drawn from a seeded stream, and inside them micro-batches that fit a
-// token budget, whose gradients are accumulated.
-// Invariant: every sample is in exactly one batch. When the count doesn't divide, the last mini-batch is smaller; nothing is
-// duplicated or dropped, and with weights from `aggregationWeights` over the mini-batch the split into micro-batches is exact.
+// From kept samples to optimizer steps: mini-batches, one step each, in an order drawn from a seeded stream.
+// Invariant: every sample is in exactly one. When the count doesn't divide, the last mini-batch is smaller; nothing is duplicated or
+// dropped. How a mini-batch goes through a graph is models/packing.ts's: with weights from `aggregationWeights` over the mini-batch any
+// cut into passes is exact.
 
 /** The seeded stream a shuffle draws from. */
 export interface IntegerStream {
@@ -17,34 +17,6 @@ export function splitMiniBatches(count: number, ppo_mini_batch_size: number, ran
   const batches: Int32Array[] = [];
   for (let from = 0; from < count; from += ppo_mini_batch_size)
     batches.push(order.slice(from, from + ppo_mini_batch_size));
-  return batches;
-}
-
-/** Bounds of a micro-batch: its padded size rows × longest sequence in tokens, and its rows. */
-export interface MicroBatchLimits {
-  maxTokens: number;
-  maxRows: number;
-}
-
-/**
- * Splits one mini-batch into micro-batches, longest sequences first, so that little is padded and a step that needs too much memory
- * fails at once and not late. A sequence longer than the budget gets a micro-batch of its own.
- * @param samples indices of the mini-batch's samples
- * @param lengths whole length (prompt and response tokens) of each sample, by index
- */
-export function splitMicroBatches(
-  samples: Int32Array,
-  lengths: ArrayLike<number>,
-  limits: MicroBatchLimits,
-): Int32Array[] {
-  const order = Array.from(samples).sort((a, b) => lengths[b] - lengths[a] || a - b);
-  const batches: Int32Array[] = [];
-  for (let from = 0; from < order.length;) {
-    const fitting = Math.floor(limits.maxTokens / Math.max(lengths[order[from]], 1));
-    const rows = Math.max(Math.min(fitting, limits.maxRows), 1);
-    batches.push(Int32Array.from(order.slice(from, from + rows)));
-    from += rows;
-  }
   return batches;
 }
 

@@ -3,7 +3,7 @@
 // configuration keeps what was written, so that its hash does not depend on the machine.
 import { statSync } from 'node:fs';
 import { isAbsolute, join, resolve } from 'node:path';
-import type { HubModel } from '../store/hub-client';
+import type { HubModel } from '../store/hub-call';
 import { ConfigError, shown } from './config-error';
 
 /** A folder with a config.json, by its absolute path, or a model of the hub, which may have to be fetched. */

@@ -123,7 +123,7 @@ export const runConfigSchema = z
       .string()
       .min(1)
       .describe(
-        'Name of a model that comes along (ragen-tiny), or folder with config.json, tokenizer.json and *.safetensors.',
+        'Name of a model that comes along (ragen-tiny), folder with config.json, tokenizer.json and *.safetensors, or model of the Hugging Face hub (organisation/name, at a branch, tag or commit with @revision), which is fetched once.',
       ),
     enable_response_mask: flag('Train on the tokens that the model wrote alone; false on all after the first prompt.'),
     grpo_advantage_length_weight: flag("Divide GRPO advantages by the response's length relative to the mean."),

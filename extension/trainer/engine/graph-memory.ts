@@ -81,7 +81,6 @@ export function graphMemory(graph: Graph, sizes: Sizes, order = runOrder(graph))
       alive += held.get(buffer)!;
     }
     peak = Math.max(peak, alive);
-    (globalThis as any).trace?.push(alive);
     for (const name of [...inputs, ...outputs]) {
       const buffer = bufferOf.get(name) ?? name;
       if (!held.has(buffer) || lastUse.get(buffer)! > i) continue;

@@ -43,21 +43,20 @@ export function drawToken(
   const { p, scores } = scratch;
   const inverse = 1 / cuts.temperature;
   let top = -Infinity;
-  for (let i = 0; i < vocab; i++) {
-    scores[i] = logits[offset + i] * inverse;
-    if (scores[i] > top) top = scores[i];
-  }
+  for (let i = 0; i < vocab; i++) if (logits[offset + i] > top) top = logits[offset + i];
   if (!Number.isFinite(top))
     throw new Error(`sampling: the model's logits hold ${top === Infinity ? 'Infinity' : 'no number'}`);
+  const scored = (logit: number): number => (logit - top) * inverse; // at most 0: nothing overflows
   let total = 0;
-  for (let i = 0; i < vocab; i++) total += Math.exp(scores[i] - top);
-  const logTotal = top + Math.log(total);
-  const pick = (token: number): Draw => ({ token, logprob: logits[offset + token] * inverse - logTotal });
+  for (let i = 0; i < vocab; i++) total += Math.exp((scores[i] = scored(logits[offset + i])));
+  const logTotal = Math.log(total);
+  const pick = (token: number): Draw => ({ token, logprob: scored(logits[offset + token]) - logTotal });
 
-  if (cuts.repetition_penalty !== 1)
+  const { repetition_penalty: penalty } = cuts;
+  if (penalty !== 1)
     for (const id of new Set(seen)) {
-      if (id < vocab)
-        scores[id] = scores[id] > 0 ? scores[id] / cuts.repetition_penalty : scores[id] * cuts.repetition_penalty;
+      const logit = logits[offset + id];
+      if (id < vocab) scores[id] = scored(logit > 0 ? logit / penalty : logit * penalty);
     }
   let best = 0;
   for (let i = 1; i < vocab; i++) if (scores[i] > scores[best]) best = i;

@@ -1,7 +1,8 @@
 // A model's tensors where they lie: onnxruntime maps them from the safetensors files, so that a base of any size costs the memory of its
 // file's pages alone and is never converted whole. Every number is looked at once, when the model is opened, since a damaged weight
 // shows late and far away.
-import { basename } from 'node:path';
+import { realpath } from 'node:fs/promises';
+import { dirname, relative, resolve, sep } from 'node:path';
 import { UserError } from '../../protocol/user-error';
 import type { DecoderConfig } from './decoder-config';
 import { elements } from './decoder-config';
@@ -17,6 +18,8 @@ export interface MappedDecoder extends MappedTensors {
   config: DecoderConfig;
   /** Number of parameters. */
   parameters: number;
+  /** The model folder; `folder` may be one above it. */
+  modelFolder: string;
 }
 
 /**
@@ -27,6 +30,7 @@ export async function mapDecoder(folder: string): Promise<MappedDecoder> {
   const { config, specs, files } = await openDecoder(folder);
   try {
     const tensors = new Map<string, FileTensor>();
+    const inside = await commonFolder([...new Set(specs.map(({ name }) => files.fileName(name)!))]);
     for (const { name, dims } of specs) {
       const { dtype: stored, begin, end } = files.info(name)!;
       const dtype = mappable.find(known => known === stored);
@@ -45,13 +49,13 @@ export async function mapDecoder(folder: string): Promise<MappedDecoder> {
       tensors.set(name, {
         kind: 'file',
         dtype,
-        file: basename(files.fileName(name)!),
+        file: relative(inside, files.fileName(name)!).replaceAll(sep, '/'),
         offset: begin,
         bytes: end - begin,
       });
     }
     const parameters = specs.reduce((sum, { dims }) => sum + elements(dims), 0);
-    return { config, folder, tensors, parameters };
+    return { config, folder: inside, modelFolder: folder, tensors, parameters };
   } finally {
     await files.close();
   }
@@ -62,4 +66,18 @@ function firstUnfit(floats: Float32Array): number {
   const bits = new Uint32Array(floats.buffer, floats.byteOffset, floats.length);
   for (let i = 0; i < bits.length; i++) if ((bits[i] & 0x7f800000) === 0x7f800000) return i;
   return -1;
+}
+
+/**
+ * The nearest folder that holds the files and what they are links to, as in the hub's cache: onnxruntime maps no file outside the
+ * folder that it is given.
+ */
+async function commonFolder(files: readonly string[]): Promise<string> {
+  const places = (await Promise.all(files.map(file => realpath(file)))).concat(files.map(file => resolve(file)));
+  let folder = dirname(resolve(files[0]));
+  while (!places.every(place => place.startsWith(folder.endsWith(sep) ? folder : folder + sep))) {
+    if (dirname(folder) === folder) return dirname(resolve(files[0])); // on another drive: onnxruntime says what is wrong
+    folder = dirname(folder);
+  }
+  return folder;
 }

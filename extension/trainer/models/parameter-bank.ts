@@ -1,12 +1,13 @@
 // The trained parameters of a network with their gradient and optimizer state, behind one interface, wherever they live: on the host in
 // flat arrays (here), or on a device. The graphs are fed the parameters, what they put out is added to the gradient, and a step
 // changes the parameters in place.
+import { UserError } from '../../protocol/user-error';
 import { AdamW } from '../engine/adamw';
 import type { MomentState, OptimizerOptions } from '../engine/engine';
 import type { SessionOptions, Tensor } from '../engine/session';
 import type { ParameterSpec } from './decoder-config';
 import { gradientName } from './policy-graphs';
-import { Weights } from './weights';
+import type { Weights } from './weights';
 
 export interface ParameterBank {
   readonly specs: readonly ParameterSpec[];
@@ -97,8 +98,10 @@ export class HostParameters implements ParameterBank {
   }
 }
 
-export function copyInto(target: Float32Array, source: Float32Array): void {
+function copyInto(target: Float32Array, source: Float32Array): void {
   if (target.length !== source.length)
-    throw new Error(`engine: a state of ${source.length} numbers does not fit ${target.length}`);
+    throw new UserError(
+      `checkpoint: it holds ${source.length} numbers where the model has ${target.length}: resume with the model it was made with`,
+    );
   target.set(source);
 }

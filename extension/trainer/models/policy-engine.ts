@@ -54,7 +54,7 @@ export class PolicyEngine implements Engine {
     return { ...this.loaded.model, provider };
   }
 
-  generate(rows: GenerationRow[], sampling: SamplingOptions): Promise<GeneratedRow[]> {
+  async generate(rows: GenerationRow[], sampling: SamplingOptions): Promise<GeneratedRow[]> {
     return this.models.generator.generate(rows, sampling, this.onTokens);
   }
 
@@ -62,7 +62,7 @@ export class PolicyEngine implements Engine {
     this.models.generator.release(rows);
   }
 
-  score(
+  async score(
     which: WhichPolicy,
     samples: Pick<TrainingSample, 'ids' | 'mask'>[],
     budget: PassBudget,
@@ -73,7 +73,7 @@ export class PolicyEngine implements Engine {
     return policy.score(samples, budget, temperature);
   }
 
-  update(
+  async update(
     samples: WeightedSample[],
     budget: PassBudget,
     loss: PolicyLossOptions,
@@ -83,11 +83,11 @@ export class PolicyEngine implements Engine {
     return this.models.actor.update(samples, budget, loss, optimizer, seed);
   }
 
-  values(samples: Pick<TrainingSample, 'ids' | 'mask'>[], budget: PassBudget): Promise<Float32Array[]> {
+  async values(samples: Pick<TrainingSample, 'ids' | 'mask'>[], budget: PassBudget): Promise<Float32Array[]> {
     return this.critic.values(samples, budget);
   }
 
-  updateCritic(
+  async updateCritic(
     samples: CriticSample[],
     budget: PassBudget,
     loss: CriticLossOptions,
@@ -96,7 +96,7 @@ export class PolicyEngine implements Engine {
     return this.critic.update(samples, budget, loss, optimizer);
   }
 
-  imitate(
+  async imitate(
     samples: Pick<TrainingSample, 'ids' | 'mask'>[],
     budget: PassBudget,
     optimizer: OptimizerOptions,

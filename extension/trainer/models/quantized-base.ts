@@ -85,20 +85,20 @@ async function multipliesExactly(): Promise<boolean> {
 }
 
 /** Names the result by what it is made from: files by name, size and time, and the range. */
-function keyOf({ folder, tensors }: MappedDecoder, range: Range): string {
+function keyOf({ folder, modelFolder, tensors }: MappedDecoder, range: Range): string {
   const files = [...new Set([...tensors.values()].map(({ file }) => file))].sort();
   const facts = files.map(file => {
     const { size, mtimeMs } = statSync(join(folder, file));
     return [file, size, mtimeMs];
   });
   const digest = createHash('sha256')
-    .update(JSON.stringify([folder, facts, range]))
+    .update(JSON.stringify([modelFolder, facts, range]))
     .digest('hex');
-  return `${basename(folder)}-${digest.slice(0, 16)}`;
+  return `${basename(modelFolder)}-${digest.slice(0, 16)}`;
 }
 
 /** Writes all tensors, row blocks of a weight at a time. A file that is there is whole. */
-async function write({ folder: model, config }: MappedDecoder, folder: string, range: Range): Promise<void> {
+async function write({ modelFolder: model, config }: MappedDecoder, folder: string, range: Range): Promise<void> {
   await mkdir(folder, { recursive: true });
   const target = join(folder, fileName);
   const partial = `${target}.${process.pid}.partial`;

@@ -233,7 +233,8 @@ export class AgentProxy {
 
 /** Sampling of a mode: validation has its own temperature and cuts. */
 export function samplingFor(mode: 'train' | 'val', { rollout, stop_token_ids }: AgentProxyOptions): SamplingOptions {
-  const { temperature, top_p, top_k, min_p, repetition_penalty, do_sample } = mode === 'val' ? rollout.val_kwargs : rollout;
+  const { temperature, top_p, top_k, min_p, repetition_penalty, do_sample } =
+    mode === 'val' ? rollout.val_kwargs : rollout;
   return {
     temperature,
     top_p,

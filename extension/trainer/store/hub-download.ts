@@ -8,8 +8,10 @@ import { fileSystem, storeError } from './files';
 import type { FileSystem } from './files';
 import { sizeOf } from './hub-cache';
 import type { HubCache } from './hub-cache';
-import { HubInterrupted, HubRangeRefused, mostTries, pause } from './hub-client';
-import type { HubClient, HubFile, HubModel } from './hub-client';
+import { HubInterrupted, HubRangeRefused } from './hub-call';
+import type { HubModel } from './hub-call';
+import { mostTries, pause } from './hub-client';
+import type { HubClient, HubFile } from './hub-client';
 
 export interface FileDownload {
   client: HubClient;
@@ -41,6 +43,10 @@ export async function downloadFile(file: HubFile, download: FileDownload): Promi
     if ('busyWith' in claim) {
       onBytes((await sizeOf(claim.busyWith)) ?? 0);
       await pause(Math.min(lookMs, client.options.retryMs), signal);
+      continue;
+    }
+    if (await cache.hasBlob(file)) {
+      await rm(claim.file, { force: true }); // whoever was at it ended well meanwhile
       continue;
     }
     const { fs = fileSystem } = download;

@@ -6,8 +6,10 @@ import { UserError } from '../../protocol/user-error';
 import type { FileSystem } from './files';
 import { HubCache } from './hub-cache';
 import type { CachedModel } from './hub-cache';
-import { HubClient, HubUnreachable } from './hub-client';
-import type { HubFile, HubModel } from './hub-client';
+import { HubUnreachable } from './hub-call';
+import type { HubModel } from './hub-call';
+import { HubClient } from './hub-client';
+import type { HubFile } from './hub-client';
 import { downloadFile } from './hub-download';
 
 const small = [

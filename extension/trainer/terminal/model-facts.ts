@@ -10,7 +10,7 @@ import { installation } from '../installation';
 import { elements, parameterSpecs } from '../models/decoder-config';
 import { checkModelFolder, readDecoderConfig, readTokenizer } from '../models/model-folder';
 import { digestFile } from '../store/files';
-import type { HubModel } from '../store/hub-client';
+import type { HubModel } from '../store/hub-call';
 import { findHubModel, withSmallFiles } from '../store/hub-model';
 
 /** Throws a ConfigError or UserError where the model cannot be used. */

@@ -1,8 +1,8 @@
-// Properties of the rollout filter, the loss weights and the batch splits.
+// Properties of the rollout filter, the loss weights and the mini-batches.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { aggregationWeights, type LossAggMode } from '../../../extension/trainer/algorithms/loss-aggregation';
-import { splitMicroBatches, splitMiniBatches } from '../../../extension/trainer/algorithms/mini-batches';
+import { splitMiniBatches } from '../../../extension/trainer/algorithms/mini-batches';
 import { policyLoss } from '../../../extension/trainer/algorithms/policy-loss';
 import { RandomStream } from '../../../extension/trainer/engine/random-stream';
 import { selectGroups } from '../../../extension/trainer/algorithms/group-selection';
@@ -59,7 +59,7 @@ describe('loss weights', () => {
     );
   });
 
-  it('make the loss of a mini-batch the sum over its micro-batches, in every mode', () => {
+  it('make the loss of a mini-batch the sum over its samples, in every mode', () => {
     const sequence = fc.array(fc.integer({ min: -30, max: 30 }), { minLength: 1, maxLength: 12 }).map(values => ({
       logprobs: Float32Array.from(values, value => value / 50),
       old_logprobs: new Float32Array(values.length),
@@ -81,33 +81,24 @@ describe('loss weights', () => {
         const counts = batch.map(({ mask }) => mask.reduce((sum, bit) => sum + bit, 0));
         const padded = 12;
         const weights = aggregationWeights(counts, mode, padded);
-        const micro = splitMicroBatches(Int32Array.from(batch.keys()), counts, { maxTokens: 20, maxRows: 3 });
-        let sum = 0;
-        for (const rows of micro)
-          for (const row of rows) {
-            const perToken = policyLoss([batch[row]], { ...settings, loss_agg_mode: 'seq-mean-token-sum' });
-            sum += weights[row] * perToken.loss;
-          }
-        expect(sum).toBeCloseTo(policyLoss(batch, settings, padded).loss, 6);
+        const shares = batch.map(
+          (sequence, row) =>
+            weights[row] * policyLoss([sequence], { ...settings, loss_agg_mode: 'seq-mean-token-sum' }).loss,
+        );
+        expect(shares.reduce((sum, share) => sum + share, 0)).toBeCloseTo(policyLoss(batch, settings, padded).loss, 6);
       }),
     );
   });
 });
 
-describe('batch splits', () => {
-  it('put every sample into exactly one mini-batch and one micro-batch within the budget', () => {
+describe('mini-batches', () => {
+  it('hold every sample exactly once, and are full but for the last', () => {
     fc.assert(
       fc.property(lengths, fc.integer({ min: 1, max: 40 }), fc.integer(), (sizes, miniBatch, seed) => {
-        const seen: number[] = [];
         const minis = splitMiniBatches(sizes.length, miniBatch, new RandomStream(seed));
         expect(minis.slice(0, -1).every(mini => mini.length === miniBatch)).toBe(true);
-        for (const mini of minis)
-          for (const micro of splitMicroBatches(mini, sizes, { maxTokens: 300, maxRows: 16 })) {
-            const longest = Math.max(...[...micro].map(row => sizes[row]));
-            expect(micro.length === 1 || micro.length * longest <= 300).toBe(true);
-            expect(micro.length).toBeLessThanOrEqual(16);
-            seen.push(...micro);
-          }
+        expect(minis.at(-1)!.length).toBeLessThanOrEqual(miniBatch);
+        const seen = minis.flatMap(mini => [...mini]);
         expect(seen.toSorted((a, b) => a - b)).toEqual([...sizes.keys()]);
       }),
     );

@@ -8,10 +8,9 @@ import { policyLoss } from '../../../extension/trainer/algorithms/policy-loss';
 import { valueLoss } from '../../../extension/trainer/algorithms/value-loss';
 import type { OptimizerOptions, PolicyLossOptions } from '../../../extension/trainer/engine/engine';
 import { RandomStream } from '../../../extension/trainer/engine/random-stream';
-import { Critic, criticWeights } from '../../../extension/trainer/models/critic';
-import { Policy } from '../../../extension/trainer/models/policy';
+import { criticWeights } from '../../../extension/trainer/models/critic';
 import type { Weights } from '../../../extension/trainer/models/weights';
-import { randomWeights, tinyConfig } from '../../unit/models/models';
+import { randomWeights, tinyConfig, trainedCritic, trainedPolicy, wholeBatch } from '../../unit/models/models';
 
 const still: OptimizerOptions = { lr: 0, betas: [0.9, 0.999], eps: 1e-8, weight_decay: 0.1, grad_clip: 1 };
 
@@ -96,12 +95,12 @@ async function expectSlope(
 describe('the policy update', () => {
   it('is the plain loss, its metrics and its slope', async () => {
     const weights = randomWeights(tinyConfig, 3);
-    const policy = new Policy(tinyConfig, weights, { threads: 1 });
+    const policy = trainedPolicy(tinyConfig, weights);
     const before = weights.flat.slice();
     await fc.assert(
       fc.asyncProperty(batch, settings, async (rows, options) => {
         const samples = idsAndMask(rows);
-        const score = async () => policy.score(samples, options.temperature);
+        const score = async () => policy.score(samples, wholeBatch, options.temperature);
         const { logprobs } = await score();
         const less = (pick: (token: Batch[0][0]) => number): Float32Array[] =>
           rows.map((row, r) => Float32Array.from(row, (token, i) => logprobs[r][i] - pick(token)));
@@ -123,13 +122,14 @@ describe('the policy update', () => {
         const expected = await plain();
         const weight = shares(samples, options.loss_agg_mode);
         const metrics = await policy.update(
-          [samples.map((sample, r) => ({
+          samples.map((sample, r) => ({
             ...sample,
             old_logprobs: old[r],
             ref_logprobs: reference[r],
             advantages: advantages[r],
             weights: weight[r],
-          }))],
+          })),
+          wholeBatch,
           options,
           still,
         ); // prettier-ignore
@@ -141,9 +141,10 @@ describe('the policy update', () => {
         expectClose('ppo_kl', metrics.ppo_kl, expected.ppo_kl);
         if (options.use_kl_loss) expectClose('kl_loss', metrics.kl_loss, expected.kl_loss);
         else expect(metrics).not.toHaveProperty('kl_loss');
+        const gradient = await policy.bank.readGradient();
         await expectSlope(
           weights,
-          name => policy.lastGradient(name),
+          name => gradient.view(name),
           async () => {
             const { pg_loss, entropy, kl_loss } = await plain();
             const kl = options.use_kl_loss ? options.kl_loss_coef * kl_loss : 0;
@@ -160,16 +161,16 @@ describe('the critic’s update', () => {
   it('is the plain loss, its metrics and its slope', async () => {
     const weights = criticWeights(tinyConfig, randomWeights(tinyConfig, 3), new RandomStream(1));
     weights.view('value_head.weight').forEach((x, i, head) => (head[i] = 500 * x));
-    const critic = new Critic(tinyConfig, weights, { threads: 1 });
+    const critic = trainedCritic(tinyConfig, weights);
     await fc.assert(
       fc.asyncProperty(batch, fc.constantFrom(0.25, 0.5), async (rows, cliprange_value) => {
         const samples = idsAndMask(rows);
-        const values = await critic.values(samples);
+        const values = await critic.values(samples, wholeBatch);
         const old = rows.map((row, r) => Float32Array.from(row, ({ valueShift }, i) => values[r][i] - valueShift));
         const returns = rows.map((row, r) => Float32Array.from(row, ({ distance }, i) => values[r][i] + distance));
         const plain = async () =>
           valueLoss(
-            (await critic.values(samples)).map((values, r) => ({
+            (await critic.values(samples, wholeBatch)).map((values, r) => ({
               values,
               mask: samples[r].mask,
               old_values: old[r],
@@ -180,15 +181,17 @@ describe('the critic’s update', () => {
         const expected = await plain();
         const weight = shares(samples, 'token-mean');
         const metrics = await critic.update(
-          [samples.map((sample, r) => ({ ...sample, old_values: old[r], returns: returns[r], weights: weight[r] }))],
+          samples.map((sample, r) => ({ ...sample, old_values: old[r], returns: returns[r], weights: weight[r] })),
+          wholeBatch,
           { cliprange_value, loss_agg_mode: 'token-mean' },
           still,
         );
         for (const name of ['vf_loss', 'vf_clipfrac', 'vpred_mean'] as const)
           expectClose(name, metrics[name], expected[name]);
+        const gradient = await critic.bank.readGradient();
         await expectSlope(
           weights,
-          name => critic.lastGradient(name),
+          name => gradient.view(name),
           async () => (await plain()).vf_loss,
         );
       }),

@@ -16,7 +16,14 @@ const logits = fc
   .map(row => Float32Array.from(row));
 const temperature = fc.constantFrom(0.05, 0.5, 1, 1.7);
 const uniform = fc.integer({ min: 0, max: 2 ** 32 - 1 }).map(word => word / 2 ** 32);
-const uncut: SamplingCuts = { temperature: 1, top_p: 1, top_k: -1, do_sample: true };
+const uncut: SamplingCuts = {
+  temperature: 1,
+  top_p: 1,
+  top_k: -1,
+  min_p: 0,
+  repetition_penalty: 1,
+  do_sample: true,
+};
 
 const draw = (row: Float32Array, cuts: SamplingCuts, u: number) => drawToken(row, 0, row.length, cuts, u);
 
@@ -46,7 +53,7 @@ describe('a drawn token', () => {
   it('has the log-prob of the distribution before the cuts', () => {
     fc.assert(
       fc.property(logits, temperature, fc.boolean(), fc.double({ min: 0.05, max: 1, noNaN: true }), fc.integer({ min: -1, max: 9 }), uniform, (row, temperature, do_sample, top_p, top_k, u) => {
-        const { token, logprob } = draw(row, { temperature, do_sample, top_p, top_k }, u);
+        const { token, logprob } = draw(row, { ...uncut, temperature, do_sample, top_p, top_k }, u);
         expect(logprob).toBeCloseTo(Math.log(softmax(row, temperature)[token]), 8);
         expect(Number.isFinite(logprob)).toBe(true);
       }),

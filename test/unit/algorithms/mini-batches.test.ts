@@ -1,6 +1,6 @@
-// Mini- and micro-batches: sizes, order, budget.
+// Mini-batches: sizes and order.
 import { describe, expect, it } from 'vitest';
-import { splitMicroBatches, splitMiniBatches } from '../../../extension/trainer/algorithms/mini-batches';
+import { splitMiniBatches } from '../../../extension/trainer/algorithms/mini-batches';
 import { RandomStream } from '../../../extension/trainer/engine/random-stream';
 
 describe('mini-batches', () => {
@@ -18,26 +18,5 @@ describe('mini-batches', () => {
   it('of nothing is nothing, and refuses a size of 0', () => {
     expect(splitMiniBatches(0, 8, new RandomStream(1))).toEqual([]);
     expect(() => splitMiniBatches(4, 0, new RandomStream(1))).toThrow('ppo_mini_batch_size is 0');
-  });
-});
-
-describe('micro-batches', () => {
-  const lengths = [10, 40, 20, 39, 100];
-  it('fill the budget from the longest down', () => {
-    const batches = splitMicroBatches(Int32Array.of(0, 1, 2, 3), lengths, { maxTokens: 80, maxRows: 64 });
-    expect(batches.map(batch => [...batch])).toEqual([
-      [1, 3],
-      [2, 0],
-    ]);
-  });
-
-  it('give a sequence over the budget a batch of its own', () => {
-    const batches = splitMicroBatches(Int32Array.of(0, 4), lengths, { maxTokens: 80, maxRows: 64 });
-    expect(batches.map(batch => [...batch])).toEqual([[4], [0]]);
-  });
-
-  it('hold the number of rows', () => {
-    const batches = splitMicroBatches(Int32Array.of(0, 1, 2), lengths, { maxTokens: 1e6, maxRows: 1 });
-    expect(batches.map(batch => [...batch])).toEqual([[1], [2], [0]]);
   });
 });

@@ -26,8 +26,8 @@ describe('places', () => {
       'trainer:',
       '  test_frequency: 3', // 3:3, the key
       '  total_training_steps: many', // 4:25, the value
-      'lora:',
-      '  rank: 16', // 6:9
+      'agent_proxy:',
+      '  context_window_mode: single_turn', // 6:24
       'trainerr: {}', // 7:1
     ].join('\n');
     const file = join(folder, 'run.yaml');
@@ -48,11 +48,12 @@ describe('places', () => {
         column: 25,
       },
       {
-        key: 'lora.rank',
-        message: 'config: lora.rank is 16, but LoRA is not available in this version: set it to 0',
+        key: 'agent_proxy.context_window_mode',
+        message:
+          'config: agent_proxy.context_window_mode is "single_turn", but a windowed context is not available in this version: set it to full',
         file,
         line: 6,
-        column: 9,
+        column: 24,
       },
       {
         key: 'trainerr',
@@ -126,6 +127,13 @@ describe('schema', () => {
     ['custom_envs.Bandit=3', 'config: custom_envs.Bandit is 3: use a map of keys'],
     ['~seed.val', 'config: seed.val is missing: add it (an integer ≥ 0)'],
     ['trainer.val_before_train=yes', 'config: trainer.val_before_train is "yes": use true or false'],
+    ['lora.rank=-1', 'config: lora.rank is -1: use an integer ≥ 0'],
+    ['lora.dropout=1', 'config: lora.dropout is 1: use a number ≥ 0 and < 1'],
+    ['workbench.device=gpu', 'config: workbench.device is "gpu": use one of auto, cpu, webgpu, cuda'],
+    [
+      'actor_rollout_ref.rollout.min_p=1.5',
+      'config: actor_rollout_ref.rollout.min_p is 1.5: use a number from 0 to 1',
+    ],
     ['workbench.threads=1.5', 'config: workbench.threads is 1.5: use an integer ≥ 0'],
     [
       '+custom_envs.a/b={env_type: x, max_actions_per_traj: 1}',
@@ -198,8 +206,37 @@ describe('rules between keys', () => {
       ['es_manager.train.group_size=1', 'ppo_mini_batch_size=4', 'actor_rollout_ref.rollout.rollout_filter_value=0.9'],
       'config: es_manager.train.group_size is 1, but reward_variance needs at least two episodes in a group: raise it or keep all groups (top_p with value 1 and include_zero)',
     ],
+    [
+      ['workbench.rollout_quantization=int8'],
+      'config: workbench.rollout_quantization is int8, but all weights are trained and only a base that stays as it is can be held in 8 bits: set lora.rank above 0',
+    ],
+    [
+      ['workbench.base_quantization=int8'],
+      'config: workbench.base_quantization is int8, but all weights are trained and only a base that stays as it is can be held in 8 bits: set lora.rank above 0',
+    ],
+    [
+      ['algorithm.rollout_correction.rollout_is=token', 'algorithm.rollout_correction.bypass_mode=true'],
+      "config: algorithm.rollout_correction.rollout_is is token, but bypass_mode takes the sampler's log-probs as they are: set bypass_mode to false",
+    ],
+    [
+      ['lora.rank=8', 'workbench.rollout_quantization=int8', 'algorithm.rollout_correction.bypass_mode=true'],
+      'config: algorithm.rollout_correction.bypass_mode is true, but 8-bit rollouts need log-probs of the training graph: set it to false',
+    ],
+    [
+      ['lora.rank=8', 'critic.model.lora_rank=4', 'algorithm.adv_estimator=gae'],
+      "config: critic.model.lora_rank is 4, but the critic's adapters are of the actor's kind: set it to 8",
+    ],
   ])('%j', (overrides, message) => {
     expect(messages('base', ...overrides)).toEqual([message]);
+  });
+
+  test.each([
+    ['lora.rank=8', 'workbench.rollout_quantization=int8', 'algorithm.rollout_correction.rollout_is=sequence'],
+    ['lora.rank=8', 'workbench.base_quantization=int8', 'algorithm.adv_estimator=gae'],
+    ['+actor_rollout_ref.model.lora_adapter_path=adapters/first', 'workbench.rollout_quantization=int8'],
+    ['workbench.device=webgpu', 'lora.target_modules=[q_proj,v_proj]'],
+  ])('%s is accepted', (...overrides) => {
+    expect(() => load('base', ...overrides)).not.toThrow();
   });
 
   test('a greedy validation may have temperature 0', () => {
@@ -218,7 +255,6 @@ describe('rules between keys', () => {
 
 describe('features that are not there yet', () => {
   test.each([
-    ['lora.rank=8', 'config: lora.rank is 8, but LoRA is not available in this version: set it to 0'],
     [
       'algorithm.bi_level_gae=true',
       'config: algorithm.bi_level_gae is true, but bi-level GAE is not available in this version: set it to false',
@@ -234,10 +270,6 @@ describe('features that are not there yet', () => {
     [
       'algorithm.adv_estimator=remax',
       'config: algorithm.adv_estimator is "remax", but this estimator is not available in this version: use one of grpo, gae, rloo, reinforce_plus_plus, reinforce_plus_plus_baseline',
-    ],
-    [
-      'workbench.device=webgpu',
-      'config: workbench.device is "webgpu", but training on a GPU is not available in this version: set it to cpu',
     ],
   ])('%s', (override, message) => {
     expect(messages('base', override)).toEqual([message]);

@@ -6,29 +6,15 @@ import { join, resolve } from 'node:path';
 import { build } from 'esbuild';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { UserError } from '../../../extension/protocol/user-error';
-import type { LoadOptions } from '../../../extension/trainer/engine/engine';
 import { startEngine } from '../../../extension/trainer/engine/remote-engine';
 import type { RemoteEngine } from '../../../extension/trainer/engine/remote-engine';
 import { PolicyEngine } from '../../../extension/trainer/models/policy-engine';
+import { plainLoad, plainSampling } from '../models/models';
 
 const bundle = mkdtempSync(join(tmpdir(), 'ragen-engine-'));
 const workerFile = join(bundle, 'engine-worker.cjs');
-const options: LoadOptions = {
-  modelFolder: 'test/golden/qwen2',
-  referenceFolder: null,
-  threads: 1,
-  critic: false,
-  seed: 1,
-};
-const sampling = {
-  temperature: 1,
-  top_p: 1,
-  top_k: -1,
-  do_sample: true,
-  max_new_tokens: 6,
-  stop_token_ids: [],
-  max_model_len: 60,
-};
+const options = plainLoad;
+const sampling = { ...plainSampling, max_new_tokens: 6 };
 const rows = ['a', 'b'].map((row, seed) => ({ row, append: [4, 8, 15], seed }));
 const engines: RemoteEngine[] = [];
 const start = (file = workerFile): RemoteEngine => {
@@ -104,8 +90,8 @@ it('fails what waits and what is asked later when it is stopped', async () => {
   const many = Array.from({ length: 64 }, (_, seed) => ({ row: `r${seed}`, append: [seed % 60], seed }));
   const waiting = engine.generate(many, { ...sampling, max_new_tokens: 50 }).catch((error: Error) => error.message);
   await engine.stop();
-  expect(await waiting).toMatch(/engine: its worker thread ended with code \d/);
-  await expect(engine.release([])).rejects.toThrow(/its worker thread ended/);
+  expect(await waiting).toMatch(/engine: its worker thread .+code \d/);
+  await expect(engine.release([])).rejects.toThrow(/its worker thread/);
 });
 
 it('fails every call when the worker cannot start or throws', async () => {

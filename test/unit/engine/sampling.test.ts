@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { RandomStream } from '../../../extension/trainer/engine/random-stream';
 import { drawToken } from '../../../extension/trainer/engine/sampling';
 
-const plain = { temperature: 1, top_p: 1, top_k: -1, do_sample: true };
+const plain = { temperature: 1, top_p: 1, top_k: -1, min_p: 0, repetition_penalty: 1, do_sample: true };
 const logitsOf = (...p: number[]): Float32Array => Float32Array.from(p, Math.log);
 
 /** Pearson's statistic of 20,000 draws against the shares that are expected. */

@@ -2,9 +2,10 @@
 // it is made from an actor.
 import { describe, expect, it } from 'vitest';
 import { RandomStream } from '../../../extension/trainer/engine/random-stream';
-import { Critic, criticSpecs, criticWeights } from '../../../extension/trainer/models/critic';
+import type { Critic } from '../../../extension/trainer/models/critic';
+import { criticSpecs, criticWeights } from '../../../extension/trainer/models/critic';
 import { tensorsOf } from '../../golden/tensors';
-import { goldenConfig, goldenWeights, relativeError } from './models';
+import { goldenConfig, goldenWeights, relativeError, trainedCritic, wholeBatch } from './models';
 
 const config = goldenConfig('qwen2');
 const golden = tensorsOf('test/golden/critic/golden.safetensors');
@@ -32,12 +33,12 @@ const optimizer = {
 function load(): Critic {
   const weights = criticWeights(config, goldenWeights('qwen2'), new RandomStream(1));
   weights.view('value_head.weight').set(of('head'));
-  return new Critic(config, weights, { threads: 1 });
+  return trainedCritic(config, weights);
 }
 
 describe('the critic', () => {
   it('values tokens as PyTorch does, before they are known', async () => {
-    const values = await load().values(samples);
+    const values = await load().values(samples, wholeBatch);
     for (let row = 0; row < b; row++)
       expect(relativeError(values[row], shifted('values', row).map((v, i) => v * samples[row].mask[i]))).toBeLessThan(1e-5); // prettier-ignore
   });
@@ -45,24 +46,27 @@ describe('the critic', () => {
   it('does not look at the token that it values, nor at later ones', async () => {
     const critic = load();
     const mask = Uint8Array.of(0, 0, 0, 1, 0);
-    const [first, other] = await critic.values([
-      { ids: Int32Array.of(1, 2, 3, 4, 5), mask },
-      { ids: Int32Array.of(1, 2, 3, 50, 9), mask },
-    ]);
+    const [first, other] = await critic.values(
+      [
+        { ids: Int32Array.of(1, 2, 3, 4, 5), mask },
+        { ids: Int32Array.of(1, 2, 3, 50, 9), mask },
+      ],
+      wholeBatch,
+    );
     expect(first[3]).toBeCloseTo(other[3], 6);
   });
 
-  it.each([1, 2, 3])('has the loss, gradients and AdamW step of PyTorch with micro-batches of %i', async size => {
+  it.each([1, 2, 3])('has the loss, gradients and AdamW step of PyTorch with %i rows a pass', async maxRows => {
     const critic = load();
-    const microBatches = Array.from({ length: Math.ceil(b / size) }, (_, i) => samples.slice(i * size, (i + 1) * size));
     const options = { cliprange_value: 0.5, loss_agg_mode: 'token-mean' } as const;
-    const metrics = await critic.update(microBatches, options, optimizer);
+    const metrics = await critic.update(samples, { maxTokens: Infinity, maxRows }, options, optimizer);
     expect(metrics.vf_loss).toBeCloseTo(of('loss')[0], 5);
     expect(metrics.vf_clipfrac).toBeCloseTo(of('clipfrac')[0], 6);
     expect(relativeError([metrics.grad_norm], of('norm'))).toBeLessThan(1e-4);
-    for (const { name } of critic.weights.specs) {
-      expect(relativeError(critic.lastGradient(name), of(`grad.${name}`)), name).toBeLessThan(1e-4);
-      expect(relativeError(critic.weights.view(name), of(`stepped.${name}`)), name).toBeLessThan(1e-4);
+    const [gradient, weights] = [await critic.bank.readGradient(), await critic.bank.read()];
+    for (const { name } of critic.bank.specs) {
+      expect(relativeError(gradient.view(name), of(`grad.${name}`)), name).toBeLessThan(1e-4);
+      expect(relativeError(weights.view(name), of(`stepped.${name}`)), name).toBeLessThan(1e-4);
     }
   });
 });

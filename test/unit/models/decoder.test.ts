@@ -70,19 +70,22 @@ describe.each(['qwen2', 'llama', 'qwen3', 'llama3', 'qwen2-yarn'])('%s', family 
     { maxRows: 1, checkpointed: false },
     { maxRows: 2, checkpointed: true },
     { maxRows: 3, checkpointed: false },
-  ])('has the gradients and the AdamW step of PyTorch with $maxRows rows a pass, checkpointed $checkpointed', async ({ maxRows, checkpointed }) => {
-    const policy = await load({ threads: 1, checkpointed });
-    const metrics = await policy.update(samples, { maxRows, maxTokens: Infinity }, loss, optimizer);
-    const [pg, entropy, kl] = of('loss');
-    expect(metrics.pg_loss).toBeCloseTo(pg, 5);
-    expect(metrics.entropy_loss).toBeCloseTo(entropy, 5);
-    expect(metrics.kl_loss).toBeCloseTo(kl, 5);
-    expect(relativeError([metrics.grad_norm], of('norm'))).toBeLessThan(1e-4);
-    const gradient = await policy.bank.readGradient();
-    const weights = await policy.bank.read();
-    for (const { name } of policy.bank.specs) {
-      expect(relativeError(gradient.view(name), of(`grad.${name}`)), name).toBeLessThan(1e-4);
-      expect(relativeError(weights.view(name), of(`stepped.${name}`)), name).toBeLessThan(1e-4);
-    }
-  });
+  ])(
+    'has the gradients and the AdamW step of PyTorch with $maxRows rows a pass, checkpointed $checkpointed',
+    async ({ maxRows, checkpointed }) => {
+      const policy = await load({ threads: 1, checkpointed });
+      const metrics = await policy.update(samples, { maxRows, maxTokens: Infinity }, loss, optimizer);
+      const [pg, entropy, kl] = of('loss');
+      expect(metrics.pg_loss).toBeCloseTo(pg, 5);
+      expect(metrics.entropy_loss).toBeCloseTo(entropy, 5);
+      expect(metrics.kl_loss).toBeCloseTo(kl, 5);
+      expect(relativeError([metrics.grad_norm], of('norm'))).toBeLessThan(1e-4);
+      const gradient = await policy.bank.readGradient();
+      const weights = await policy.bank.read();
+      for (const { name } of policy.bank.specs) {
+        expect(relativeError(gradient.view(name), of(`grad.${name}`)), name).toBeLessThan(1e-4);
+        expect(relativeError(weights.view(name), of(`stepped.${name}`)), name).toBeLessThan(1e-4);
+      }
+    },
+  );
 });

@@ -1,13 +1,15 @@
 // Small models for tests: the golden checkpoints that transformers wrote, and random ones of any shape.
 import { readFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { RandomStream } from '../../../extension/trainer/engine/random-stream';
+import { Critic } from '../../../extension/trainer/models/critic';
 import { parameterSpecs, parseDecoderConfig } from '../../../extension/trainer/models/decoder-config';
 import type { DecoderConfig } from '../../../extension/trainer/models/decoder-config';
 import { Generator } from '../../../extension/trainer/models/generator';
 import type { GeneratorOptions } from '../../../extension/trainer/models/generator';
 import { trainedNetwork } from '../../../extension/trainer/models/networks';
-import type { PassBudget } from '../../../extension/trainer/engine/engine';
+import type { LoadOptions, PassBudget, SamplingOptions } from '../../../extension/trainer/engine/engine';
 import { HostParameters } from '../../../extension/trainer/models/parameter-bank';
 import { Policy } from '../../../extension/trainer/models/policy';
 import type { PolicyOptions } from '../../../extension/trainer/models/policy';
@@ -68,14 +70,59 @@ export function relativeError(actual: ArrayLike<number>, expected: ArrayLike<num
 }
 
 /** A policy whose parameters are all trained. */
-export function trainedPolicy(config: DecoderConfig, weights: Weights, options: PolicyOptions = { threads: 1 }): Policy {
+export function trainedPolicy(
+  config: DecoderConfig,
+  weights: Weights,
+  options: PolicyOptions = { threads: 1 },
+): Policy {
   return new Policy(trainedNetwork(config), new HostParameters(weights, options), options);
 }
+
+/** A critic whose parameters are all trained. */
+export function trainedCritic(config: DecoderConfig, weights: Weights): Critic {
+  const options = { threads: 1 };
+  return new Critic(trainedNetwork(config, weights.specs.slice()), new HostParameters(weights, options), options);
+}
+
+/** A model loaded with all its weights trained, and nothing besides. */
+export const plainLoad: LoadOptions = {
+  modelFolder: goldenFolder('qwen2'),
+  adapterFolder: null,
+  device: 'cpu',
+  threads: 1,
+  lora: null,
+  rolloutQuantization: 'none',
+  baseQuantization: 'none',
+  checkpointed: false,
+  referenceFolder: null,
+  critic: false,
+  seed: 1,
+  maxPositions: null,
+  cacheFolder: join(tmpdir(), 'ragen-test-cache'),
+};
+
+/** Sampling at temperature 1 with nothing cut. */
+export const plainSampling: SamplingOptions = {
+  temperature: 1,
+  top_p: 1,
+  top_k: -1,
+  min_p: 0,
+  repetition_penalty: 1,
+  do_sample: true,
+  max_new_tokens: 8,
+  stop_token_ids: [],
+  stop: [],
+  max_model_len: 60,
+};
 
 /** Everything in one pass. */
 export const wholeBatch: PassBudget = { maxTokens: Infinity, maxRows: Infinity };
 
 /** A generator over weights of its own. */
-export function playing(config: DecoderConfig, weights: Weights, options: GeneratorOptions = { threads: 1 }): Generator {
+export function playing(
+  config: DecoderConfig,
+  weights: Weights,
+  options: GeneratorOptions = { threads: 1 },
+): Generator {
   return new Generator(trainedNetwork(config), new HostParameters(weights, options), options);
 }

@@ -7,7 +7,7 @@ import type { LoadOptions, OptimizerOptions, PolicyLossOptions } from '../../../
 import { PolicyEngine } from '../../../extension/trainer/models/policy-engine';
 import { writeSafetensors } from '../../../extension/trainer/store/safetensors-writer';
 import { temporaryFolder } from '../store/folder';
-import { goldenFolder, relativeError } from './models';
+import { goldenFolder, plainLoad, plainSampling, relativeError, wholeBatch } from './models';
 
 const folder = temporaryFolder();
 const optimizer: OptimizerOptions = { lr: 0.01, betas: [0.9, 0.99], eps: 1e-8, weight_decay: 0.01, grad_clip: 1 };
@@ -37,25 +37,22 @@ const valued = { ...sample, old_values: numbers(0), returns: numbers(1), weights
 async function load(changed: Partial<LoadOptions> = {}): Promise<PolicyEngine> {
   const engine = new PolicyEngine();
   const modelFolder = goldenFolder('qwen2');
-  await engine.load({ modelFolder, referenceFolder: modelFolder, threads: 1, critic: true, seed: 7, ...changed });
+  await engine.load({ ...plainLoad, modelFolder, referenceFolder: modelFolder, critic: true, seed: 7, ...changed });
   return engine;
 }
 
 async function trainStep(engine: PolicyEngine): Promise<void> {
-  await engine.update([[training]], loss, optimizer);
-  await engine.updateCritic([[valued]], { cliprange_value: 0.5, loss_agg_mode: 'token-mean' }, optimizer);
+  await engine.update([training], wholeBatch, loss, optimizer, 0);
+  await engine.updateCritic([valued], wholeBatch, { cliprange_value: 0.5, loss_agg_mode: 'token-mean' }, optimizer);
 }
 
 const scored = async (engine: PolicyEngine, which: 'actor' | 'reference'): Promise<number[]> =>
-  (await engine.score(which, [[sample]], 1)).logprobs.flatMap(row => [...row]);
+  (await engine.score(which, [sample], wholeBatch, 1)).logprobs.flatMap(row => [...row]);
 
 it('says what it loaded', async () => {
   const loaded = await new PolicyEngine().load({
+    ...plainLoad,
     modelFolder: goldenFolder('llama'),
-    referenceFolder: null,
-    threads: 1,
-    critic: false,
-    seed: 1,
   });
   const llama = 61 * 24 * 2 + 24 + 2 * (2 * 24 + 24 * 24 * 2 + 2 * 6 * 24 + 3 * 40 * 24);
   expect(loaded).toMatchObject({ parameters: llama, maxPositions: 64 });
@@ -72,31 +69,24 @@ it('trains the actor and leaves the reference as it was', async () => {
 
 it('generates with the weights of the last step', async () => {
   const engine = await load();
-  const sampling = {
-    temperature: 1,
-    top_p: 1,
-    top_k: -1,
-    do_sample: false,
-    max_new_tokens: 4,
-    stop_token_ids: [],
-    max_model_len: 60,
-  };
+  const sampling = { ...plainSampling, do_sample: false, max_new_tokens: 4 };
   const generate = async () => (await engine.generate([{ row: 'a', append: [...ids], seed: 1 }], sampling))[0];
   const first = await generate();
   await engine.release(['a']);
-  await engine.imitate([{ ids, mask: sample.mask }], { ...optimizer, lr: 0.3 });
+  await engine.imitate([sample], wholeBatch, { ...optimizer, lr: 0.3 }, 0);
   expect((await generate()).logprobs).not.toEqual(first.logprobs);
 });
 
-it('scores micro-batches of any split alike, in order', async () => {
+it('scores in passes of any size alike, in order', async () => {
   const engine = await load();
+  const single = { maxTokens: Infinity, maxRows: 1 };
   const other = { ids: Int32Array.of(1, 2, 3), mask: Uint8Array.of(0, 1, 0) };
-  const together = await engine.score('actor', [[sample, other]], 0.7);
-  const apart = await engine.score('actor', [[sample], [other]], 0.7);
+  const together = await engine.score('actor', [sample, other], wholeBatch, 0.7);
+  const apart = await engine.score('actor', [sample, other], single, 0.7);
   expect(apart.logprobs.map(row => row.length)).toEqual([6, 3]);
   apart.logprobs.forEach((row, i) => expect(relativeError(row, together.logprobs[i])).toBeLessThan(1e-5));
-  const values = await engine.values([[sample], [other]]);
-  (await engine.values([[sample, other]])).forEach((row, i) =>
+  const values = await engine.values([sample, other], single);
+  (await engine.values([sample, other], wholeBatch)).forEach((row, i) =>
     expect(relativeError(values[i], row)).toBeLessThan(1e-4),
   );
 });
@@ -113,7 +103,7 @@ it('goes on from its parameters and state as if it had not been stopped', async 
   for (const engine of [whole, resumed]) await trainStep(engine);
   expect(await resumed.parameters()).toEqual(await whole.parameters());
   expect(await resumed.state()).toEqual(await whole.state());
-  expect(await resumed.values([[sample]])).toEqual(await whole.values([[sample]]));
+  expect(await resumed.values([sample], wholeBatch)).toEqual(await whole.values([sample], wholeBatch));
 });
 
 it('hands out copies: what is done to them does not reach the model', async () => {
@@ -123,19 +113,21 @@ it('hands out copies: what is done to them does not reach the model', async () =
   const state = await engine.state();
   state.critic!.weights.fill(0);
   expect(await scored(engine, 'actor')).toEqual(before);
-  expect((await engine.values([[sample]]))[0].some(v => v !== 0)).toBe(true);
+  expect((await engine.values([sample], wholeBatch))[0].some(v => v !== 0)).toBe(true);
 });
 
 describe('misuse', () => {
   it('before a model is loaded', async () => {
     await expect(new PolicyEngine().release([])).rejects.toThrow('engine: no model is loaded');
-    await expect(new PolicyEngine().score('actor', [], 1)).rejects.toThrow('engine: no model is loaded');
+    await expect(new PolicyEngine().score('actor', [], wholeBatch, 1)).rejects.toThrow('engine: no model is loaded');
   });
 
   it('asking for a reference or a critic that is not there', async () => {
     const engine = await load({ referenceFolder: null, critic: false });
-    await expect(engine.score('reference', [[sample]], 1)).rejects.toThrow('engine: no reference policy was loaded');
-    await expect(engine.values([[sample]])).rejects.toThrow('engine: no critic was loaded');
+    await expect(engine.score('reference', [sample], wholeBatch, 1)).rejects.toThrow(
+      'engine: no reference policy was loaded',
+    );
+    await expect(engine.values([sample], wholeBatch)).rejects.toThrow('engine: no critic was loaded');
     expect(await engine.state()).not.toHaveProperty('critic');
   });
 

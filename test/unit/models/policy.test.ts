@@ -3,8 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { policyLoss } from '../../../extension/trainer/algorithms/policy-loss';
 import type { OptimizerOptions, PolicyLossOptions, WeightedSample } from '../../../extension/trainer/engine/engine';
 import { RandomStream } from '../../../extension/trainer/engine/random-stream';
-import { Policy } from '../../../extension/trainer/models/policy';
-import { goldenConfig, goldenWeights, relativeError } from './models';
+import type { Policy } from '../../../extension/trainer/models/policy';
+import { goldenConfig, goldenWeights, relativeError, trainedPolicy, wholeBatch } from './models';
 
 const loss: PolicyLossOptions = {
   clip_ratio_low: 0.2,
@@ -19,7 +19,7 @@ const loss: PolicyLossOptions = {
 };
 const optimizer: OptimizerOptions = { lr: 1e-3, betas: [0.9, 0.999], eps: 1e-8, weight_decay: 0, grad_clip: 1 };
 const config = goldenConfig('qwen2');
-const load = (): Policy => new Policy(config, goldenWeights('qwen2'), { threads: 1 });
+const load = (): Policy => trainedPolicy(config, goldenWeights('qwen2'));
 
 /** Samples of the given lengths, with every other stretch of tokens trained on, under the policy's own log-probs. */
 async function onPolicy(policy: Policy, lengths: number[], advantage: () => number): Promise<WeightedSample[]> {
@@ -29,7 +29,7 @@ async function onPolicy(policy: Policy, lengths: number[], advantage: () => numb
     mask: Uint8Array.from({ length }, (_, i) => (i > 0 && i % 5 > 1 ? 1 : 0)),
   }));
   const total = samples.reduce((n, { mask }) => n + mask.reduce((a, b) => a + b, 0), 0);
-  const { logprobs } = await policy.score(samples, loss.temperature);
+  const { logprobs } = await policy.score(samples, wholeBatch, loss.temperature);
   return samples.map((sample, i) => ({
     ...sample,
     old_logprobs: logprobs[i],
@@ -43,7 +43,7 @@ describe('an update', () => {
   it('with advantage 1 and unchanged weights has the loss −1, and nothing is clipped', async () => {
     const policy = load();
     const samples = await onPolicy(policy, [9, 14, 3, 11], () => 1);
-    const metrics = await policy.update([samples], loss, optimizer);
+    const metrics = await policy.update(samples, wholeBatch, loss, optimizer);
     expect(metrics.pg_loss).toBeCloseTo(-1, 5);
     expect(metrics).toMatchObject({ pg_clipfrac: 0, pg_clipfrac_lower: 0, skipped: 0, lr: 1e-3 });
     expect(metrics.ppo_kl).toBeCloseTo(0, 6);
@@ -54,8 +54,8 @@ describe('an update', () => {
     for (const advantage of [1, -1]) {
       const policy = load();
       const samples = await onPolicy(policy, [9, 14], () => advantage);
-      await policy.update([samples], loss, optimizer);
-      const { logprobs } = await policy.score(samples, 1);
+      await policy.update(samples, wholeBatch, loss, optimizer);
+      const { logprobs } = await policy.score(samples, wholeBatch, 1);
       const gain = samples.reduce(
         (sum, { old_logprobs }, s) => sum + logprobs[s].reduce((a, x, i) => a + x - old_logprobs[i], 0),
         0,
@@ -67,56 +67,60 @@ describe('an update', () => {
   it('is the same however a mini-batch is split, at any mix of lengths', async () => {
     const stream = new RandomStream(1);
     const options = { ...loss, entropy_coeff: 0.01, use_kl_loss: true, kl_loss_coef: 0.1 };
-    const splits = [[6], [3, 3], [1, 2, 3], [1, 1, 1, 1, 1, 1]];
-    const policies = splits.map(load);
+    const budgets = [
+      wholeBatch,
+      { maxTokens: Infinity, maxRows: 3 },
+      { maxTokens: 40, maxRows: 6 },
+      { maxTokens: 1, maxRows: 6 },
+    ];
+    const policies = budgets.map(load);
     const samples = await onPolicy(policies[0], [4, 17, 9, 30, 2, 12], () => stream.normal());
     for (const sample of samples) sample.ref_logprobs = sample.ref_logprobs.map(x => x + 0.3 * stream.normal());
     const results = [];
-    for (const [i, sizes] of splits.entries()) {
-      let taken = 0;
-      const microBatches = sizes.map(size => samples.slice(taken, (taken += size)));
-      results.push(await policies[i].update(microBatches, options, optimizer));
-    }
+    for (const [i, budget] of budgets.entries())
+      results.push(await policies[i].update(samples, budget, options, optimizer));
+    const gradients = await Promise.all(policies.map(policy => policy.bank.readGradient()));
     for (const [i, metrics] of results.entries()) {
       expect(Object.keys(metrics)).toEqual(Object.keys(results[0]));
       for (const key of Object.keys(metrics)) expect(metrics[key], key).toBeCloseTo(results[0][key], 5);
-      for (const { name } of policies[0].weights.specs)
-        expect(relativeError(policies[i].lastGradient(name), policies[0].lastGradient(name)), name).toBeLessThan(1e-5);
+      for (const { name } of policies[0].bank.specs)
+        expect(relativeError(gradients[i].view(name), gradients[0].view(name)), name).toBeLessThan(1e-5);
     }
   });
 
-  it('is not changed by samples and micro-batches on which nothing is trained', async () => {
+  it('is not changed by samples on which nothing is trained', async () => {
     const [policy, other] = [load(), load()];
     const samples = await onPolicy(policy, [9, 14], () => 1);
     const bare: WeightedSample = { ...samples[0], mask: new Uint8Array(samples[0].ids.length) };
-    const metrics = await policy.update([samples], loss, optimizer);
-    const same = await other.update([[...samples, bare], [bare]], loss, optimizer);
+    const metrics = await policy.update(samples, wholeBatch, loss, optimizer);
+    const same = await other.update([...samples, bare, bare], wholeBatch, loss, optimizer);
     for (const key of Object.keys(metrics)) expect(same[key], key).toBeCloseTo(metrics[key], 5);
-    expect(relativeError(other.weights.flat, policy.weights.flat)).toBeLessThan(1e-6);
-    expect((await policy.score([bare], 1)).logprobs).toEqual([new Float32Array(9)]);
+    expect(relativeError((await other.bank.read()).flat, (await policy.bank.read()).flat)).toBeLessThan(1e-6);
+    expect((await policy.score([bare], wholeBatch, 1)).logprobs).toEqual([new Float32Array(9)]);
   });
 
   it.each([NaN, Infinity])('with an advantage of %f is skipped, says so, and leaves the policy usable', async bad => {
     const policy = load();
     const samples = await onPolicy(policy, [9], () => 1);
     const broken = [{ ...samples[0], advantages: new Float32Array(9).fill(bad) }];
-    const before = policy.weights.flat.slice();
-    const metrics = await policy.update([broken], loss, optimizer);
+    const { flat } = await policy.bank.read();
+    const before = flat.slice();
+    const metrics = await policy.update(broken, wholeBatch, loss, optimizer);
     expect(metrics.skipped).toBe(1);
     expect(Number.isFinite(metrics.grad_norm)).toBe(false);
-    expect(policy.weights.flat).toEqual(before);
-    expect((await policy.update([samples], loss, optimizer)).skipped).toBe(0);
-    expect(policy.weights.flat).not.toEqual(before);
+    expect(flat).toEqual(before);
+    expect((await policy.update(samples, wholeBatch, loss, optimizer)).skipped).toBe(0);
+    expect(flat).not.toEqual(before);
   });
 
   it('has the metrics of the plain loss after weights have moved', async () => {
     const policy = load();
     const samples = await onPolicy(policy, [9, 14, 6], () => 1);
-    for (let step = 0; step < 3; step++) await policy.update([samples], loss, { ...optimizer, lr: 0.02 });
-    const { logprobs, entropies } = await policy.score(samples, loss.temperature);
+    for (let step = 0; step < 3; step++) await policy.update(samples, wholeBatch, loss, { ...optimizer, lr: 0.02 });
+    const { logprobs, entropies } = await policy.score(samples, wholeBatch, loss.temperature);
     const sequences = samples.map((sample, i) => ({ ...sample, logprobs: logprobs[i], entropies: entropies[i] }));
     const plain = policyLoss(sequences, loss);
-    const metrics = await policy.update([samples], loss, optimizer);
+    const metrics = await policy.update(samples, wholeBatch, loss, optimizer);
     expect(plain.pg_clipfrac).toBeGreaterThan(0);
     for (const key of ['pg_loss', 'pg_clipfrac', 'pg_clipfrac_lower', 'ppo_kl', 'entropy'] as const)
       expect(metrics[key], key).toBeCloseTo(plain[key], 4);
@@ -129,17 +133,18 @@ describe('imitation', () => {
     const samples = await onPolicy(policy, [9, 14, 6], () => 1);
     const count = samples.reduce((n, { mask }) => n + mask.reduce((a, b) => a + b, 0), 0);
     const sum = samples.reduce((total, { old_logprobs }) => total + old_logprobs.reduce((a, b) => a + b, 0), 0);
-    expect(await policy.imitate(samples, optimizer)).toBeCloseTo(-sum / count, 4);
-    await other.update([samples], loss, optimizer);
-    for (const { name } of policy.weights.specs)
-      expect(relativeError(policy.lastGradient(name), other.lastGradient(name)), name).toBeLessThan(1e-5);
+    expect(await policy.imitate(samples, wholeBatch, optimizer)).toBeCloseTo(-sum / count, 4);
+    await other.update(samples, wholeBatch, loss, optimizer);
+    const [own, others] = [await policy.bank.readGradient(), await other.bank.readGradient()];
+    for (const { name } of policy.bank.specs)
+      expect(relativeError(own.view(name), others.view(name)), name).toBeLessThan(1e-5);
   });
 
   it('learns a sequence by heart', async () => {
     const policy = load();
     const samples = [{ ids: Int32Array.of(1, 9, 4, 4, 30, 2), mask: Uint8Array.of(0, 1, 1, 1, 1, 1) }];
     let last = Infinity;
-    for (let step = 0; step < 30; step++) last = await policy.imitate(samples, { ...optimizer, lr: 0.02 });
+    for (let step = 0; step < 30; step++) last = await policy.imitate(samples, wholeBatch, { ...optimizer, lr: 0.02 });
     expect(last).toBeLessThan(0.1);
   });
 });

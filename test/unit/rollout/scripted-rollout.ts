@@ -154,6 +154,8 @@ export class CorridorPool implements EnvironmentPool {
   }
 }
 
+const sampling = { temperature: 1, top_p: 1, top_k: -1, min_p: 0, repetition_penalty: 1, do_sample: true };
+
 /** Options of a small batch: 2 groups × 2 episodes of the corridor, 3 turns of up to 2 actions, 10 actions an episode. */
 export function corridorOptions(changes: Partial<AgentProxyOptions> = {}): AgentProxyOptions {
   const groups = { env_groups: 2, group_size: 2, env_configs: { tags: ['Corridor'], n_groups: [2] } };
@@ -163,11 +165,9 @@ export function corridorOptions(changes: Partial<AgentProxyOptions> = {}): Agent
     rollout: {
       max_model_len: 4000,
       response_length: 100,
-      temperature: 1,
-      top_p: 1,
-      top_k: -1,
-      do_sample: true,
-      val_kwargs: { temperature: 0.5, top_p: 1, top_k: -1, do_sample: true },
+      stop: [],
+      ...sampling,
+      val_kwargs: { ...sampling, temperature: 0.5 },
     },
     es_manager: { format_penalty: -0.1, train: groups, val: { ...groups, group_size: 1 } },
     custom_envs: { Corridor: { max_actions_per_traj: 10, max_tokens: 50 } },

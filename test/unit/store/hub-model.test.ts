@@ -19,7 +19,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { UserError } from '../../../extension/protocol/user-error';
 import { HubCache } from '../../../extension/trainer/store/hub-cache';
-import { HubClient, hubOptions } from '../../../extension/trainer/store/hub-client';
+import { hubOptions } from '../../../extension/trainer/store/hub-call';
+import { HubClient } from '../../../extension/trainer/store/hub-client';
 import { fetchHubModel, findHubModel, withSmallFiles } from '../../../extension/trainer/store/hub-model';
 import type { FetchOptions, HubProgress } from '../../../extension/trainer/store/hub-model';
 import { failingFiles } from './failing-files';
@@ -386,7 +387,12 @@ describe('another process', () => {
 
   test('that is at it and ends well: nothing is fetched twice', async () => {
     peer.models[repo] = single({ slowly: { bytes: 300_000, ms: 10 } });
-    const [first, second] = await Promise.all([fetchModel(), sleep(30).then(() => fetchModel())]);
+    let begun = (): void => undefined;
+    const underWay = new Promise<void>(resolve => (begun = resolve));
+    const [first, second] = await Promise.all([
+      fetchModel('main', { onProgress: ({ bytes }) => bytes > 300_000 && begun() }),
+      underWay.then(() => fetchModel()),
+    ]);
     expect(second.folder).toBe(first.folder);
     expect(peer.contents().filter(name => name.startsWith('model.safetensors'))).toEqual(['model.safetensors']);
   });

@@ -1,10 +1,12 @@
 // Every estimator, loss aggregation, rollout filter and KL term that a configuration may name trains for two steps on real episodes,
 // with metrics that add up and that all have a meaning in docs/METRICS.md.
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { meaningOf, parseMetricMeanings } from '../../../extension/protocol/metric-meanings';
 import type { Episode, MetricsLine } from '../../../extension/protocol/run-folder';
+import { installation } from '../../../extension/trainer/installation';
 import { Journal } from '../../../extension/trainer/journal';
 import { Run } from '../../../extension/trainer/run';
 import { RunControl } from '../../../extension/trainer/run-control';
@@ -26,13 +28,17 @@ vi.mock(import('../../../extension/trainer/installation'), () => {
       trainer: join(root, 'dist/trainer.cjs'),
       engineWorker: join(root, 'dist/engine-worker.cjs'),
       environmentHost: join(root, 'dist/environment-host.cjs'),
+      cache: mkdtempSync(join(tmpdir(), 'ragen-cache-')),
     },
   };
 });
 
 let workspace: Workspace;
 beforeAll(() => (workspace = makeWorkspace()));
-afterAll(() => workspace.remove());
+afterAll(() => {
+  workspace.remove();
+  rmSync(installation.cache, { recursive: true });
+});
 
 const meanings = parseMetricMeanings(readFileSync(join(__dirname, '../../../docs/METRICS.md'), 'utf8'));
 /** Meanings that do not depend on an environment's tag. */

@@ -1,0 +1,221 @@
+// One exchange with the hub: a `fetch` that adds the token (for the hub's own address alone), a clock that ends silence, and the
+// sentence for whatever goes wrong. What is worth another try is a HubInterrupted, which no user sees. Codes are those that the hub
+// sends in X-Error-Code, read as huggingface_hub reads them.
+import { UserError } from '../../protocol/user-error';
+
+/** A model of the hub: `organisation/name` and a branch, a tag or a commit. */
+export interface HubModel {
+  repo: string;
+  revision: string;
+}
+
+export interface HubOptions {
+  /** Address without a slash at its end. */
+  endpoint: string;
+  token: string | undefined;
+  /** Ask nothing of the network. */
+  offline: boolean;
+  /** A connection that brings nothing for so long is given up. */
+  silenceMs: number;
+  /** Wait before the second try; doubles with each further one. */
+  retryMs: number;
+}
+
+/** HF_ENDPOINT, HF_TOKEN and HF_HUB_OFFLINE, as other tools of the hub read them. Throws a UserError for an address that is none. */
+export function hubOptions(env: NodeJS.ProcessEnv = process.env): HubOptions {
+  const endpoint = (env.HF_ENDPOINT || 'https://huggingface.co').replace(/\/+$/, '');
+  if (!/^https?:\/\/./.test(endpoint) || !URL.canParse(endpoint))
+    throw new UserError(
+      `hub: HF_ENDPOINT is ${JSON.stringify(endpoint)}: make it an address such as https://huggingface.co`,
+    );
+  return {
+    endpoint,
+    token: env.HF_TOKEN || undefined,
+    offline: /^(1|on|yes|true)$/i.test(env.HF_HUB_OFFLINE ?? ''),
+    silenceMs: 30_000,
+    retryMs: 1000,
+  };
+}
+
+/** The hub cannot be reached: what was fetched before may still do. */
+export class HubUnreachable extends UserError {
+  constructor(
+    /** The sentence without its remedy. */
+    readonly what: string,
+    remedy: string,
+  ) {
+    super(`${what}: ${remedy}`);
+  }
+}
+
+/** Broken off, silent or overloaded. The message is the sentence for the user, should no further try succeed. */
+export class HubInterrupted extends Error {
+  constructor(
+    readonly what: string,
+    readonly remedy = 'check the network and HF_ENDPOINT, then try again',
+    /** How long the hub asks to be left alone. */
+    readonly waitMs = 0,
+    /** No connection came about. */
+    readonly unreachable = false,
+  ) {
+    super(`${what}: ${remedy}`);
+  }
+}
+
+/** The hub gives no part of the file from that offset on: it must be fetched from its start. */
+export class HubRangeRefused extends Error {}
+
+export type Fetch = typeof globalThis.fetch;
+type Check = (response: Response) => void;
+
+/** Codes that mean that there is no way to the hub, so that asking again at once is in vain. */
+const noWay = [
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'ECONNREFUSED',
+  'ENETUNREACH',
+  'EHOSTUNREACH',
+  'EADDRNOTAVAIL',
+  'ETIMEDOUT',
+  'UND_ERR_CONNECT_TIMEOUT',
+];
+const badCertificate =
+  /CERT|SELF_SIGNED|UNABLE_TO_(GET_ISSUER|VERIFY)|ERR_TLS|ERR_SSL_(?!WRONG_VERSION_NUMBER)|DEPTH_ZERO/;
+
+/** The answer is none of a hub's: a login page of the network, or another server. */
+export class NotAHub extends Error {}
+
+/** One exchange with the hub: its `fetch`, its clock, and what went wrong first (the library passes on some errors as mere texts). */
+export class Call {
+  private readonly controller = new AbortController();
+  private timer: NodeJS.Timeout | undefined;
+  private failure: unknown;
+
+  constructor(
+    private readonly options: HubOptions,
+    private readonly model: HubModel,
+    private readonly signal: AbortSignal | undefined,
+    private readonly check?: Check,
+  ) {
+    signal?.addEventListener('abort', this.giveUp);
+    if (signal?.aborted) this.giveUp();
+    this.alive();
+  }
+
+  readonly fetch: Fetch = async (input, init) => {
+    const url = new URL(input instanceof Request ? input.url : input);
+    const headers = new Headers(init?.headers);
+    headers.set('accept-encoding', 'identity'); // offsets and sizes are those of the file
+    headers.set('user-agent', 'ragen-workbench');
+    const { endpoint, token } = this.options;
+    // A redirect to another host, where large files lie, loses this header: the Fetch standard asks for it.
+    if (token !== undefined && url.origin === new URL(endpoint).origin) headers.set('authorization', `Bearer ${token}`);
+    try {
+      const response = await globalThis.fetch(url, { ...init, headers, signal: this.controller.signal });
+      this.alive();
+      try {
+        if (!response.ok && response.status !== 416) throw refusal(response, this.model, this.options);
+        this.check?.(response);
+      } catch (error) {
+        void response.body?.cancel().catch(() => undefined);
+        throw error;
+      }
+      return response;
+    } catch (error) {
+      this.failure = error;
+      throw error;
+    }
+  };
+
+  /** Something came: the clock begins anew. */
+  alive(): void {
+    clearTimeout(this.timer);
+    const { silenceMs, endpoint } = this.options;
+    const silent = (): void =>
+      this.controller.abort(
+        new HubInterrupted(
+          `hub: ${endpoint} has sent nothing for ${silenceMs / 1000} s`,
+          'check the network and try again, what came so far is kept',
+        ),
+      );
+    this.timer = setTimeout(silent, silenceMs);
+  }
+
+  /** Ends the clock and whatever is still on its way. */
+  end(): void {
+    clearTimeout(this.timer);
+    this.signal?.removeEventListener('abort', this.giveUp);
+    this.controller.abort();
+  }
+
+  /** What a failed exchange means. */
+  explain(error: unknown): unknown {
+    if (this.signal?.aborted) return this.signal.reason;
+    if (this.controller.signal.aborted) return this.controller.signal.reason;
+    const first = this.failure ?? error;
+    if (first instanceof UserError || first instanceof HubInterrupted || first instanceof HubRangeRefused) return first;
+    const { endpoint } = this.options;
+    if (first instanceof NotAHub || first instanceof SyntaxError)
+      return new UserError(
+        `hub: ${endpoint} does not answer as a hub: check HF_ENDPOINT, and whether the network asks for a login`,
+      );
+    const code = codeOf(first);
+    if (code === undefined && !(first instanceof TypeError)) return first; // a defect
+    if (code !== undefined && badCertificate.test(code))
+      return new UserError(
+        `hub: the certificate of ${endpoint} is not trusted (${code}): set NODE_EXTRA_CA_CERTS to the file of your network's certificate`,
+      );
+    const unreachable = code !== undefined && noWay.includes(code);
+    const what = unreachable ? 'cannot be reached' : 'broke off';
+    const why = code === undefined ? '' : ` (${code})`;
+    return new HubInterrupted(`hub: ${endpoint} ${what}${why}`, undefined, 0, unreachable);
+  }
+
+  private readonly giveUp = (): void => this.controller.abort(this.signal?.reason);
+}
+
+/** The system's code of a failed connection, which `fetch` hides in its cause. */
+function codeOf(error: unknown): string | undefined {
+  for (let at = error; at instanceof Error; at = at.cause) {
+    const { code, errors } = at as NodeJS.ErrnoException & { errors?: unknown[] };
+    if (typeof code === 'string') return code;
+    if (errors?.length) return codeOf(errors[0]);
+  }
+  return undefined;
+}
+
+/** The sentence for a refusal; HubInterrupted where asking again may help. Codes as the hub sends them in X-Error-Code. */
+function refusal(response: Response, { repo, revision }: HubModel, { endpoint, token }: HubOptions): Error {
+  const { status, headers } = response;
+  const code = headers.get('x-error-code');
+  if (status === 408 || status === 425 || status === 429 || status >= 500) {
+    const wait = Math.min(60, Number(headers.get('retry-after')) || 0) * 1000;
+    const remedy = status === 429 && token === undefined ? 'set HF_TOKEN or try again later' : 'try again later';
+    return new HubInterrupted(`hub: ${endpoint} answers ${status} to the request for ${repo}`, remedy, wait);
+  }
+  if (response.redirected && new URL(response.url).origin !== new URL(endpoint).origin)
+    return new HubInterrupted(
+      `hub: the store of ${endpoint} answers ${status} to the request for ${repo}`,
+      'try again later',
+    ); // its links run out after a while
+  const account = token === undefined ? 'set HF_TOKEN to a token of yours' : 'use a token of that account in HF_TOKEN';
+  if (code === 'GatedRepo')
+    return new UserError(
+      `hub: ${repo} is open only to those who accepted its terms: accept them at ${endpoint}/${repo} and ${account}`,
+    );
+  if (code === 'RevisionNotFound')
+    return new UserError(
+      `hub: ${repo} has no revision ${revision}: name a branch, a tag or a commit of it after the @`,
+    );
+  if (status === 401 && headers.get('x-error-message') === 'Invalid credentials in Authorization header')
+    return new UserError(`hub: ${endpoint} does not accept the token in HF_TOKEN: set a valid one, or none`);
+  if (status === 401 || status === 404) {
+    const access = token === undefined ? 'set HF_TOKEN if it is private' : 'see that HF_TOKEN may read it';
+    return new UserError(`hub: ${endpoint} shows no model ${repo} (${status}): check the name, and ${access}`);
+  }
+  if (status === 403)
+    return new UserError(
+      `hub: ${endpoint} forbids access to ${repo} (403): ${token === undefined ? 'set HF_TOKEN to a token that may read it' : 'give the token in HF_TOKEN the right to read it'}`,
+    );
+  return new UserError(`hub: ${endpoint} answers ${status} to the request for ${repo}: check HF_ENDPOINT`);
+}

@@ -1,0 +1,118 @@
+"""Sampling in PyTorch: a decoder for inference alone, with a static key-value cache that keeps over turns, adapters merged into their
+weights, and weights laid out for oneDNN once (about twice as fast as MKL's product at 32 rows). Prompts are computed once a group.
+Draws are exact, by inverting the distribution function in two levels: torch.multinomial makes a random number for every token of the
+vocabulary, ten times the cost at 151,936."""
+import torch
+import torch.nn.functional as F
+
+from decoder import EPS, decoder, rotary, rotary_tables
+
+BLOCK = 128
+
+
+class Sampler:
+    """Rows advance together: every row has the same length at all times."""
+
+    def __init__(self, model, s, rows, positions, compiled=False, packed=True):
+        self.s, self.rows, self.packed = s, rows, packed
+        self.head = self.lay_out(model.embed.detach())
+        self.cos, self.sin = rotary_tables(s["head_size"], s["rope_theta"], positions)
+        shape = (s["layers"], 2, rows, s["kv_heads"], positions, s["head_size"])
+        self.cache = torch.zeros(shape)
+        self.model = model
+        self.length = 0
+        self.refresh()
+        if compiled:
+            self.step = torch.compile(self.step, dynamic=True)
+
+    def refresh(self):
+        """Takes over the model's weights after they were trained."""
+        pack = lambda linear: (self.lay_out(linear.merged()), None if linear.bias is None else linear.bias.detach())
+        self.layers = [
+            (l.norm1.weight.detach(), pack(l.qkv), pack(l.out), l.norm2.weight.detach(), pack(l.gate_up), pack(l.down))
+            for l in self.model.layers
+        ]
+
+    def lay_out(self, weight):
+        return torch.ops.mkldnn._reorder_linear_weight(weight, self.rows) if self.packed else weight
+
+    def product(self, x, weight, bias=None):
+        return torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], None) if self.packed else F.linear(x, weight, bias)
+
+    def advance(self, ids, start, cache):
+        """Hidden states [rows, hidden] of the last of `ids` [rows, t], which stand at `start` in a cache of as many rows."""
+        s = self.s
+        (rows, t), size, kv = ids.shape, s["head_size"], s["kv_heads"]
+        group, end = s["heads"] // kv, start + t
+        cos, sin = self.cos[start:end], self.sin[start:end]
+        x = F.embedding(ids, self.model.embed)
+        # Heads of a group are further queries of their key-value head, so that nothing is repeated.
+        seen = torch.ones(t, end, dtype=torch.bool).tril(start).repeat(group, 1) if t > 1 else None
+        for (norm1, qkv, out, norm2, gate_up, down), (keys, values) in zip(self.layers, cache):
+            y = self.product(F.rms_norm(x, (s["hidden"],), norm1, EPS), *qkv).view(rows, t, -1, size).transpose(1, 2)
+            q, k, v = y.split((s["heads"], kv, kv), 1)
+            keys[:, :, start:end], values[:, :, start:end] = rotary(k, cos, sin), v
+            q = rotary(q, cos, sin).reshape(rows, kv, group * t, size)
+            y = F.scaled_dot_product_attention(q, keys[:, :, :end], values[:, :, :end], attn_mask=seen)
+            y = y.reshape(rows, s["heads"], t, size).transpose(1, 2).reshape(rows, t, -1)
+            x = x + self.product(y, *out)
+            gate, up = self.product(F.rms_norm(x, (s["hidden"],), norm2, EPS), *gate_up).chunk(2, -1)
+            x = x + self.product(F.silu(gate) * up, *down)
+        return F.rms_norm(x[:, -1], (s["hidden"],), self.model.norm.weight, EPS)
+
+    def draw(self, x, uniform):
+        """Tokens [rows, 1] and their log-probs at temperature 1 from hidden states [rows, hidden] and uniforms [rows, 1]."""
+        logp = self.product(x, self.head).log_softmax(-1)
+        p = logp.exp().view(self.rows, -1, BLOCK)
+        blocks = p.sum(-1)
+        until = blocks.cumsum(-1)
+        aim = uniform * until[:, -1:]
+        block = torch.searchsorted(until, aim).clamp_max(blocks.shape[1] - 1)
+        within = p.gather(1, block[..., None].expand(-1, 1, BLOCK))[:, 0].cumsum(-1)
+        token = torch.searchsorted(within, aim - until.gather(1, block) + blocks.gather(1, block)).clamp_max(BLOCK - 1)
+        token = block * BLOCK + token
+        return token, logp.gather(1, token)
+
+    def step(self, ids, start, uniform):
+        return self.draw(self.advance(ids, start, self.cache), uniform)
+
+    @torch.inference_mode()
+    def prompt(self, prompts):
+        """Begins anew: prompts [groups, t], each for an equal share of the rows. Returns the hidden states to draw from."""
+        groups, self.length = prompts.shape
+        copies = self.rows // groups
+        x = self.advance(prompts, 0, self.cache[:, :, :groups])
+        if copies > 1:
+            shared = self.cache[:, :, :groups, :, : self.length].repeat_interleave(copies, 2)
+            self.cache[:, :, :, :, : self.length] = shared
+        return x.repeat_interleave(copies, 0)
+
+    @torch.inference_mode()
+    def turn(self, first, tokens):
+        """Samples `tokens` a row; `first` are hidden states, or ids [rows, t] to append first. Returns ids and log-probs, [rows, tokens]."""
+        uniforms = torch.rand(tokens, self.rows, 1)
+        drawn = []
+        for i in range(tokens):
+            if i == 0 and first.is_floating_point():
+                drawn.append(self.draw(first, uniforms[0]))
+                continue
+            ids = first if i == 0 else drawn[-1][0]
+            drawn.append(self.step(ids, self.length, uniforms[i]))
+            self.length += ids.shape[1]
+        ids, logp = zip(*drawn)
+        return torch.cat(ids, 1), torch.cat(logp, 1)
+
+
+def rollout(s, how):
+    """`how`: the keywords of Sampler. Units are sampled tokens."""
+    rows = s["groups"] * s["group_size"]
+    model = decoder(s)
+    sampler = Sampler(model, s, rows, s["prompt"] + s["tokens"], **how)
+
+    def run():
+        first = sampler.prompt(torch.randint(s["vocab"], (s["groups"], s["prompt"])))
+        ids, logp = sampler.turn(first, s["tokens"])
+        ids.tolist(), logp.tolist()
+        return rows * s["tokens"]
+
+    return run

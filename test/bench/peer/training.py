@@ -1,0 +1,102 @@
+"""Optimizer steps on the clipped policy loss over a mini-batch of episodes: rows sorted by length and padded within micro-batches,
+logits at the loss's positions alone, gradients clipped, AdamW fused. Episodes of a group share their prompt, and every one of them is
+computed whole, as padded batches do. It computes no entropy and no KL."""
+import torch
+import torch.nn.functional as F
+from torch.utils.checkpoint import checkpoint
+
+from decoder import decoder
+
+
+def episodes(s):
+    """Per episode its ids [length] and the positions trained on: turns of `sampled` tokens, then `observed` that are not."""
+    dice = torch.Generator().manual_seed(2)
+    lengths, turn = iter(s["lengths"]), s["sampled"] + s["observed"]
+    for _ in range(s["groups"]):
+        prompt = torch.randint(s["vocab"], (s["prompt"],), generator=dice)
+        for _ in range(s["group_size"]):
+            further = torch.randint(s["vocab"], (next(lengths),), generator=dice)
+            trained = [s["prompt"] + i for i in range(len(further)) if i % turn < s["sampled"]]
+            yield torch.cat((prompt, further)), torch.tensor(trained)
+
+
+def micro_batches(rows, size):
+    """Padded batches of rows of like length: ids, flat places that predict, targets, and which of all trained tokens they are."""
+    starts = [0]
+    for _, trained in rows:
+        starts.append(starts[-1] + len(trained))
+    order = sorted(range(len(rows)), key=lambda row: len(rows[row][0]))
+    for first in range(0, len(order), size):
+        taken = order[first : first + size]
+        width = max(len(rows[row][0]) for row in taken)
+        ids = torch.zeros(len(taken), width, dtype=torch.long)
+        places, targets, numbers = [], [], []
+        for i, row in enumerate(taken):
+            tokens, trained = rows[row]
+            ids[i, : len(tokens)] = tokens
+            places.append(i * width + trained - 1)
+            targets.append(tokens[trained])
+            numbers.append(torch.arange(starts[row], starts[row + 1]))
+        yield ids, torch.cat(places), torch.cat(targets), torch.cat(numbers)
+
+
+def logprobs(model, ids, places, targets, chunk=0):
+    """Log-probs of the targets [tokens]. `chunk` tokens go through the head at a time and are computed again on the way back; 0: all."""
+    hidden = model(ids).flatten(0, 1)[places]
+
+    def head(x, t):
+        return -F.cross_entropy(F.linear(x, model.embed).float(), t, reduction="none")
+
+    if not chunk:
+        return head(hidden, targets)
+    parts = zip(hidden.split(chunk), targets.split(chunk))
+    return torch.cat([checkpoint(head, x, t, use_reentrant=False) for x, t in parts])
+
+
+def policy_loss(logp, old, advantage):
+    """Clipped surrogate with the dual clip, summed."""
+    ratio = (logp - old).clamp(-20, 20).exp()
+    worst = torch.maximum(-advantage * ratio, -advantage * ratio.clamp(0.8, 1.28))
+    return torch.where(advantage < 0, torch.minimum(worst, -advantage * 3.0), worst).sum()
+
+
+class Step:
+    """One optimizer step on a mini-batch; how it is computed is the candidate's."""
+
+    def __init__(self, model, micro, compiled=False, checkpointing=False, chunk=0):
+        self.model, self.micro = model, micro
+        model.checkpointing = checkpointing
+        self.optimizer = torch.optim.AdamW(model.trained(), lr=1e-6, weight_decay=0.01, fused=True)
+
+        def loss(ids, places, targets, old, advantage):
+            return policy_loss(logprobs(model, ids, places, targets, chunk), old, advantage)
+
+        self.loss = torch.compile(loss, dynamic=True) if compiled else loss
+
+    def __call__(self, batches, old, advantage):
+        """`batches` from micro_batches; `old` and `advantage` of all trained tokens."""
+        self.optimizer.zero_grad(set_to_none=True)
+        for ids, places, targets, numbers in batches:
+            (self.loss(ids, places, targets, old[numbers], advantage[numbers]) / len(old)).backward()
+        torch.nn.utils.clip_grad_norm_(self.model.trained(), 1.0, foreach=True)
+        self.optimizer.step()
+
+
+def training(s, how):
+    """`how`: the keywords of Step. Units are real tokens, prompts counted in every episode."""
+    model = decoder(s)
+    step = Step(model, **how)
+    rows = list(episodes(s))
+    batches = list(micro_batches(rows, step.micro))
+    old = torch.empty(sum(len(trained) for _, trained in rows))
+    with torch.no_grad():
+        for ids, places, targets, numbers in batches:
+            old[numbers] = logprobs(model, ids, places, targets)
+    advantage = torch.randn(len(old))
+
+    def run():
+        for _ in range(s["steps"]):
+            step(batches, old, advantage)
+        return s["steps"] * sum(len(ids) for ids, _ in rows)
+
+    return run
