@@ -130,10 +130,7 @@ describe('schema', () => {
     ['lora.rank=-1', 'config: lora.rank is -1: use an integer ≥ 0'],
     ['lora.dropout=1', 'config: lora.dropout is 1: use a number ≥ 0 and < 1'],
     ['workbench.device=gpu', 'config: workbench.device is "gpu": use one of auto, cpu, webgpu, cuda'],
-    [
-      'actor_rollout_ref.rollout.min_p=1.5',
-      'config: actor_rollout_ref.rollout.min_p is 1.5: use a number from 0 to 1',
-    ],
+    ['actor_rollout_ref.rollout.min_p=1.5', 'config: actor_rollout_ref.rollout.min_p is 1.5: use a number ≥ 0 and ≤ 1'],
     ['workbench.threads=1.5', 'config: workbench.threads is 1.5: use an integer ≥ 0'],
     [
       '+custom_envs.a/b={env_type: x, max_actions_per_traj: 1}',
@@ -233,7 +230,7 @@ describe('rules between keys', () => {
   test.each([
     ['lora.rank=8', 'workbench.rollout_quantization=int8', 'algorithm.rollout_correction.rollout_is=sequence'],
     ['lora.rank=8', 'workbench.base_quantization=int8', 'algorithm.adv_estimator=gae'],
-    ['+actor_rollout_ref.model.lora_adapter_path=adapters/first', 'workbench.rollout_quantization=int8'],
+    ['actor_rollout_ref.model.lora_adapter_path=adapters/first', 'workbench.rollout_quantization=int8'],
     ['workbench.device=webgpu', 'lora.target_modules=[q_proj,v_proj]'],
   ])('%s is accepted', (...overrides) => {
     expect(() => load('base', ...overrides)).not.toThrow();
