@@ -84,6 +84,7 @@ export const eventSchema = z.object({
   kind: z.enum([
     'state',
     'checkpoint',
+    'longest_batch',
     'resume',
     'download',
     'environment_error',

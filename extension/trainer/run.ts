@@ -8,7 +8,7 @@ import type { LoadedEnvironment } from '../protocol/environment-link';
 import { UserError } from '../protocol/user-error';
 import { runConfigSchema } from './config/schema';
 import type { RunConfig } from './config/schema';
-import type { EngineState, LoadOptions, LoadedModel } from './engine/engine';
+import type { EngineState, LoadOptions, LoadedModel, PassBudget } from './engine/engine';
 import { startEngine } from './engine/remote-engine';
 import type { RemoteEngine } from './engine/remote-engine';
 import { installation } from './installation';
@@ -170,6 +170,24 @@ export class Run {
     return this.config.algorithm.adv_estimator === 'gae';
   }
 
+  /**
+   * Takes the longest gradient that can occur and throws it away (workbench.try_longest_batch): too little memory shows before the first
+   * step instead of after a hundred, when long episodes come.
+   */
+  async tryLongest(): Promise<void> {
+    const { actor, rollout } = this.config.actor_rollout_ref;
+    if (!this.config.workbench.try_longest_batch) return;
+    const { tokens, seconds } = await this.engine.tryLongest(
+      passBudget(this.config, actor.ppo_micro_batch_size_per_gpu, actor.ppo_mini_batch_size),
+      rollout.max_model_len,
+    );
+    const held = process.resourceUsage().maxRSS / 2 ** 20;
+    this.journal.event(
+      'longest_batch',
+      `the longest pass, ${tokens} tokens, took ${seconds.toFixed(1)} s; the trainer has held at most ${held.toFixed(1)} GiB`,
+    );
+  }
+
   /** Plays one batch of episodes. A stop or an error leaves no trace of it. */
   async rollout(mode: 'train' | 'val', step: number): Promise<RolloutBatch> {
     let told = false;
@@ -307,6 +325,12 @@ export const newToken = (): string => randomBytes(24).toString('hex');
 
 function usesReference({ actor_rollout_ref: { actor } }: RunConfig): boolean {
   return actor.use_ref && actor.use_kl_loss;
+}
+
+/** What one pass of the engine may hold: as many tokens as so many of the longest episodes. */
+export function passBudget({ actor_rollout_ref }: RunConfig, episodes: number, rows: number): PassBudget {
+  const { actor, rollout } = actor_rollout_ref;
+  return { maxTokens: Math.min(episodes * rollout.max_model_len, actor.ppo_max_token_len_per_gpu), maxRows: rows };
 }
 
 /** What is loaded: the model with all its weights, a checkpoint's where there is one, or the model under adapters. */

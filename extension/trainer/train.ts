@@ -15,8 +15,8 @@ import { rolloutWeights } from './algorithms/rollout-correction';
 import { filterLossScale, filterRollouts } from './algorithms/rollout-filter';
 import { placeRewards, spreadOverTokens } from './algorithms/token-sequences';
 import type { RunConfig } from './config/schema';
-import type { PassBudget } from './engine/engine';
 import { RandomStream } from './engine/random-stream';
+import { passBudget } from './run';
 import type { Run, TrainerState } from './run';
 import { episodeRecord } from './rollout/episode-record';
 import { isTrainable } from './rollout/rollout-batch';
@@ -48,6 +48,7 @@ const estimators: Record<Exclude<RunConfig['algorithm']['adv_estimator'], 'remax
 export async function train(run: Run, state: TrainerState): Promise<'finished' | 'stopped'> {
   const { trainer } = run.config;
   try {
+    if (!trainer.val_only) await run.tryLongest();
     if (state.step === 0 && (trainer.val_before_train || trainer.val_only))
       run.journal.metrics(0, await validate(run, 0));
     if (trainer.val_only) return 'finished';
@@ -154,11 +155,7 @@ async function update(
   const masks = kept.map(e => e.mask);
   const lengths = kept.map(e => e.ids.length);
   const bare = kept.map(({ ids, mask }) => ({ ids, mask }));
-  /** A pass holds as many tokens as so many of the longest episodes would. */
-  const budget = (episodes: number): PassBudget => ({
-    maxTokens: Math.min(episodes * sampling.max_model_len, actor.ppo_max_token_len_per_gpu),
-    maxRows: kept.length,
-  });
+  const budget = (episodes: number) => passBudget(config, episodes, kept.length);
 
   // Log-probs of the sampled tokens under the policy before its update, and under the reference policy.
   const scored = (which: 'actor' | 'reference', episodes: number) =>

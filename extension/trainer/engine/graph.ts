@@ -7,8 +7,11 @@ export type ElementType = 'float32' | 'float16' | 'bfloat16' | 'int64' | 'int32'
 export type FloatType = 'float32' | 'float16';
 export type Dim = number | string;
 
-/** Which kernels a graph may use: those of onnxruntime's CPU provider, or the fewer that its WebGPU provider has. */
-export type Lowering = 'cpu' | 'webgpu';
+/**
+ * Which kernels a graph may use: those of onnxruntime's CPU provider, the fewer that its WebGPU provider has, or, for other runtimes, the
+ * operators of ONNX itself.
+ */
+export type Lowering = 'cpu' | 'webgpu' | 'onnx';
 
 export interface Value {
   readonly name: string;

@@ -97,13 +97,12 @@ function normalized(g: Graph, x: Value, weight: Value, eps: number): { y: Value;
     const [y, inverse] = g.emitMany('SimplifiedLayerNormalization', [x, weight], outputs, attributes);
     return { y, inverse: () => inverse };
   }
-  return {
-    y: g.emit('SimplifiedLayerNormalization', [x, weight], 'float32', x.dims, attributes),
-    inverse: () => {
-      const square = binary(g, 'Add', meanLastOf(g, binary(g, 'Mul', x, x)), g.scalar(eps));
-      return unary(g, 'Reciprocal', unary(g, 'Sqrt', square));
-    },
+  const inverse = (): Value => {
+    const square = binary(g, 'Add', meanLastOf(g, binary(g, 'Mul', x, x)), g.scalar(eps));
+    return unary(g, 'Reciprocal', unary(g, 'Sqrt', square));
   };
+  if (g.lowering === 'onnx') return { y: binary(g, 'Mul', binary(g, 'Mul', x, inverse()), weight), inverse };
+  return { y: g.emit('SimplifiedLayerNormalization', [x, weight], 'float32', x.dims, attributes), inverse };
 }
 
 /** silu(gate) · up, elementwise. */
@@ -138,12 +137,33 @@ export function rotary(g: Graph, x: Value, positions: Value, tables: RotaryTable
     throw new Error(`graph: rotary tables ${showDims(tables.cos.dims)} do not fit heads in ${showDims(x.dims)}`);
   const type = expectFloat('rotary', x);
   const rotate = (v: Value, sin: Value): Value => {
-    const inputs = [v, positions, converted(g, tables.cos, type), converted(g, sin, type)];
+    const inputs = [v, positions, converted(g, tables.cos, type), converted(g, sin, type)] as const;
+    if (g.lowering === 'onnx') return plainRotation(g, ...inputs);
     return g.emit('RotaryEmbedding', inputs, type, v.dims, { interleaved: 0 }, contrib);
   };
   const y = rotate(x, tables.sin);
   g.record([x], [y], ([dy]) => [dy && rotate(dy, tables.sinNegated)]);
   return y;
+}
+
+/** The rotation in ONNX's own operators, which have one for it only from opset 23 on. */
+function plainRotation(g: Graph, x: Value, positions: Value, cos: Value, sin: Value): Value {
+  const [b, t, width] = x.dims;
+  const half = Number(cos.dims[1]);
+  const shaped = (v: Value, dims: readonly Dim[]): Value =>
+    g.emit('Reshape', [v, g.shapeVector(dims, v.dims)], v.type, dims);
+  const heads = shaped(x, [b, t, Number(width) / (2 * half), 2 * half]);
+  const part = { type: x.type, dims: [...heads.dims.slice(0, 3), half] };
+  const [first, second] = g.emitMany('Split', [heads, g.integers([half, half])], [part, part], { axis: 3 });
+  const row = (table: Value): Value =>
+    shaped(g.emit('Gather', [table, positions], x.type, [b, t, half], { axis: 0 }), [b, t, 1, half]);
+  const [c, s] = [row(cos), row(sin)];
+  const times = (v: Value, factor: Value): Value => binary(g, 'Mul', v, factor);
+  const rotated = [
+    binary(g, 'Sub', times(first, c), times(second, s)),
+    binary(g, 'Add', times(second, c), times(first, s)),
+  ];
+  return shaped(g.emit('Concat', rotated, x.type, heads.dims, { axis: 3 }), x.dims);
 }
 
 /**
@@ -202,7 +222,7 @@ function product(g: Graph, a: Value, b: Value, { transA = false, transB = false,
   expectDim('matmul', k, k2);
   const dims = [...broadcast(a.dims.slice(0, -2), b.dims.slice(0, -2)), m, n];
   if (!transA && !transB && alpha === 1) return g.emit('MatMul', [a, b], a.type, dims);
-  if (g.lowering === 'webgpu') {
+  if (g.lowering !== 'cpu') {
     const left = transA ? lastTwoSwapped(g, a) : a;
     const right = transB ? lastTwoSwapped(g, b) : b;
     return scaledProduct(g, left, right, dims, alpha);

@@ -3,7 +3,8 @@
 // constants that stay in their safetensors files. The order of the nodes steers onnxruntime's executor, see `executionOrder`.
 import { parse } from 'protobufjs';
 import onnxSchema from './onnx.proto';
-import type { Attribute, Graph, Node, Value } from './graph';
+import { contrib } from './graph';
+import type { Attribute, Constant, Graph, Node, Value } from './graph';
 
 const modelProto = parse(onnxSchema, { keepCase: true }).root.lookupType('onnx.ModelProto');
 
@@ -21,29 +22,52 @@ const attributeCode = { float: 1, int: 2, string: 3, ints: 7 } as const;
 const irVersion = 10;
 const opset = 21;
 
-/** The graph as bytes of an ONNX model (IR 10, opset 21, plus onnxruntime's contrib operators). */
+/** The graph as bytes of an ONNX model (IR 10, opset 21, plus onnxruntime's contrib operators). Outputs bear their values' names. */
 export function writeOnnx(graph: Graph): Uint8Array {
+  const domains = [
+    { domain: '', version: opset },
+    { domain: contrib, version: 1 },
+  ];
+  return encode(graph, domains, graph.constants, name => name);
+}
+
+/**
+ * The same for other runtimes: ONNX's operators alone, of a graph that is lowered to them, outputs by their public names, and no
+ * constant that nothing reads.
+ */
+export function writePlainOnnx(graph: Graph): Uint8Array {
+  const foreign = executionOrder(graph).find(({ domain }) => domain !== '');
+  if (foreign) throw new Error(`graph ${graph.name}: ${foreign.domain}'s ${foreign.op} is no operator of ONNX`);
+  const read = new Set(executionOrder(graph).flatMap(({ inputs }) => inputs));
+  const constants = graph.constants.filter(({ value }) => read.has(value.name));
+  const names = new Map([...graph.sources].map(([name, source]) => [source, name]));
+  return encode(graph, [{ domain: '', version: opset }], constants, name => names.get(name) ?? name);
+}
+
+function encode(
+  graph: Graph,
+  domains: readonly { domain: string; version: number }[],
+  constants: readonly Constant[],
+  named: (name: string) => string,
+): Uint8Array {
   const message = modelProto.create({
     ir_version: irVersion,
     producer_name: 'ragen-workbench',
-    opset_import: [
-      { domain: '', version: opset },
-      { domain: 'com.microsoft', version: 1 },
-    ],
+    opset_import: domains,
     graph: {
       name: graph.name,
       node: executionOrder(graph).map(node => ({
         op_type: node.op,
         domain: node.domain,
-        name: node.outputs[0],
-        input: node.inputs,
-        output: node.outputs,
+        name: named(node.outputs[0]),
+        input: node.inputs.map(named),
+        output: node.outputs.map(named),
         attribute: Object.entries(node.attributes).map(([name, value]) => attribute(name, value)),
       })),
       input: graph.inputs.map(valueInfo),
-      output: graph.outputs.map(output => valueInfo({ ...output, name: graph.sources.get(output.name)! })),
+      output: graph.outputs.map(output => valueInfo({ ...output, name: named(graph.sources.get(output.name)!) })),
       initializer: [
-        ...graph.constants.map(({ value, data }) => ({
+        ...constants.map(({ value, data }) => ({
           name: value.name,
           data_type: elementCode[value.type],
           dims: value.dims,

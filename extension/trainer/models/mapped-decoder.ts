@@ -2,7 +2,7 @@
 // file's pages alone and is never converted whole. Every number is looked at once, when the model is opened, since a damaged weight
 // shows late and far away.
 import { realpath } from 'node:fs/promises';
-import { dirname, relative, resolve, sep } from 'node:path';
+import { basename, dirname, isAbsolute, join, relative, sep } from 'node:path';
 import { UserError } from '../../protocol/user-error';
 import type { DecoderConfig } from './decoder-config';
 import { elements } from './decoder-config';
@@ -30,7 +30,8 @@ export async function mapDecoder(folder: string): Promise<MappedDecoder> {
   const { config, specs, files } = await openDecoder(folder);
   try {
     const tensors = new Map<string, FileTensor>();
-    const inside = await commonFolder([...new Set(specs.map(({ name }) => files.fileName(name)!))]);
+    const names = specs.map(({ name }) => files.fileName(name)!);
+    const { inside, real } = await commonFolder(folder, [...new Set(names)]);
     for (const { name, dims } of specs) {
       const { dtype: stored, begin, end } = files.info(name)!;
       const dtype = mappable.find(known => known === stored);
@@ -49,7 +50,7 @@ export async function mapDecoder(folder: string): Promise<MappedDecoder> {
       tensors.set(name, {
         kind: 'file',
         dtype,
-        file: relative(inside, files.fileName(name)!).replaceAll(sep, '/'),
+        file: relative(inside, join(real, basename(files.fileName(name)!))).replaceAll(sep, '/'),
         offset: begin,
         bytes: end - begin,
       });
@@ -69,15 +70,15 @@ function firstUnfit(floats: Float32Array): number {
 }
 
 /**
- * The nearest folder that holds the files and what they are links to, as in the hub's cache: onnxruntime maps no file outside the
- * folder that it is given.
+ * The nearest folder that holds the model's and whatever its files are links to, as in the hub's cache: onnxruntime maps no file that
+ * lies outside the folder it is given. And the model's folder, free of links, for the files' paths from there.
  */
-async function commonFolder(files: readonly string[]): Promise<string> {
-  const places = (await Promise.all(files.map(file => realpath(file)))).concat(files.map(file => resolve(file)));
-  let folder = dirname(resolve(files[0]));
-  while (!places.every(place => place.startsWith(folder.endsWith(sep) ? folder : folder + sep))) {
-    if (dirname(folder) === folder) return dirname(resolve(files[0])); // on another drive: onnxruntime says what is wrong
-    folder = dirname(folder);
+async function commonFolder(folder: string, files: readonly string[]): Promise<{ inside: string; real: string }> {
+  const real = await realpath(folder);
+  const places = await Promise.all(files.map(file => realpath(file)));
+  for (let inside = real; ; inside = dirname(inside)) {
+    if (places.every(place => !relative(inside, place).startsWith('..') && !isAbsolute(relative(inside, place))))
+      return { inside, real };
+    if (dirname(inside) === inside) return { inside: real, real }; // on another drive: onnxruntime says what is wrong
   }
-  return folder;
 }

@@ -98,7 +98,7 @@ export class HostParameters implements ParameterBank {
   }
 }
 
-function copyInto(target: Float32Array, source: Float32Array): void {
+export function copyInto(target: Float32Array, source: Float32Array): void {
   if (target.length !== source.length)
     throw new UserError(
       `checkpoint: it holds ${source.length} numbers where the model has ${target.length}: resume with the model it was made with`,

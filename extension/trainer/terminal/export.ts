@@ -56,7 +56,10 @@ export function addExport(program: Command): void {
   program
     .command('export')
     .description('write a model, with an adapter merged into it, as a folder that other tools load')
-    .option('--model <model>', 'folder in Hugging Face’s form, model of the hub (organisation/name), or the name of one that comes along')
+    .option(
+      '--model <model>',
+      'folder in Hugging Face’s form, model of the hub (organisation/name), or the name of one that comes along',
+    )
     .option('--adapter <folder>', 'LoRA adapter in PEFT’s form, merged into the model')
     .option('--run <id>', 'export a checkpoint of this run, in place of --model')
     .option('--checkpoint <name>', 'which checkpoint of the run, such as step-000100 (default: the newest)')

@@ -36,7 +36,10 @@ const device: Parse<Device> = text => {
 /** Adds --model, --input, --adapter, --device, --threads and --json. */
 export function withModelOptions(command: Command): Command {
   return command
-    .requiredOption('--model <model>', 'folder in Hugging Face’s form, model of the hub (organisation/name), or the name of one that comes along')
+    .requiredOption(
+      '--model <model>',
+      'folder in Hugging Face’s form, model of the hub (organisation/name), or the name of one that comes along',
+    )
     .requiredOption('--input <file>', 'JSON array or JSON lines; - is standard input')
     .option('--adapter <folder>', 'LoRA adapter in PEFT’s form, laid over the model')
     .option('--device <name>', `where the model runs: ${devices.join(', ')}`, device, 'cpu')
