@@ -7,6 +7,7 @@ import { UserError } from '../protocol/user-error';
 import { presets } from './config/load-config';
 import { answer } from './terminal/answer';
 import type { Answer } from './terminal/answer';
+import { addExport } from './terminal/export';
 import { addGenerate } from './terminal/generate';
 import { addScore } from './terminal/score';
 import { follow, metricLines } from './terminal/follow';
@@ -110,6 +111,7 @@ withCommon(program.command('presets').description('list the configurations that 
 
 addScore(program);
 addGenerate(program);
+addExport(program);
 
 async function start(overrides: string[], flags: StartFlags, from?: Manifest): Promise<Answer> {
   const workspace = workspaceOf(flags.workspace);

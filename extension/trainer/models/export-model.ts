@@ -6,13 +6,15 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { UserError } from '../../protocol/user-error';
 import { fileSystem, storeError, syncFolder, writeNewFile } from '../store/files';
 import type { FileSystem } from '../store/files';
-import type { Weights as TensorFiles } from '../store/safetensors';
+import { Weights as TensorFiles } from '../store/safetensors';
 import { streamModel } from '../store/safetensors-writer';
 import type { StoredType, StreamedTensor } from '../store/safetensors-writer';
 import { elements } from './decoder-config';
-import type { ParameterSpec } from './decoder-config';
+import type { DecoderConfig, ParameterSpec } from './decoder-config';
+import type { FileTensor } from './decoder-parameters';
 import { AdapterMerge } from './merge';
 import { openDecoder } from './model-folder';
+import { onnxDecoder } from './onnx-decoder';
 import { readAdapter } from './peft-adapter';
 
 export interface ExportRequest {
@@ -20,9 +22,11 @@ export interface ExportRequest {
   model: string;
   /** Folder of an adapter for it, merged into what is written. */
   adapter?: string;
+  /** `onnx` adds model.onnx, a plain ONNX decoder over the same files of weights. */
+  format: 'safetensors' | 'onnx';
   /** The folder to make; an empty one may be there. */
   out: string;
-  /** Element type of the weights; by default that of the model's own. */
+  /** Element type of the weights; by default that of the model's own, for ONNX F32, which every runtime computes with. */
   dtype?: StoredType;
   /** The most bytes of weights in one file. */
   maxShardBytes: number;
@@ -57,6 +61,7 @@ const companions = [
   'tokenizer.model',
 ];
 
+const onnxName = 'model.onnx';
 /** Bits of the smallest magnitude that is infinite once rounded. */
 const overflowBits: Readonly<Record<StoredType, number>> = { F32: 0x7f800000, BF16: 0x7f7f8000, F16: 0x477ff000 };
 const transformersName: Readonly<Record<StoredType, string>> = { F32: 'float32', BF16: 'bfloat16', F16: 'float16' };
@@ -74,10 +79,11 @@ export async function exportModel(request: ExportRequest, fs: FileSystem = fileS
     const base = { config, folder: request.model };
     const adapter = request.adapter === undefined ? undefined : await readAdapter(request.adapter, base, fs);
     if (adapter) merge = await AdapterMerge.create(adapter);
-    const dtype = request.dtype ?? storedTypeOf(files, specs);
+    const dtype = request.dtype ?? (request.format === 'onnx' ? 'F32' : storedTypeOf(files, specs));
     const source = { folder: request.model, files, merge, dtype, request };
     const written = await makeFolder(out, replaces, fs, async temporary => {
       const weights = await streamModel(temporary, streamed(specs, source), dtype, request.maxShardBytes, fs);
+      if (request.format === 'onnx') weights.push(await writeOnnxModel(config, specs, temporary, dtype, fs));
       return [...weights, ...(await writeCompanions(request.model, temporary, dtype, fs))];
     });
     return {
@@ -159,6 +165,27 @@ function check(values: Float32Array, dtype: StoredType, sentence: (i: number) =>
 function storedTypeOf(files: TensorFiles, [{ name }]: readonly ParameterSpec[]): StoredType {
   const dtype = files.info(name)?.dtype;
   return dtype === 'BF16' || dtype === 'F16' ? dtype : 'F32';
+}
+
+/** Writes the ONNX model over the weights that are in the folder already. Returns its name. */
+async function writeOnnxModel(
+  config: DecoderConfig,
+  specs: readonly ParameterSpec[],
+  folder: string,
+  dtype: StoredType,
+  fs: FileSystem,
+): Promise<string> {
+  const files = await TensorFiles.open(folder, fs);
+  try {
+    const places = specs.map(({ name }): [string, FileTensor] => {
+      const { begin, end } = files.info(name)!;
+      return [name, { kind: 'file', dtype, file: basename(files.fileName(name)!), offset: begin, bytes: end - begin }];
+    });
+    await writeNewFile(join(folder, onnxName), [onnxDecoder(config, new Map(places))], fs);
+    return onnxName;
+  } finally {
+    await files.close();
+  }
 }
 
 /** Writes config.json, with the type of the weights as they are now, and copies the companions. Returns their names. */

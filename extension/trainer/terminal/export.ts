@@ -6,7 +6,7 @@ import { SingleBar, Presets } from 'cli-progress';
 import type { Command } from 'commander';
 import { UserError } from '../../protocol/user-error';
 import { exportModel } from '../models/export-model';
-import type { Exported } from '../models/export-model';
+import type { ExportRequest, Exported } from '../models/export-model';
 import { adapterConfigName } from '../models/peft-adapter';
 import { checkpointNamed, newestValid, openCheckpoint, verifyCheckpoint } from '../store/checkpoint';
 import { RunFolder } from '../store/run-folder';
@@ -23,6 +23,7 @@ interface ExportFlags {
   checkpoint?: string;
   workspace?: string;
   out: string;
+  format: ExportRequest['format'];
   dtype?: StoredType;
   maxShardSize: number;
   json?: boolean;
@@ -33,6 +34,11 @@ const storedTypes: Readonly<Record<string, StoredType>> = { f32: 'F32', bf16: 'B
 const storedType: Parse<StoredType> = text => {
   if (Object.hasOwn(storedTypes, text)) return storedTypes[text];
   throw new UserError(`--dtype is ${JSON.stringify(text)}: use one of ${Object.keys(storedTypes).join(', ')}`);
+};
+
+const format: Parse<ExportRequest['format']> = text => {
+  if (text === 'safetensors' || text === 'onnx') return text;
+  throw new UserError(`--format is ${JSON.stringify(text)}: use one of safetensors, onnx`);
 };
 
 const units: Readonly<Record<string, number>> = {
@@ -64,7 +70,8 @@ export function addExport(program: Command): void {
     .option('--run <id>', 'export a checkpoint of this run, in place of --model')
     .option('--checkpoint <name>', 'which checkpoint of the run, such as step-000100 (default: the newest)')
     .requiredOption('--out <folder>', 'folder to make; it may be there if it is empty')
-    .option('--dtype <type>', 'f32, bf16 or f16 (default: the type that the model has)', storedType)
+    .option('--format <name>', 'safetensors; onnx adds model.onnx over the same weights', format, 'safetensors')
+    .option('--dtype <type>', 'f32, bf16 or f16 (default: the type that the model has; f32 for onnx)', storedType)
     .option('--max-shard-size <size>', 'the most of weights in one file', byteCount, byteCount('5GB'))
     .option('--workspace <folder>', 'folder whose .ragen/runs holds the runs (default: here)')
     .option('--json', 'print one JSON document on standard output, logs on standard error')
@@ -72,7 +79,9 @@ export function addExport(program: Command): void {
       'after',
       `
 Output with --json: {"folder", "dtype", "parameters", "files": [name, …], "merged_layers"}. The folder has config.json,
-generation_config.json, tokenizer and chat template of the model, and model.safetensors, or shards and their index.`,
+generation_config.json, tokenizer and chat template of the model, and model.safetensors, or shards and their index. With
+--format onnx also model.onnx: input_ids, attention_mask, position_ids [b, t] (int64) to logits [b, t, vocab] (float32), in
+operators of ONNX alone (opset 21), without a cache; its weights are the safetensors files beside it.`,
     )
     .action((flags: ExportFlags) => answer(flags, () => runExport(flags)));
 }
@@ -93,6 +102,7 @@ async function runExport(flags: ExportFlags): Promise<{ document: unknown; words
     const exported = await exportModel({
       ...source,
       out: flags.out,
+      format: flags.format,
       dtype: flags.dtype,
       maxShardBytes: flags.maxShardSize,
       signal: stop.signal,

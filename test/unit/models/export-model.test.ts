@@ -17,6 +17,7 @@ const folder = temporaryFolder();
 const path = (name: string): string => join(folder(), name);
 const request = (change: Partial<ExportRequest> = {}): ExportRequest => ({
   model: goldenFolder('qwen2'),
+  format: 'safetensors',
   out: path('out'),
   maxShardBytes: 1e9,
   ...change,
