@@ -3,6 +3,7 @@
 import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { setFlagsFromString } from 'node:v8';
 import { build } from 'esbuild';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { UserError } from '../../../extension/protocol/user-error';
@@ -105,4 +106,18 @@ it('fails every call when the worker cannot start or throws', async () => {
   const [first, second] = await Promise.allSettled([engine.load(options), engine.release([])]);
   for (const call of [first, second])
     expect(call).toMatchObject({ status: 'rejected', reason: { message: 'broken inside' } });
+});
+
+it('tells a full heap in a sentence', async () => {
+  const file = join(bundle, 'hungry.cjs');
+  writeFileSync(
+    file,
+    "require('node:worker_threads').parentPort.on('message', () => { const kept = []; for (;;) kept.push(Array(1e4).fill({})); });",
+  );
+  setFlagsFromString('--max-old-space-size=32'); // for heaps that are made from now on
+  const engine = start(file);
+  const error = await engine.load(options).catch((thrown: Error) => thrown);
+  setFlagsFromString('--max-old-space-size=0');
+  expect(error).toBeInstanceOf(UserError);
+  expect((error as Error).message).toMatch(/^engine: its worker thread filled Node's heap: lower .* NODE_OPTIONS=/);
 });
