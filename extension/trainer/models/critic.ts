@@ -113,7 +113,8 @@ function valuesGraph(network: Network, shape: PackedShape): Graph {
   return g;
 }
 
-function criticGraph(network: Network, shape: PackedShape): Graph {
+/** Inputs: packed tokens, rows, old_value, return, weight [n'], clip_value. Outputs: one gradient a trained parameter, the sums. */
+export function criticGraph(network: Network, shape: PackedShape): Graph {
   const g = new Graph('critic', shape.lowering);
   const { value, parameters } = tokenValues(g, network, shape);
   const [old, target, weight] = ['old_value', 'return', 'weight'].map(name => g.input(name, 'float32', ['n']));

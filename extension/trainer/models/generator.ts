@@ -16,9 +16,9 @@ import { generateGraph } from './policy-graphs';
 import type { Network } from './policy-graphs';
 
 /** A prefill call holds at most so many tokens, which bounds the memory of attention scores. */
-const prefillTokens = 4096;
+export const prefillTokens = 4096;
 /** Rows that are decoded together at most. */
-const defaultRows = 128;
+export const decodedRows = 128;
 
 export interface GeneratorOptions extends SessionOptions {
   /** Rows that are decoded together at most. */
@@ -154,7 +154,7 @@ export class Generator {
     const active: Decoding[] = [];
     let sampled = all.length;
     while (active.length > 0 || waiting.length > 0) {
-      const entering = waiting.splice(0, (this.options.maxRows ?? defaultRows) - active.length);
+      const entering = waiting.splice(0, (this.options.maxRows ?? decodedRows) - active.length);
       batch.enter(entering.map(d => d.cache));
       active.push(...entering);
       const packed = packChunks(
