@@ -110,6 +110,7 @@ export function sessionSettings(graph: Graph, options: SessionOptions): Inferenc
     executionMode: 'sequential',
     graphOptimizationLevel: folded ? 'all' : 'disabled',
     enableMemPattern: false,
+    logId: graph.name,
     logSeverityLevel: 3,
     extra: {
       session: {

@@ -2,17 +2,17 @@
 // several steps of several gradients each, and after a state was taken and given back.
 import { expect, it } from 'vitest';
 import { describeWebgpu } from './adapter';
-import { DeviceTensor } from '../../../extension/trainer/engine/device-tensor';
-import type { OptimizerOptions } from '../../../extension/trainer/engine/engine';
-import { RandomStream } from '../../../extension/trainer/engine/random-stream';
-import type { SessionOptions, Tensor } from '../../../extension/trainer/engine/session';
-import { Transfer } from '../../../extension/trainer/engine/transfer';
-import { DeviceParameters, openBank } from '../../../extension/trainer/models/device-parameters';
-import { HostParameters } from '../../../extension/trainer/models/parameter-bank';
-import type { ParameterBank } from '../../../extension/trainer/models/parameter-bank';
-import { gradientName } from '../../../extension/trainer/models/policy-graphs';
-import { Weights } from '../../../extension/trainer/models/weights';
-import { relativeError } from '../models/models';
+import { DeviceTensor } from '../../extension/trainer/engine/device-tensor';
+import type { OptimizerOptions } from '../../extension/trainer/engine/engine';
+import { RandomStream } from '../../extension/trainer/engine/random-stream';
+import type { SessionOptions, Tensor } from '../../extension/trainer/engine/session';
+import { Transfer } from '../../extension/trainer/engine/transfer';
+import { DeviceParameters, openBank } from '../../extension/trainer/models/device-parameters';
+import { HostParameters } from '../../extension/trainer/models/parameter-bank';
+import type { ParameterBank } from '../../extension/trainer/models/parameter-bank';
+import { gradientName } from '../../extension/trainer/models/policy-graphs';
+import { Weights } from '../../extension/trainer/models/weights';
+import { relativeError } from '../unit/models/models';
 
 const webgpu: SessionOptions = { provider: 'webgpu', threads: 1 };
 const specs = [

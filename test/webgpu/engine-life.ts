@@ -1,9 +1,9 @@
 // Everything that a run asks of the engine, once, on one device: rows generated over several turns, scoring, updates in several passes
 // with and without shared beginnings, critic, imitation, state. Its figures are compared between devices, and since every graph of the
 // product is made on the way, their nodes' placements are read from it.
-import type { AdapterOptions, LoadOptions, NamedTensor, PolicyLossOptions, SamplingOptions } from '../../../extension/trainer/engine/engine'; // prettier-ignore
-import { RandomStream } from '../../../extension/trainer/engine/random-stream';
-import { PolicyEngine } from '../../../extension/trainer/models/policy-engine';
+import type { AdapterOptions, LoadOptions, NamedTensor, PolicyLossOptions, SamplingOptions } from '../../extension/trainer/engine/engine'; // prettier-ignore
+import { RandomStream } from '../../extension/trainer/engine/random-stream';
+import { PolicyEngine } from '../../extension/trainer/models/policy-engine';
 
 export interface LifeOptions {
   device: LoadOptions['device'];

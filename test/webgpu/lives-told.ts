@@ -1,0 +1,22 @@
+// Lives of the engine on WebGPU in a process of their own, in which onnxruntime tells where it puts each node (placements.test.ts).
+import ort from 'onnxruntime-node';
+import { engineLife } from './engine-life';
+
+async function main(): Promise<void> {
+  const create = ort.InferenceSession.create.bind(ort.InferenceSession) as (
+    model: Uint8Array,
+    options: object,
+  ) => Promise<ort.InferenceSession>;
+  Object.assign(ort.InferenceSession, {
+    create: (model: Uint8Array, options: object) => create(model, { ...options, logSeverityLevel: 0 }),
+  });
+  const lora = { rank: 4, alpha: 8, dropout: 0, targets: 'all-linear' };
+  const device = 'webgpu';
+  await engineLife({ device, modelFolder: 'test/golden/qwen2', lora: null, checkpointed: true });
+  await engineLife({ device, modelFolder: 'test/golden/qwen3', lora, checkpointed: false });
+}
+
+main().catch((error: unknown) => {
+  console.error(error);
+  process.exitCode = 1;
+});

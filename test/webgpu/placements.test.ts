@@ -1,0 +1,97 @@
+// Where onnxruntime puts the nodes of every graph that the engine makes: on the device. Its list of placements is read from what it tells
+// while a whole life of the engine runs in a process of its own. Only work on shapes and on indices that come from the host stays there.
+import { build } from 'esbuild';
+import { execFile } from 'node:child_process';
+import { mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { promisify } from 'node:util';
+import { expect, it } from 'vitest';
+import { describeWebgpu } from './adapter';
+
+interface Placed {
+  /** Number of the session, and name of its graph. */
+  session: number;
+  graph: string;
+  provider: string;
+  op: string;
+  node: string;
+}
+
+/**
+ * Operations that may run on the host, and how many of them in a graph. None of them reads a number that was computed on the device, or
+ * there were a copy to the host before it.
+ */
+const onHost: Record<string, number> = {
+  // Shapes and sizes, and int64 indices that the host feeds: WebGPU has no kernels for int64.
+  Shape: Infinity,
+  Concat: Infinity,
+  Reshape: Infinity,
+  Unsqueeze: Infinity,
+  Split: Infinity,
+  // Rows of an embedding that stays in its file in bfloat16, which WebGPU does not know, by ids that the host feeds.
+  Gather: 1,
+  Cast: 1,
+};
+
+/** Graphs that the life must have made, or the list is not what it claims to be. */
+const graphs = ['score', 'update', 'imitate', 'values', 'critic', 'generate', 'sampler', 'adamw step', 'gradient norm', 'sum of gradients', 'upload', 'download']; // prettier-ignore
+
+async function placements(): Promise<Placed[]> {
+  const folder = mkdtempSync(join(tmpdir(), 'ragen-placements-'));
+  try {
+    const outfile = join(folder, 'lives.cjs');
+    await build({
+      entryPoints: ['test/webgpu/lives-told.ts'],
+      outfile,
+      bundle: true,
+      platform: 'node',
+      format: 'cjs',
+      target: 'node20',
+      loader: { '.proto': 'text' },
+      external: ['onnxruntime-node'],
+      define: { 'import.meta.url': '__url' },
+      banner: { js: "const __url = require('node:url').pathToFileURL(__filename).href;" },
+      logLevel: 'warning',
+    });
+    symlinkSync(resolve('node_modules'), join(folder, 'node_modules'), 'junction');
+    const { stderr } = await promisify(execFile)(process.execPath, [outfile], { maxBuffer: 2 ** 30 });
+    return parsed(stderr);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** Reads the lines `… [V:onnxruntime:<graph>, … VerifyEachNodeIsAssignedToAnEp] …` of onnxruntime's log. */
+function parsed(log: string): Placed[] {
+  const found: Placed[] = [];
+  let provider = '';
+  let session = 0;
+  for (const [, graph, said] of log.matchAll(/\[V:onnxruntime:(.*), .* VerifyEachNodeIsAssignedToAnEp\] *(.*)/g)) {
+    const all = /All nodes placed on \[(\w+)\]/.exec(said);
+    const some = /Node\(s\) placed on \[(\w+)\]/.exec(said);
+    const node = /^(\w+) \((.*)\)/.exec(said);
+    if (said.startsWith('Node placements')) session++;
+    else if (all) found.push({ session, graph, provider: all[1], op: 'all', node: 'all' });
+    else if (some) provider = some[1];
+    else if (node) found.push({ session, graph, provider, op: node[1], node: node[2] });
+  }
+  return found;
+}
+
+describeWebgpu('nodes on WebGPU', () => {
+  it('are placed on the device, and nothing is read back between them', async () => {
+    const all = await placements();
+    expect(graphs.filter(graph => !all.some(placed => placed.graph === graph))).toEqual([]);
+    const host = all.filter(({ provider }) => provider !== 'WebGpuExecutionProvider');
+    const counts = new Map<string, number>();
+    for (const { session, graph, op } of host) {
+      const key = `${op} in session ${session}, ${graph}`;
+      counts.set(key, (counts.get(key) ?? 0) + 1);
+    }
+    const excess = [...counts].filter(([key, count]) => count > (onHost[key.split(' ')[0]] ?? 0));
+    expect(excess).toEqual([]);
+    expect(host.length).toBeGreaterThan(0); // or the log is not read
+    expect(all.filter(({ op }) => op === 'MemcpyToHost')).toEqual([]);
+  });
+});

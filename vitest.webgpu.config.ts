@@ -1,0 +1,9 @@
+// Tests on a WebGPU adapter (test/webgpu/adapter.ts), apart from the others: a driver may end the process, and shaders compile slowly.
+import { mergeConfig } from 'vitest/config';
+import base from './vitest.config';
+
+const config = mergeConfig(base, { test: { testTimeout: 240_000 } });
+config.test!.include = ['test/webgpu/**/*.test.ts'];
+config.test!.globalSetup = undefined;
+
+export default config;
