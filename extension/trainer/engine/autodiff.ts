@@ -41,7 +41,9 @@ export function checkpoint(g: Graph, inputs: Value, make: (inputs: Value) => Val
     if (!dy) return [];
     const tied = binary(g, 'Add', inputs, binary(g, 'Mul', dy, g.scalar(0)));
     const again = inner(tied);
-    return pullBack(g, again.tape, new Map([[again.y.name, dy]]), [tied, ...others]);
+    const wrt = [tied, inputs, ...others]; // `make` may also read the inputs from outside
+    const [through, beside, ...rest] = pullBack(g, again.tape, new Map([[again.y.name, dy]]), wrt);
+    return [through && beside ? binary(g, 'Add', through, beside) : (through ?? beside), ...rest];
   });
   return y;
 }

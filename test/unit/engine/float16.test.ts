@@ -8,6 +8,7 @@ import { add, cast, mul, sumAll } from '../../../extension/trainer/engine/ops';
 import { Session, float32 } from '../../../extension/trainer/engine/session';
 import { compose, operationCases, titleOf } from './operation-cases';
 import type { OperationCase } from './operation-cases';
+import { packedCases } from './packed-operation-cases';
 
 async function check(row: OperationCase): Promise<void> {
   const [whole, half] = await Promise.all(
@@ -28,7 +29,7 @@ async function check(row: OperationCase): Promise<void> {
 }
 
 describe('an operation on halves', () => {
-  it.each(operationCases.map(row => ({ ...row, title: titleOf(row) })))('$title', check);
+  it.each([...operationCases, ...packedCases].map(row => ({ ...row, title: titleOf(row) })))('$title', check);
 });
 
 it('rounds what is cast to halves, and nothing on the way back', async () => {

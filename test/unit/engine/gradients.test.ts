@@ -1,15 +1,21 @@
-// Every differentiable operation against central differences, driven by one table (operation-cases.ts): a new operation without a row
-// fails the first test.
+// Every differentiable operation against central differences, driven by tables (operation-cases.ts, packed-operation-cases.ts): a new
+// operation without a row fails the first test.
 import { describe, expect, it } from 'vitest';
+import * as frozenOps from '../../../extension/trainer/engine/frozen-ops';
 import { Graph } from '../../../extension/trainer/engine/graph';
 import * as layerOps from '../../../extension/trainer/engine/layer-ops';
 import * as ops from '../../../extension/trainer/engine/ops';
+import * as packedOps from '../../../extension/trainer/engine/packed-ops';
 import { Session } from '../../../extension/trainer/engine/session';
 import { compose, operationCases, titleOf } from './operation-cases';
 import type { OperationCase } from './operation-cases';
+import { frozenCases, packedCases } from './packed-operation-cases';
 
 /** Exported helpers that emit nodes without recording a gradient; `cast` is tested in float16.test.ts. */
 const unrecorded = ['cast', 'compare', 'toFloat', 'sumTo', 'reduced', 'converted', 'binary', 'unary'];
+/** Products of bytes, see frozen-ops.test.ts. */
+const notDifferentiable = ['quantizeRows', 'int8Linear', 'dequantized'];
+const cases = [...operationCases, ...packedCases, ...frozenCases];
 
 /** Central differences of the loss against the gradients that autodiff emits. */
 async function check(row: OperationCase): Promise<void> {
@@ -38,14 +44,16 @@ async function check(row: OperationCase): Promise<void> {
 }
 
 describe('differentiable operations', () => {
-  const functions = Object.entries({ ...ops, ...layerOps }).filter(([, f]) => typeof f === 'function');
+  const functions = Object.entries({ ...ops, ...layerOps, ...packedOps, ...frozenOps }).filter(
+    ([, f]) => typeof f === 'function',
+  );
 
   it('all have a row', () => {
-    const rows = new Set(operationCases.map(({ op }) => op));
-    expect(functions.map(([name]) => name).sort()).toEqual([...rows, ...unrecorded].sort());
+    const rows = new Set(cases.map(({ op }) => op));
+    expect(functions.map(([name]) => name).sort()).toEqual([...rows, ...unrecorded, ...notDifferentiable].sort());
   });
 
-  it.each(operationCases.map(row => ({ ...row, title: titleOf(row) })))('$title', check);
+  it.each(cases.map(row => ({ ...row, title: titleOf(row) })))('$title', check);
 });
 
 describe('helpers that record nothing', () => {
