@@ -1,31 +1,46 @@
 // What a benchmark is, and how it is run: rounds in which ours and the peer's turn alternate, so that both meet the same weather on a
-// shared machine, and medians over them.
+// shared machine, and medians over them. Which benchmarks there are says definitions.ts; each side has its own way to run them.
+import type { Definition } from './definitions';
 
-export interface Benchmark {
-  name: string;
-  unit: string;
-  /** What both sides are told to do; printed with the result. */
-  settings: Record<string, number | string | boolean>;
-  /** One run; returns its rate in `unit`. */
+/** A benchmark made ready on our side: model loaded, data drawn. */
+export interface Workload {
+  /** Does the work once; resolves to the units done (tokens, iterations, steps, 10⁹ operations), of which the rate is made. */
   run(): Promise<number>;
+  /** Gives memory and sessions back. */
+  release(): Promise<void>;
 }
 
-/** Runs the same benchmarks elsewhere. */
-export interface Peer {
+/** A rate in units a second, or a peak in MiB, and what else the side tells about how it did it. */
+export interface Reading {
+  value: number;
+  how?: string;
+}
+
+/** One of the sides of a comparison. */
+export interface Side {
   /** What it is, versions included. */
   about: string;
-  /** One run of the benchmark of that name; null where the peer lacks what it needs. */
-  run(name: string, settings: Benchmark['settings']): Promise<number | null>;
+  /** Measures once; null where this side lacks what the benchmark needs. */
+  measure(definition: Definition): Promise<Reading | null>;
+  /** Gives back what the benchmark held. */
+  release(definition: Definition): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export interface Readings {
+  median: number;
+  runs: number[];
+  how?: string;
 }
 
 export interface Measurement {
-  name: string;
-  unit: string;
-  settings: Benchmark['settings'];
-  ours: { median: number; runs: number[] };
-  peer: { median: number; runs: number[] } | null;
+  definition: Definition;
+  ours: Readings | null;
+  peer: Readings | null;
   /** Median of ours over median of the peer's. */
   ratio: number | null;
+  /** Whether the ratio reaches the target; null where there is no target or no ratio. */
+  reached: boolean | null;
 }
 
 export function median(values: readonly number[]): number {
@@ -34,35 +49,37 @@ export function median(values: readonly number[]): number {
   return sorted.length % 2 === 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
 }
 
-/** A run to warm up on both sides, then `rounds` of them; who goes first changes from round to round. */
-export async function measure(benchmark: Benchmark, peer: Peer | null, rounds: number): Promise<Measurement> {
-  const { name, unit, settings } = benchmark;
-  const ours: number[] = [];
-  const theirs: number[] = [];
-  await benchmark.run();
-  const able = (await peer?.run(name, settings)) ?? null;
-  const turns = [
-    async () => ours.push(await benchmark.run()),
-    async () => peer && able !== null && theirs.push((await peer.run(name, settings))!),
-  ];
-  for (let round = 0; round < rounds; round++) {
-    await turns[round % 2]();
-    await turns[1 - (round % 2)]();
+/**
+ * A run to warm up on every side, then `rounds` of them; who goes first changes from round to round. Peaks of memory hardly vary and
+ * are measured in fresh processes, so that one run of each is enough.
+ */
+export async function measure(
+  definition: Definition,
+  { ours, peer }: { ours: Side | null; peer: Side | null },
+  rounds: number,
+): Promise<Measurement> {
+  const contenders: { side: Side; runs: number[]; how?: string }[] = [];
+  const taken = new Map<Side | null, Readings>();
+  const sides = [ours, peer].filter(side => side !== null);
+  try {
+    for (const side of sides) {
+      const first = await side.measure(definition);
+      if (first) contenders.push({ side, runs: definition.kind === 'memory' ? [first.value] : [], how: first.how });
+    }
+    for (let round = 0; round < (definition.kind === 'memory' ? 0 : rounds); round++)
+      for (const contender of round % 2 === 0 ? contenders : contenders.toReversed())
+        contender.runs.push((await contender.side.measure(definition))!.value);
+  } finally {
+    for (const side of sides) await side.release(definition);
   }
-  const summary = (runs: number[]) => ({ median: median(runs), runs });
-  return {
-    name,
-    unit,
-    settings,
-    ours: summary(ours),
-    peer: theirs.length > 0 ? summary(theirs) : null,
-    ratio: theirs.length > 0 ? median(ours) / median(theirs) : null,
-  };
+  for (const { side, runs, how } of contenders) taken.set(side, { median: median(runs), runs, how });
+  const result = { definition, ours: taken.get(ours) ?? null, peer: taken.get(peer) ?? null };
+  const ratio = result.ours && result.peer && result.ours.median / result.peer.median;
+  return { ...result, ratio, reached: reaches(definition, ratio) };
 }
 
-/** Rate of `work`, which says how many units it did. */
-export async function rate(work: () => number | Promise<number>): Promise<number> {
-  const start = performance.now();
-  const units = await work();
-  return (1000 * units) / (performance.now() - start);
+/** Whether a ratio of ours to the peer's is on the right side of the target. */
+export function reaches({ better, target }: Pick<Definition, 'better' | 'target'>, ratio: number | null): boolean | null {
+  if (target === null || ratio === null) return null;
+  return better === 'higher' ? ratio >= target : ratio <= target;
 }

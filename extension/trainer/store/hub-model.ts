@@ -72,7 +72,9 @@ export async function findHubModel(model: HubModel, options: FetchOptions = {}):
     const light = files.filter(({ name }) => small.includes(name) || name === index || name === adapter[0]);
     await download(light, model, commit, cache, { ...options, client });
     const names = await modelFiles(model, files, index => readFile(cache.blob(index.etag), 'utf8'));
-    return { repo, commit, files: files.filter(({ name }) => names.has(name)), folder: null };
+    const own = files.filter(({ name }) => names.has(name));
+    const [rest, weights] = [own.filter(file => !isWeights(file)), own.filter(isWeights)];
+    return { repo, commit, files: [...rest, ...weights], folder: null }; // in the order of their fetching
   } catch (error) {
     if (!(error instanceof HubUnreachable)) throw error;
     const found = await fetchedByOthers(model, cache);
@@ -101,9 +103,11 @@ export async function fetchHubModel(model: HubModel, options: FetchOptions = {})
 
 /** Calls `work` with a folder that has a found model's small files and no weights. */
 export function withSmallFiles<T>(facts: HubModelFacts, work: (folder: string) => Promise<T>): Promise<T> {
-  const files = facts.files.filter(({ name }) => !name.endsWith('.safetensors'));
+  const files = facts.files.filter(file => !isWeights(file));
   return new HubCache(facts.repo).withFiles(files, work);
 }
+
+const isWeights = ({ name }: HubFile): boolean => name.endsWith('.safetensors');
 
 async function download(
   files: readonly HubFile[],

@@ -79,7 +79,7 @@ export class StepTable {
   private show(status: RunStatus, detail: string): void {
     this.showModel(status);
     if (!this.bars) return;
-    const eta = status.eta_s === null ? '' : `· about ${Math.ceil(status.eta_s)} s left`;
+    const eta = status.eta_s === null || status.download ? '' : `· about ${Math.ceil(status.eta_s)} s left`;
     const payload = {
       phase: `${status.state === 'running' ? status.phase : status.state}${detail}`,
       left: eta,

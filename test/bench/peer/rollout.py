@@ -22,8 +22,10 @@ class Sampler:
         self.model = model
         self.length = 0
         self.refresh()
+        self.next = self.step
         if compiled:
-            self.step = torch.compile(self.step, dynamic=True)
+            torch.fx.experimental._config.use_duck_shape = False  # the position may equal a width by chance
+            self.next = torch.compile(self.step, dynamic=True)
 
     def refresh(self):
         """Takes over the model's weights after they were trained."""
@@ -90,15 +92,15 @@ class Sampler:
     @torch.inference_mode()
     def turn(self, first, tokens):
         """Samples `tokens` a row; `first` are hidden states, or ids [rows, t] to append first. Returns ids and log-probs, [rows, tokens]."""
-        uniforms = torch.rand(tokens, self.rows, 1)
-        drawn = []
-        for i in range(tokens):
-            if i == 0 and first.is_floating_point():
-                drawn.append(self.draw(first, uniforms[0]))
-                continue
-            ids = first if i == 0 else drawn[-1][0]
-            drawn.append(self.step(ids, self.length, uniforms[i]))
-            self.length += ids.shape[1]
+        uniform = lambda: torch.rand(self.rows, 1)
+        if first.is_floating_point():
+            drawn = [self.draw(first, uniform())]
+        else:
+            drawn = [self.step(first, self.length, uniform())]
+            self.length += first.shape[1]
+        for _ in range(tokens - 1):
+            drawn.append(self.next(drawn[-1][0], self.length, uniform()))
+            self.length += 1
         ids, logp = zip(*drawn)
         return torch.cat(ids, 1), torch.cat(logp, 1)
 

@@ -1,0 +1,215 @@
+// The benchmarks: what both sides are told to do, in numbers alone, so that neither has a rule of its own. Lengths of episodes are drawn
+// here once and written out. `operations` counts the floating-point operations that the work needs at least (necessary-operations.ts).
+import { RandomStream } from '../../extension/trainer/engine/random-stream';
+import { iterationOperations, productOperations, rolloutOperations, trainingOperations } from './necessary-operations';
+
+/** A Qwen2 decoder with random weights: tied head, biases on q, k and v. */
+export interface ModelSettings {
+  vocab: number;
+  hidden: number;
+  intermediate: number;
+  layers: number;
+  heads: number;
+  kv_heads: number;
+  head_size: number;
+  rope_theta: number;
+  /** Adapters on every linear layer, alpha twice the rank, over a frozen base; 0 trains all weights. */
+  lora_rank: number;
+  base_dtype: 'float32' | 'bfloat16';
+}
+
+/**
+ * Optimizer steps of the clipped policy loss on one mini-batch, averaged over its trained tokens, gradients clipped at 1, AdamW.
+ * Unit: tokens of the batch as episodes have them, prompts counted in every episode.
+ */
+export interface TrainingSettings extends ModelSettings {
+  groups: number;
+  /** Episodes of a group share the prompt. */
+  group_size: number;
+  /** Tokens of the prompt; none is trained on. */
+  prompt: number;
+  /** Further tokens of each episode, group by group. */
+  lengths: number[];
+  /** After the prompt follow turns of `sampled` tokens that are trained on and `observed` that are not, cut off at the length. */
+  sampled: number;
+  observed: number;
+  /** Optimizer steps a run. */
+  steps: number;
+}
+
+/** Prompts (equal within a group), then `tokens` sampled at temperature 1 with their log-probs. Unit: sampled tokens. */
+export interface RolloutSettings extends ModelSettings {
+  groups: number;
+  group_size: number;
+  prompt: number;
+  tokens: number;
+  /** Ours multiplies bytes; the peer stays with floats. */
+  quantised: boolean;
+}
+
+/**
+ * Rollouts over `turns` of `sampled` tokens with observations of `observed` random tokens between them, random rewards, GRPO advantages
+ * (over the group, by its deviation), an optimizer step a mini-batch with the rollout's log-probs as the old ones. Unit: iterations.
+ */
+export interface IterationSettings extends ModelSettings {
+  groups: number;
+  group_size: number;
+  prompt: number;
+  turns: number;
+  sampled: number;
+  observed: number;
+  /** Episodes of a mini-batch. */
+  mini_batch: number;
+  /** Iterations a run. */
+  iterations: number;
+}
+
+/** [m, k] × [n, k]ᵀ, float32, several times. Unit: 10⁹ operations. */
+export interface ProductSettings {
+  m: number;
+  n: number;
+  k: number;
+  repeats: number;
+}
+
+/** Random actions, at most `actions` an episode. Unit: steps. */
+export interface LakeSettings {
+  size: number;
+  p: number;
+  success_rate: number;
+  is_slippery: boolean;
+  new_map: boolean;
+  actions: number;
+  episodes: number;
+}
+
+export interface SokobanSettings {
+  rows: number;
+  columns: number;
+  boxes: number;
+  search_depth: number;
+  actions: number;
+  episodes: number;
+}
+
+/** What the work of each kind is told. `memory` is one optimizer step in a process of its own, whose peak is measured. */
+export interface SettingsOf {
+  training: TrainingSettings;
+  memory: TrainingSettings;
+  rollout: RolloutSettings;
+  iteration: IterationSettings;
+  product: ProductSettings;
+  'frozen-lake': LakeSettings;
+  sokoban: SokobanSettings;
+}
+export type Kind = keyof SettingsOf;
+
+interface Described {
+  /** The peer's ways of working are chosen by it (peer/candidates.py). */
+  name: string;
+  unit: string;
+  better: 'higher' | 'lower';
+  /** Ratio of ours to the peer's to be reached: at least, or at most where lower is better. */
+  target: number | null;
+  /** Takes minutes: measured on demand. */
+  large: boolean;
+  /** Floating-point operations that a unit of work needs at least; null where that says nothing. */
+  operations: number | null;
+}
+export type Definition = { [K in Kind]: Described & { kind: K; settings: SettingsOf[K] } }[Kind];
+type DefinitionOf<K extends Kind> = Extract<Definition, { kind: K }>;
+
+const float = { lora_rank: 0, base_dtype: 'float32' } as const;
+const tiny: ModelSettings = {
+  ...float, vocab: 256, hidden: 128, intermediate: 384, layers: 4, heads: 4, kv_heads: 2, head_size: 32, rope_theta: 1e4,
+}; // prettier-ignore
+const d256: ModelSettings = {
+  ...float, vocab: 1024, hidden: 256, intermediate: 768, layers: 6, heads: 4, kv_heads: 2, head_size: 64, rope_theta: 1e4,
+}; // prettier-ignore
+/** Qwen2.5-0.5B. */
+const halfBillion: ModelSettings = {
+  ...float, vocab: 151_936, hidden: 896, intermediate: 4864, layers: 24, heads: 14, kv_heads: 2, head_size: 64, rope_theta: 1e6,
+}; // prettier-ignore
+const adapted: ModelSettings = { ...halfBillion, lora_rank: 16 };
+
+/** `count` whole numbers in [least, most]. */
+function drawn(count: number, least: number, most: number, seed: number): number[] {
+  const stream = new RandomStream(seed);
+  return Array.from({ length: count }, () => least + stream.integer(most - least + 1));
+}
+
+/** Rows that share nothing, all of whose tokens are trained on but the first, which nothing predicts. */
+const dense = (rows: number, length: number) => ({
+  groups: rows,
+  group_size: 1,
+  prompt: 1,
+  lengths: new Array<number>(rows).fill(length - 1),
+  sampled: length - 1,
+  observed: 0,
+});
+
+function training(name: string, settings: TrainingSettings, target: number | null, large: boolean): Definition {
+  const operations = trainingOperations(settings);
+  return { name, kind: 'training', unit: 'tokens/s', better: 'higher', target, large, operations, settings };
+}
+
+function rollout(name: string, settings: RolloutSettings, target: number | null, large: boolean): Definition {
+  const operations = rolloutOperations(settings);
+  return { name, kind: 'rollout', unit: 'tokens/s', better: 'higher', target, large, operations, settings };
+}
+
+const rows32 = { groups: 4, group_size: 8, prompt: 64, quantised: false };
+const turns = { sampled: 24, observed: 16, steps: 1 };
+const truncated: IterationSettings = {
+  ...adapted, layers: 4, groups: 2, group_size: 16, prompt: 96, turns: 2, sampled: 24, observed: 16, mini_batch: 32, iterations: 1,
+}; // prettier-ignore
+const peak = {
+  kind: 'memory', unit: 'MiB', better: 'lower', large: true, operations: null,
+  settings: { ...adapted, ...dense(8, 256), steps: 1 },
+} as const; // prettier-ignore
+const lake = { size: 4, p: 0.9, success_rate: 0.8, is_slippery: true, actions: 10, episodes: 2000 };
+const environment = { unit: 'steps/s', better: 'higher', target: null, large: false, operations: null } as const;
+
+/** What the machine can do at most; measured beside whatever is measured. */
+export const limit: DefinitionOf<'product'> = {
+  name: 'matrix product, 2048',
+  kind: 'product',
+  unit: 'GFLOP/s',
+  better: 'higher',
+  target: null,
+  large: false,
+  operations: productOperations,
+  settings: { m: 2048, n: 2048, k: 2048, repeats: 8 },
+};
+
+export const definitions: readonly Definition[] = [
+  training('training, d128/4L', { ...tiny, ...dense(32, 128), steps: 5 }, null, false),
+  rollout('rollout, d128/4L, batch 32', { ...tiny, groups: 32, group_size: 1, prompt: 32, tokens: 64, quantised: false }, null, false), // prettier-ignore
+  rollout('rollout, d128/4L, batch 64', { ...tiny, groups: 64, group_size: 1, prompt: 32, tokens: 64, quantised: false }, null, false), // prettier-ignore
+  training('training, d256/6L', { ...d256, groups: 4, group_size: 8, prompt: 160, lengths: drawn(32, 64, 256, 1), ...turns }, 1.5, false), // prettier-ignore
+  training('training dense, d256/6L', { ...d256, ...dense(16, 256), steps: 1 }, null, false),
+  rollout('rollout, d256/6L, batch 32', { ...d256, ...rows32, tokens: 128 }, 2.5, false),
+  training('training, 0.5B LoRA r16', { ...adapted, groups: 1, group_size: 8, prompt: 128, lengths: drawn(8, 64, 128, 2), ...turns }, 1.5, true), // prettier-ignore
+  rollout('rollout, 0.5B, batch 32', { ...halfBillion, ...rows32, tokens: 32 }, 2, true),
+  rollout('rollout, 0.5B quantised, batch 32', { ...halfBillion, ...rows32, tokens: 32, quantised: true }, 5, true),
+  {
+    name: 'StarPO iteration, 0.5B truncated to 4 layers',
+    kind: 'iteration',
+    unit: 'iterations/s',
+    better: 'higher',
+    target: 2,
+    large: true,
+    operations: iterationOperations(truncated),
+    settings: truncated,
+  },
+  { ...peak, name: 'training peak memory, 0.5B LoRA', target: 0.7 },
+  { ...peak, name: 'training peak memory, 0.5B LoRA, head in parts', target: null },
+  { ...environment, name: 'FrozenLake, a map an episode', kind: 'frozen-lake', settings: { ...lake, new_map: true } },
+  { ...environment, name: 'FrozenLake, one map', kind: 'frozen-lake', settings: { ...lake, new_map: false } },
+  {
+    ...environment,
+    name: 'Sokoban, a room an episode',
+    kind: 'sokoban',
+    settings: { rows: 6, columns: 6, boxes: 1, search_depth: 300, actions: 10, episodes: 100 },
+  },
+];
