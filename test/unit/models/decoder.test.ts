@@ -6,7 +6,15 @@ import { describe, expect, it } from 'vitest';
 import { readDecoder } from '../../../extension/trainer/models/model-folder';
 import type { Policy, PolicyOptions } from '../../../extension/trainer/models/policy';
 import { tensorsOf } from '../../golden/tensors';
-import { goldenFolder, relativeError, trainedPolicy, wholeBatch } from './models';
+import {
+  goldenFolder,
+  goldenLoss,
+  goldenOptimizer,
+  goldenSamples,
+  relativeError,
+  trainedPolicy,
+  wholeBatch,
+} from './models';
 
 describe.each(['qwen2', 'llama', 'qwen3', 'llama3', 'qwen2-yarn'])('%s', family => {
   const golden = tensorsOf(join(goldenFolder(family), 'golden.safetensors'));
@@ -19,25 +27,7 @@ describe.each(['qwen2', 'llama', 'qwen3', 'llama3', 'qwen2-yarn'])('%s', family 
   /** Golden vectors speak of tokens 1…t−1; ours have a place for token 0 too. */
   const shifted = (name: string, row: number): Float32Array =>
     Float32Array.from([0, ...of(name).subarray(row * (t - 1), (row + 1) * (t - 1))]);
-  const samples = Array.from({ length: b }, (_, row) => ({
-    ids: Int32Array.from(of('ids').subarray(row * t, (row + 1) * t)),
-    mask: new Uint8Array(t).fill(1, 1),
-    old_logprobs: shifted('old', row),
-    ref_logprobs: shifted('ref', row),
-    advantages: shifted('advantage', row),
-    weights: shifted('weight', row),
-  }));
-  const loss = {
-    clip_ratio_low: 0.2, clip_ratio_high: 0.28, clip_ratio_c: 3, entropy_coeff: 0.01, use_kl_loss: true, kl_loss_coef: 0.05,
-    kl_loss_type: 'low_var_kl', loss_agg_mode: 'token-mean', temperature: 0.7,
-  } as const; // prettier-ignore
-  const optimizer = {
-    lr: 0.01,
-    betas: [0.9, 0.999] as [number, number],
-    eps: 1e-8,
-    weight_decay: 0.01,
-    grad_clip: 0.05,
-  };
+  const samples = goldenSamples(family);
 
   it('scores as transformers does', async () => {
     const { logprobs, entropies } = await (await load()).score(samples, wholeBatch, 0.7);
@@ -74,7 +64,7 @@ describe.each(['qwen2', 'llama', 'qwen3', 'llama3', 'qwen2-yarn'])('%s', family 
     'has the gradients and the AdamW step of PyTorch with $maxRows rows a pass, checkpointed $checkpointed',
     async ({ maxRows, checkpointed }) => {
       const policy = await load({ threads: 1, checkpointed });
-      const metrics = await policy.update(samples, { maxRows, maxTokens: Infinity }, loss, optimizer);
+      const metrics = await policy.update(samples, { maxRows, maxTokens: Infinity }, goldenLoss, goldenOptimizer);
       const [pg, entropy, kl] = of('loss');
       expect(metrics.pg_loss).toBeCloseTo(pg, 5);
       expect(metrics.entropy_loss).toBeCloseTo(entropy, 5);

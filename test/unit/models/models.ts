@@ -9,7 +9,14 @@ import type { DecoderConfig } from '../../../extension/trainer/models/decoder-co
 import { Generator } from '../../../extension/trainer/models/generator';
 import type { GeneratorOptions } from '../../../extension/trainer/models/generator';
 import { trainedNetwork } from '../../../extension/trainer/models/networks';
-import type { LoadOptions, PassBudget, SamplingOptions } from '../../../extension/trainer/engine/engine';
+import type {
+  LoadOptions,
+  OptimizerOptions,
+  PassBudget,
+  PolicyLossOptions,
+  SamplingOptions,
+  WeightedSample,
+} from '../../../extension/trainer/engine/engine';
 import { HostParameters } from '../../../extension/trainer/models/parameter-bank';
 import { Policy } from '../../../extension/trainer/models/policy';
 import type { PolicyOptions } from '../../../extension/trainer/models/policy';
@@ -29,6 +36,43 @@ export function goldenWeights(family: string): Weights {
     weights.view(name).set(data);
   return weights;
 }
+
+/** The batch on which the golden losses of a family were taken: every token but the first is trained on. */
+export function goldenSamples(family: string): WeightedSample[] {
+  const golden = tensorsOf(join(goldenFolder(family), 'golden.safetensors'));
+  const [rows, length] = golden.get('ids')!.dims;
+  /** Golden vectors speak of tokens 1…length − 1; ours have a place for token 0 too. */
+  const shifted = (name: string, row: number): Float32Array =>
+    Float32Array.from([0, ...golden.get(name)!.data.subarray(row * (length - 1), (row + 1) * (length - 1))]);
+  return Array.from({ length: rows }, (_, row) => ({
+    ids: Int32Array.from(golden.get('ids')!.data.subarray(row * length, (row + 1) * length)),
+    mask: new Uint8Array(length).fill(1, 1),
+    old_logprobs: shifted('old', row),
+    ref_logprobs: shifted('ref', row),
+    advantages: shifted('advantage', row),
+    weights: shifted('weight', row),
+  }));
+}
+
+/** The loss and the step whose numbers the golden files hold. */
+export const goldenLoss: PolicyLossOptions = {
+  clip_ratio_low: 0.2,
+  clip_ratio_high: 0.28,
+  clip_ratio_c: 3,
+  entropy_coeff: 0.01,
+  use_kl_loss: true,
+  kl_loss_coef: 0.05,
+  kl_loss_type: 'low_var_kl',
+  loss_agg_mode: 'token-mean',
+  temperature: 0.7,
+};
+export const goldenOptimizer: OptimizerOptions = {
+  lr: 0.01,
+  betas: [0.9, 0.999],
+  eps: 1e-8,
+  weight_decay: 0.01,
+  grad_clip: 0.05,
+};
 
 /** A decoder small enough to be run hundreds of times in a test. */
 export const tinyConfig: DecoderConfig = {
