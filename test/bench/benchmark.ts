@@ -39,7 +39,7 @@ export interface Measurement {
   peer: Readings | null;
   /** Median of ours over median of the peer's. */
   ratio: number | null;
-  /** Whether the ratio reaches the target; null where there is no target or no ratio. */
+  /** Whether the ratio (ours alone, where no peer can be) reaches the target; null where there is no target or no ratio. */
   reached: boolean | null;
 }
 
@@ -75,11 +75,18 @@ export async function measure(
   for (const { side, runs, how } of contenders) taken.set(side, { median: median(runs), runs, how });
   const result = { definition, ours: taken.get(ours) ?? null, peer: taken.get(peer) ?? null };
   const ratio = result.ours && result.peer && result.ours.median / result.peer.median;
-  return { ...result, ratio, reached: reaches(definition, ratio) };
+  return {
+    ...result,
+    ratio,
+    reached: reaches(definition, ratio ?? (definition.kind === 'outside' ? result.ours!.median : null)),
+  };
 }
 
 /** Whether a ratio of ours to the peer's is on the right side of the target. */
-export function reaches({ better, target }: Pick<Definition, 'better' | 'target'>, ratio: number | null): boolean | null {
+export function reaches(
+  { better, target }: Pick<Definition, 'better' | 'target'>,
+  ratio: number | null,
+): boolean | null {
   if (target === null || ratio === null) return null;
   return better === 'higher' ? ratio >= target : ratio <= target;
 }

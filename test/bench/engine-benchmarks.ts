@@ -1,45 +1,29 @@
-// Training and generation at shape S: a Qwen2 decoder of 0.8 million parameters with random weights. Training is an optimizer step of
-// the policy loss on one micro-batch, forward, backward and AdamW; generation samples from equal-length, distinct prompts.
-import type { OptimizerOptions, PolicyLossOptions } from '../../extension/trainer/engine/engine';
+// Our side of the benchmarks of models: the engine as the trainer uses it, in its worker thread, on model folders with random weights.
+// Rollouts of a frozen model run the generator by itself, without adapters.
+import { dirname, join } from 'node:path';
+import { performance } from 'node:perf_hooks';
+import { fileURLToPath } from 'node:url';
+import type { Engine, GenerationRow, LoadOptions, OptimizerOptions, PassBudget, PolicyLossOptions, SamplingOptions, WeightedSample } from '../../extension/trainer/engine/engine'; // prettier-ignore
+import { Graph } from '../../extension/trainer/engine/graph';
+import { linear } from '../../extension/trainer/engine/layer-ops';
 import { RandomStream } from '../../extension/trainer/engine/random-stream';
-import { parameterSpecs } from '../../extension/trainer/models/decoder-config';
-import type { DecoderConfig } from '../../extension/trainer/models/decoder-config';
+import { startEngine } from '../../extension/trainer/engine/remote-engine';
+import type { RemoteEngine } from '../../extension/trainer/engine/remote-engine';
+import { Session, float32, loadRuntime } from '../../extension/trainer/engine/session';
 import { Generator } from '../../extension/trainer/models/generator';
-import { trainedNetwork } from '../../extension/trainer/models/networks';
+import { mapDecoder } from '../../extension/trainer/models/mapped-decoder';
+import { frozenNetwork } from '../../extension/trainer/models/networks';
 import { HostParameters } from '../../extension/trainer/models/parameter-bank';
-import { Policy } from '../../extension/trainer/models/policy';
-import { Weights, initialize } from '../../extension/trainer/models/weights';
-import { rate } from './benchmark';
-import type { Benchmark } from './benchmark';
+import { PolicyEngine } from '../../extension/trainer/models/policy-engine';
+import { quantizedNetwork } from '../../extension/trainer/models/quantized-base';
+import { Weights } from '../../extension/trainer/models/weights';
+import type { Workload } from './benchmark';
+import type { IterationSettings, ModelSettings, ProductSettings, RolloutSettings, TrainingSettings } from './definitions'; // prettier-ignore
+import { cacheFolder, randomModel } from './random-model';
 
-const config: DecoderConfig = {
-  family: 'qwen2',
-  vocabSize: 256,
-  hiddenSize: 128,
-  intermediateSize: 384,
-  layers: 4,
-  heads: 4,
-  kvHeads: 2,
-  headSize: 32,
-  maxPositions: 512,
-  normEps: 1e-6,
-  ropeTheta: 10_000,
-  ropeScaling: { rope_type: 'default' },
-  tiedHead: true,
-  qkvBias: true,
-  outputBias: false,
-  mlpBias: false,
-  qkNorm: false,
-};
-const shape = {
-  vocab: config.vocabSize,
-  hidden: config.hiddenSize,
-  intermediate: config.intermediateSize,
-  layers: config.layers,
-  heads: config.heads,
-  kv_heads: config.kvHeads,
-};
-const whole = { maxTokens: Infinity, maxRows: Infinity };
+const worker = join(dirname(dirname(fileURLToPath(import.meta.url))), 'dist', 'engine-worker.cjs');
+const maxPositions = 512;
+const budget: PassBudget = { maxTokens: 2048, maxRows: Infinity };
 const loss: PolicyLossOptions = {
   clip_ratio_low: 0.2,
   clip_ratio_high: 0.28,
@@ -51,86 +35,239 @@ const loss: PolicyLossOptions = {
   loss_agg_mode: 'token-mean',
   temperature: 1,
 };
-const optimizer: OptimizerOptions = { lr: 1e-5, betas: [0.9, 0.999], eps: 1e-8, weight_decay: 0.01, grad_clip: 1 };
+const optimizer: OptimizerOptions = { lr: 1e-6, betas: [0.9, 0.999], eps: 1e-8, weight_decay: 0.01, grad_clip: 1 };
+const sampling = (tokens: number): SamplingOptions => ({
+  temperature: 1,
+  top_p: 1,
+  top_k: -1,
+  min_p: 0,
+  repetition_penalty: 1,
+  do_sample: true,
+  max_new_tokens: tokens,
+  stop_token_ids: [],
+  stop: [],
+  max_model_len: maxPositions,
+});
 
-function randomWeights(): Weights {
-  const weights = new Weights(parameterSpecs(config));
-  initialize(weights, new RandomStream(1));
-  return weights;
-}
-
-function training(threads: number): Benchmark {
-  const [rows, length, steps] = [32, 128, 5];
-  const policy = new Policy(trainedNetwork(config), new HostParameters(randomWeights(), { threads }), { threads });
-  const stream = new RandomStream(2);
-  const bare = Array.from({ length: rows }, () => ({
-    ids: Int32Array.from({ length }, () => stream.integer(config.vocabSize)),
-    mask: new Uint8Array(length).fill(1, 1),
-  }));
-  const samples = policy.score(bare, whole, 1).then(({ logprobs }) =>
-    bare.map((sample, row) => ({
-      ...sample,
-      old_logprobs: logprobs[row],
-      ref_logprobs: logprobs[row],
-      advantages: new Float32Array(length).map(() => stream.normal()),
-      weights: new Float32Array(length).fill(1 / (rows * (length - 1))),
-    })),
-  );
+async function loadOptions(s: ModelSettings, threads: number, checkpointed: boolean): Promise<LoadOptions> {
   return {
-    name: 'training',
-    unit: 'tokens/s',
-    settings: { ...shape, rows, length, steps, threads },
-    run: async () => {
-      const batch = await samples;
-      return rate(async () => {
-        for (let step = 0; step < steps; step++) await policy.update(batch, whole, loss, optimizer);
-        return steps * rows * length;
-      });
-    },
-  };
-}
-
-function generation(rows: number, threads: number): Benchmark {
-  const [prompt, tokens] = [32, 64];
-  const generator = new Generator(trainedNetwork(config), new HostParameters(randomWeights(), { threads }), {
+    modelFolder: await randomModel(s),
+    adapterFolder: null,
+    device: 'cpu',
     threads,
-  });
-  const stream = new RandomStream(3);
-  let runs = 0;
-  const sampling = {
-    temperature: 1,
-    top_p: 1,
-    top_k: -1,
-    min_p: 0,
-    repetition_penalty: 1,
-    stop: [],
-    do_sample: true,
-    max_new_tokens: tokens,
-    stop_token_ids: [],
-    max_model_len: config.maxPositions,
-  };
-  return {
-    name: `generation, batch ${rows}`,
-    unit: 'tokens/s',
-    settings: { ...shape, rows, prompt, tokens, threads },
-    run: () => {
-      const requests = Array.from({ length: rows }, (_, row) => ({
-        row: `r${row}`,
-        append: Array.from({ length: prompt }, () => stream.integer(config.vocabSize)),
-        seed: 1000 * runs + row,
-      }));
-      runs++;
-      return rate(async () => {
-        const generated = await generator.generate(requests, sampling);
-        generator.release(requests.map(({ row }) => row));
-        return generated.reduce((n, { ids }) => n + ids.length, 0);
-      });
-    },
+    lora: s.lora_rank > 0 ? { rank: s.lora_rank, alpha: 2 * s.lora_rank, dropout: 0, targets: 'all-linear' } : null,
+    rolloutQuantization: 'none',
+    baseQuantization: 'none',
+    checkpointed,
+    referenceFolder: null,
+    critic: false,
+    seed: 1,
+    maxPositions,
+    cacheFolder,
   };
 }
 
-export const engineBenchmarks = (threads: number): Benchmark[] => [
-  training(threads),
-  generation(32, threads),
-  generation(64, threads),
-];
+async function openEngine(s: ModelSettings, threads: number, checkpointed: boolean): Promise<RemoteEngine> {
+  const engine = startEngine(worker);
+  await engine.load(await loadOptions(s, threads, checkpointed));
+  return engine;
+}
+
+/** Optimizer steps on one mini-batch; its old log-probs are those of the model as it was made. */
+export const training = (s: TrainingSettings, threads: number): Promise<Workload> => steps(s, threads, false);
+
+/** The same with activations computed again on the way back, for its peak of memory. */
+export const memory = (s: TrainingSettings, threads: number): Promise<Workload> => steps(s, threads, true);
+
+async function steps(s: TrainingSettings, threads: number, checkpointed: boolean): Promise<Workload> {
+  const engine = await openEngine(s, threads, checkpointed);
+  const stream = new RandomStream(2);
+  const bare = episodes(s, stream);
+  const { logprobs } = await engine.score('actor', bare, budget, 1);
+  const trained = bare.reduce((sum, { mask }) => sum + mask.reduce((a, b) => a + b, 0), 0);
+  const samples = bare.map((sample, row): WeightedSample => ({
+    ...sample,
+    old_logprobs: logprobs[row],
+    ref_logprobs: new Float32Array(sample.ids.length),
+    advantages: new Float32Array(sample.ids.length).map(() => stream.normal()),
+    weights: new Float32Array(sample.ids.length).fill(1 / trained),
+  }));
+  return {
+    run: async () => {
+      for (let step = 0; step < s.steps; step++) await engine.update(samples, budget, loss, optimizer, step);
+      return s.steps * bare.reduce((sum, { ids }) => sum + ids.length, 0);
+    },
+    release: () => engine.stop(),
+  };
+}
+
+function episodes(s: TrainingSettings, stream: RandomStream): Pick<WeightedSample, 'ids' | 'mask'>[] {
+  const turn = s.sampled + s.observed;
+  return Array.from({ length: s.groups }, (_, group) => {
+    const prompt = randomIds(s.prompt, s.vocab, stream);
+    return s.lengths.slice(group * s.group_size, (group + 1) * s.group_size).map(further => ({
+      ids: Int32Array.from([...prompt, ...randomIds(further, s.vocab, stream)]),
+      mask: new Uint8Array(s.prompt + further).map((_, t) => +(t >= s.prompt && (t - s.prompt) % turn < s.sampled)),
+    }));
+  }).flat();
+}
+
+const randomIds = (length: number, vocab: number, stream: RandomStream): number[] =>
+  Array.from({ length }, () => stream.integer(vocab));
+
+/** Rows that begin an episode: prompts are equal within a group. */
+function beginnings(s: RolloutSettings | IterationSettings, stream: RandomStream): GenerationRow[] {
+  return Array.from({ length: s.groups }, (_, group) => {
+    const append = randomIds(s.prompt, s.vocab, stream);
+    return Array.from({ length: s.group_size }, (_, member) => ({
+      row: `${group}.${member}`,
+      append,
+      seed: stream.integer(2 ** 31),
+    }));
+  }).flat();
+}
+
+/** Sampling after prompts: by a frozen model laid out for it, or by one whose weights change between runs. */
+export async function rollout(s: RolloutSettings, threads: number): Promise<Workload> {
+  const stream = new RandomStream(3);
+  const { generate, release, stop } = s.frozen ? await frozenGenerator(s, threads) : await trainedGenerator(s, threads);
+  return {
+    run: async () => {
+      const rows = beginnings(s, stream);
+      const generated = await generate(rows, sampling(s.tokens));
+      await release(rows.map(({ row }) => row));
+      return generated.reduce((sum, { ids }) => sum + ids.length, 0);
+    },
+    release: stop,
+  };
+}
+
+type Rollouts = Pick<RemoteEngine, 'generate' | 'release' | 'stop'>;
+
+async function trainedGenerator(s: RolloutSettings, threads: number): Promise<Rollouts> {
+  if (s.quantised) throw new Error('bench: a model all of whose weights are trained is not quantised');
+  return openEngine(s, threads, false);
+}
+
+async function frozenGenerator(s: RolloutSettings, threads: number): Promise<Rollouts> {
+  const base = await mapDecoder(await randomModel(s));
+  const whole = frozenNetwork(base.config, base);
+  const bytes = s.quantised ? await quantizedNetwork(base, cacheFolder) : whole;
+  const network = s.quantised ? { ...bytes, plan: { ...bytes.plan, int8Products: true } } : whole;
+  const nothingTrained = new HostParameters(new Weights([]), { threads });
+  const generator = new Generator({ ...network, maxPositions }, nothingTrained, { threads, prepack: true });
+  return {
+    generate: (rows, options) => generator.generate(rows, options),
+    release: async rows => generator.release(rows),
+    stop: async () => (await generator.open()).release(),
+  };
+}
+
+/** Rollouts over turns, GRPO's advantages from random rewards, and a step a mini-batch with the rollout's log-probs as the old ones. */
+export async function iteration(s: IterationSettings, threads: number): Promise<Workload> {
+  const engine = await openEngine(s, threads, false);
+  const stream = new RandomStream(4);
+  return {
+    run: async () => {
+      for (let i = 0; i < s.iterations; i++) await iterate(engine, s, stream);
+      return s.iterations;
+    },
+    release: () => engine.stop(),
+  };
+}
+
+/** Percent of an iteration's time in which the engine's thread, here this one, is not inside onnxruntime's `run`. */
+export async function outside(s: IterationSettings, threads: number): Promise<number> {
+  const engine = new PolicyEngine();
+  await engine.load(await loadOptions(s, threads, false));
+  const stream = new RandomStream(4);
+  await iterate(engine, s, stream);
+  const { InferenceSession } = await loadRuntime();
+  const sessions = InferenceSession as unknown as { prototype: { run: (...args: unknown[]) => Promise<unknown> } };
+  const run = sessions.prototype.run;
+  let inside = 0;
+  sessions.prototype.run = async function (...args) {
+    const start = performance.now();
+    try {
+      return await run.apply(this, args);
+    } finally {
+      inside += performance.now() - start;
+    }
+  };
+  try {
+    const start = performance.now();
+    await iterate(engine, s, stream);
+    const all = performance.now() - start;
+    return (100 * (all - inside)) / all;
+  } finally {
+    sessions.prototype.run = run;
+  }
+}
+
+async function iterate(engine: Engine, s: IterationSettings, stream: RandomStream): Promise<void> {
+  const sampled = await rollOut(engine, s, stream);
+  const advantages = groupAdvantages(s, stream);
+  const order = sampled.map((_, i) => i).sort(() => stream.uniform() - 0.5);
+  const share = 1 / (s.mini_batch * s.turns * s.sampled);
+  for (let first = 0; first < order.length; first += s.mini_batch) {
+    const batch = order.slice(first, first + s.mini_batch).map(row => ({
+      ...sampled[row],
+      ref_logprobs: new Float32Array(sampled[row].ids.length),
+      advantages: new Float32Array(sampled[row].ids.length).fill(advantages[row]),
+      weights: new Float32Array(sampled[row].ids.length).fill(share),
+    }));
+    await engine.update(batch, budget, loss, optimizer, first);
+  }
+}
+
+type Rollout = Pick<WeightedSample, 'ids' | 'mask' | 'old_logprobs'>;
+
+async function rollOut(engine: Engine, s: IterationSettings, stream: RandomStream): Promise<Rollout[]> {
+  let rows = beginnings(s, stream);
+  const parts = rows.map(({ append }) => [{ ids: append, logprobs: append.map(() => 0), mask: 0 }]);
+  for (let turn = 0; turn < s.turns; turn++) {
+    const generated = await engine.generate(rows, sampling(s.sampled));
+    generated.forEach(({ ids, logprobs }, i) => parts[i].push({ ids, logprobs, mask: 1 }));
+    if (turn + 1 === s.turns) break;
+    rows = rows.map(({ row }) => ({
+      row,
+      append: randomIds(s.observed, s.vocab, stream),
+      seed: stream.integer(2 ** 31),
+    }));
+    rows.forEach(({ append }, i) => parts[i].push({ ids: append, logprobs: append.map(() => 0), mask: 0 }));
+  }
+  await engine.release(rows.map(({ row }) => row));
+  return parts.map(turns => ({
+    ids: Int32Array.from(turns.flatMap(({ ids }) => ids)),
+    mask: Uint8Array.from(turns.flatMap(({ ids, mask }) => ids.map(() => mask))),
+    old_logprobs: Float32Array.from(turns.flatMap(({ logprobs }) => logprobs)),
+  }));
+}
+
+/** Random rewards less their group's mean, over its deviation. */
+function groupAdvantages({ groups, group_size }: IterationSettings, stream: RandomStream): number[] {
+  return Array.from({ length: groups }, () => {
+    const rewards = Array.from({ length: group_size }, () => stream.uniform());
+    const mean = rewards.reduce((a, b) => a + b) / group_size;
+    const deviation = Math.sqrt(rewards.reduce((sum, r) => sum + (r - mean) ** 2, 0) / (group_size - 1));
+    return rewards.map(reward => (reward - mean) / (deviation + 1e-6));
+  }).flat();
+}
+
+/** A big product of matrices: the machine's limit as onnxruntime reaches it. */
+export async function product({ m, n, k, repeats }: ProductSettings, threads: number): Promise<Workload> {
+  const stream = new RandomStream(5);
+  const random = (count: number): Float32Array => Float32Array.from({ length: count }, () => stream.normal());
+  const graph = new Graph('product');
+  const a = graph.input('a', 'float32', [m, k]);
+  graph.output('c', linear(graph, a, graph.input('b', 'float32', [n, k])));
+  const session = await Session.create(graph, { threads });
+  const feeds = { a: float32(random(m * k), [m, k]), b: float32(random(n * k), [n, k]) };
+  return {
+    run: async () => {
+      for (let i = 0; i < repeats; i++) await session.run(feeds);
+      return 2e-9 * m * n * k * repeats;
+    },
+    release: () => session.release(),
+  };
+}

@@ -1,55 +1,87 @@
-// `npm run bench [-- --json] [-- --python PATH]`: how fast the product trains, generates and steps environments on this machine, and,
-// where a Python with PyTorch is given (or RAGEN_BENCH_PYTHON names it), how fast the same work is there. Prints what was measured; nothing is asserted.
+// `npm run bench [-- --json] [-- --python PATH]`: how fast the product trains, samples and steps environments on this machine, and, where
+// a Python with PyTorch is given (or RAGEN_BENCH_PYTHON names it), how fast the same work is there. Prints what was measured; nothing is
+// asserted. Everything runs in the worker and processes of the built product.
 import { cpus, loadavg } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { measure } from './benchmark';
-import type { Measurement } from './benchmark';
-import { engineBenchmarks } from './engine-benchmarks';
-import { environmentBenchmarks } from './environment-benchmarks';
+import type { Measurement, Side } from './benchmark';
+import { definitions, limit } from './definitions';
+import type { Definition } from './definitions';
+import { open, ownSide } from './own-side';
+import { peakMemory } from './process-memory';
+import type { PeakReport } from './process-memory';
 import { startPythonPeer } from './python-peer';
+import type { Waiting } from './python-peer';
 
 const usage = `npm run bench -- [options]
-  --python PATH   a Python with torch (gymnasium, gym-sokoban): the same work there, in turn
-  --rounds N      runs of each benchmark on each side (7)
-  --threads N     threads inside an operator, both sides (2)
-  --only TEXT     benchmarks whose name contains it
-  --json          print one JSON document`;
+  --python PATH    a Python with torch (gymnasium, gym-sokoban): the same work there, in turn
+  --only TEXT      benchmarks whose name contains it, large ones too
+  --large          models of half a billion parameters too: half an hour and 8 GiB
+  --rounds N       runs of each benchmark on each side (5)
+  --threads N      threads inside an operator, both sides (2)
+  --tune           try all of the peer's ways of working and keep the fastest
+  --waiting HOW    what the peer's idle threads do: passive or spin (spin)
+  --side WHICH     both, ours or peer (both)
+  --json           print one JSON document`;
 
 const say = (text: string): void => void process.stderr.write(`${text}\n`);
+const program = fileURLToPath(import.meta.url);
 
 async function main(): Promise<void> {
   const { values } = parseArgs({
     options: {
       python: { type: 'string', default: process.env.RAGEN_BENCH_PYTHON },
-      rounds: { type: 'string', default: '7' },
+      rounds: { type: 'string', default: '5' },
       threads: { type: 'string', default: '2' },
       only: { type: 'string', default: '' },
+      large: { type: 'boolean', default: false },
+      tune: { type: 'boolean', default: false },
+      waiting: { type: 'string', default: 'spin' },
+      side: { type: 'string', default: 'both' },
       json: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
+      'memory-of': { type: 'string' },
     },
   });
   if (values.help) return console.log(usage);
   const [rounds, threads] = [wholeNumber('rounds', values.rounds), wholeNumber('threads', values.threads)];
-  const script = join(dirname(dirname(fileURLToPath(import.meta.url))), 'test', 'bench', 'peer_torch.py');
-  const peer = values.python ? await startPythonPeer(values.python, script, threads, say) : null;
-  const benchmarks = [...engineBenchmarks(threads), ...environmentBenchmarks()];
-  const results: Measurement[] = [];
+  if (values['memory-of'] !== undefined) return reportPeak(values['memory-of'], threads);
+  const waiting = oneOf<Waiting>('waiting', values.waiting, ['passive', 'spin']);
+  const side = oneOf('side', values.side, ['both', 'ours', 'peer']);
+  const chosen = definitions.filter(({ name, large }) => name.includes(values.only) && (values.large || values.only || !large)); // prettier-ignore
+  if (chosen.length === 0) throw new Error(`bench: no benchmark's name contains ${values.only}: leave --only out`);
+  const script = join(dirname(dirname(program)), 'test', 'bench', 'peer', 'main.py');
+  const python = side === 'ours' ? undefined : values.python;
+  const peer = python
+    ? await startPythonPeer({ python, script, threads, waiting, tune: values.tune, notice: say })
+    : null;
+  const ours = side === 'peer' ? null : ownSide(threads, program);
   const load = [loadavg()[0]];
+  const results: Measurement[] = [];
   try {
-    for (const benchmark of benchmarks.filter(({ name }) => name.includes(values.only))) {
-      say(`${benchmark.name} …`);
-      results.push(await measure(benchmark, peer, rounds));
+    for (const definition of [limit, ...chosen]) {
+      say(`${definition.name} …`);
+      results.push(await measure(definition, { ours, peer }, rounds));
+      say(`  ${line(results.at(-1)!, results[0]).slice(1).join('  ')}`);
     }
   } finally {
-    peer?.stop();
+    await peer?.stop();
   }
   load.push(loadavg()[0]);
-  const machine = `${cpus().length} × ${cpus()[0].model.trim()}, Node ${process.version}, ${process.platform}-${process.arch}`;
-  if (values.json)
-    console.log(JSON.stringify({ machine, load, peer: peer?.about ?? null, rounds, threads, results }, null, 2));
-  else print(results, [machine, `load ${load.map(x => x.toFixed(1)).join(' to ')}`, `peer: ${peer?.about ?? 'none'}`]);
+  report(results, { ours, peer, load, rounds, json: values.json });
+}
+
+/** Does one step in this process and prints the most memory that it held. */
+async function reportPeak(name: string, threads: number): Promise<void> {
+  const definition = definitions.find((d): d is Extract<Definition, { kind: 'memory' }> => d.name === name && d.kind === 'memory'); // prettier-ignore
+  if (!definition) throw new Error(`bench: --memory-of ${name} names no benchmark of memory`);
+  const start_mib = peakMemory();
+  const workload = await open(definition, threads);
+  await workload.run();
+  console.log(JSON.stringify({ peak_mib: peakMemory(), start_mib } satisfies PeakReport));
+  await workload.release();
 }
 
 function wholeNumber(name: string, text: string): number {
@@ -57,34 +89,54 @@ function wholeNumber(name: string, text: string): number {
   return Number(text);
 }
 
-/** A table of medians with the range of the runs, and below it what both sides were told to do. */
-function print(results: readonly Measurement[], heading: readonly string[]): void {
-  const number = (x: number): string => (x >= 100 ? Math.round(x).toLocaleString('en') : x.toPrecision(3));
+function oneOf<T extends string>(name: string, text: string, choices: readonly T[]): T {
+  const found = choices.find(choice => choice === text);
+  if (!found) throw new Error(`bench: --${name} is ${text}: use one of ${choices.join(', ')}`);
+  return found;
+}
+
+interface Circumstances {
+  ours: Side | null;
+  peer: Side | null;
+  load: readonly number[];
+  rounds: number;
+  json: boolean;
+}
+
+function report(results: readonly Measurement[], { ours, peer, load, rounds, json }: Circumstances): void {
+  const machine = `${cpus().length} × ${cpus()[0].model.trim()}, Node ${process.version}, ${process.platform}-${process.arch}`;
+  const sides = { ours: ours?.about ?? null, peer: peer?.about ?? null };
+  if (json) return console.log(JSON.stringify({ machine, load, ...sides, rounds, results }, null, 2));
+  const table = [heading, ...results.map(result => line(result, results[0]))];
+  const widths = heading.map((_, column) => Math.max(...table.map(row => row[column].length)));
+  console.log([machine, `load ${load.map(x => x.toFixed(1)).join(' to ')}`, `ours: ${sides.ours}`, `peer: ${sides.peer}`].join('\n')); // prettier-ignore
+  console.log(table.map(row => row.map((cell, i) => cell.padEnd(widths[i])).join('  ').trimEnd()).join('\n')); // prettier-ignore
+  for (const { definition, peer } of results)
+    console.log(`${definition.name}: ${Object.entries(definition.settings).map(([key, value]) => `${key} ${String(value)}`).join(', ')}${peer?.how ? `; peer ${peer.how}` : ''}`); // prettier-ignore
+}
+
+const heading = ['benchmark', 'unit', 'ours', 'peer', 'ours/peer', 'target', "of the machine's limit: ours, peer"];
+
+/** Medians with the range of the runs, their ratio, and the share that either side takes of the faster product of matrices. */
+function line({ definition, ours, peer, ratio, reached }: Measurement, top: Measurement): string[] {
+  const { name, unit, better, target, operations } = definition;
   const side = (runs: Measurement['peer']): string =>
-    runs ? `${number(runs.median)} (${number(Math.min(...runs.runs))}–${number(Math.max(...runs.runs))})` : '–';
-  const rows = results.map(({ name, unit, ours, peer, ratio }) => [
+    runs ? `${shown(runs.median)} (${shown(Math.min(...runs.runs))}–${shown(Math.max(...runs.runs))})` : '–';
+  const most = 1e9 * Math.max(top.ours?.median ?? 0, top.peer?.median ?? 0);
+  const share = (runs: Measurement['peer']): string =>
+    runs && operations !== null ? `${((100 * runs.median * operations) / most).toFixed(0)} %` : '–';
+  return [
     name,
     unit,
     side(ours),
     side(peer),
     ratio?.toFixed(2) ?? '–',
-  ]);
-  const table = [['benchmark', 'unit', 'ours', 'peer', 'ours/peer'], ...rows];
-  const widths = table[0].map((_, column) => Math.max(...table.map(row => row[column].length)));
-  console.log(heading.join('\n'));
-  console.log(
-    table
-      .map(row =>
-        row
-          .map((cell, i) => cell.padEnd(widths[i]))
-          .join('  ')
-          .trimEnd(),
-      )
-      .join('\n'),
-  );
-  for (const { name, settings } of results)
-    console.log(`${name}: ${Object.entries(settings).map(([key, value]) => `${key} ${value}`).join(', ')}`); // prettier-ignore
+    target === null ? '–' : `${better === 'higher' ? '≥' : '≤'} ${target}${reached ? '' : reached === null ? '' : ', missed'}`, // prettier-ignore
+    `${share(ours)}, ${share(peer)}`,
+  ];
 }
+
+const shown = (x: number): string => (x >= 100 ? Math.round(x).toLocaleString('en') : x.toPrecision(3));
 
 main().catch((error: Error) => {
   say(error.message);

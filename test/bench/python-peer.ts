@@ -1,25 +1,39 @@
-// The peer in Python: one process (peer_torch.py) for all benchmarks, a JSON line for each run, so that its models stay warm.
+// The peer in Python: one process (peer/main.py) for all benchmarks, a JSON line for each run, so that its models stay warm; peaks of
+// memory in a fresh process each. Its allocator keeps what it freed, which spares PyTorch's training about a tenth of its time, but not
+// where memory is what is measured.
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
-import type { Benchmark, Peer } from './benchmark';
+import type { Side } from './benchmark';
+import { measurePeak } from './process-memory';
 
-type Answer = { about: string } | { rate: number } | { missing: string } | { error: string };
+type Answer = { about: string } | { rate: number; how: string } | { missing: string } | { error: string } | { forgotten: true }; // prettier-ignore
 
-export interface PythonPeer extends Peer {
-  stop(): void;
+/** What the peer's idle threads do: sleep at once, or look for work for a few milliseconds first, which is faster on an idle machine. */
+export type Waiting = 'passive' | 'spin';
+
+export interface PeerOptions {
+  python: string;
+  script: string;
+  threads: number;
+  waiting: Waiting;
+  /** Try every way of working that the peer knows for a benchmark and keep the fastest; otherwise the first. */
+  tune: boolean;
+  /** Hears why a benchmark has no peer. */
+  notice: (text: string) => void;
 }
 
-/** Starts `python script`; rejects where it cannot. Why the peer lacks a benchmark is told to `notice`. */
-export async function startPythonPeer(
-  python: string,
-  script: string,
-  threads: number,
-  notice: (text: string) => void,
-): Promise<PythonPeer> {
-  // Idle threads sleep, as ours do: spinning ones starve on a machine that does other work.
-  const OMP_WAIT_POLICY = process.env.OMP_WAIT_POLICY ?? 'passive';
-  const env = { ...process.env, OMP_WAIT_POLICY, OMP_NUM_THREADS: `${threads}`, MKL_NUM_THREADS: `${threads}` };
-  const child = spawn(python, ['-W', 'ignore', script], { env, stdio: ['pipe', 'pipe', 'inherit'] });
+const kept = {
+  MALLOC_MMAP_THRESHOLD_: `${2 ** 32}`,
+  MALLOC_TRIM_THRESHOLD_: `${2 ** 33}`,
+  MALLOC_TOP_PAD_: `${2 ** 28}`,
+};
+
+/** Starts `python script`; rejects where it cannot. */
+export async function startPythonPeer(options: PeerOptions): Promise<Side> {
+  const { python, script, threads, tune, notice } = options;
+  const bare = { ...process.env, ...waitingVariables(options.waiting), OMP_NUM_THREADS: `${threads}` };
+  const args = ['-W', 'ignore', script];
+  const child = spawn(python, args, { env: { ...bare, ...kept }, stdio: ['pipe', 'pipe', 'inherit'] });
   const failed = new Promise<never>((_, reject) => {
     child.on('error', error => reject(new Error(`bench: cannot start ${python}: ${error.message}`)));
     child.on('exit', code => reject(new Error(`bench: the peer ended with code ${code}`)));
@@ -36,12 +50,19 @@ export async function startPythonPeer(
   };
   const answer = await ask({ about: true, threads });
   return {
-    about: 'about' in answer ? answer.about : '',
-    run: async (name: string, settings: Benchmark['settings']) => {
-      const answer = await ask({ name, settings });
+    about: `${'about' in answer ? answer.about : ''}, idle threads ${options.waiting}`,
+    measure: async ({ name, kind, settings }) => {
+      const question = { name, kind, settings, threads, tune };
+      if (kind === 'memory') return measurePeak(python, [...args, '--memory'], { input: JSON.stringify(question), env: bare }); // prettier-ignore
+      const answer = await ask(question);
       if ('missing' in answer) notice(`${name}: no peer, because ${answer.missing}`);
-      return 'rate' in answer ? answer.rate : null;
+      return 'rate' in answer ? { value: answer.rate, how: answer.how } : null;
     },
-    stop: () => void child.kill(),
+    release: async ({ name }) => void (await ask({ forget: name })),
+    stop: async () => void child.kill(),
   };
+}
+
+function waitingVariables(waiting: Waiting): Record<string, string> {
+  return waiting === 'passive' ? { OMP_WAIT_POLICY: 'passive' } : { GOMP_SPINCOUNT: '1000000' };
 }

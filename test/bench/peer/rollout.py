@@ -112,6 +112,8 @@ def rollout(s, how):
     sampler = Sampler(model, s, rows, s["prompt"] + s["tokens"], **how)
 
     def run():
+        if not s["frozen"]:
+            sampler.refresh()
         first = sampler.prompt(torch.randint(s["vocab"], (s["groups"], s["prompt"])))
         ids, logp = sampler.turn(first, s["tokens"])
         ids.tolist(), logp.tolist()

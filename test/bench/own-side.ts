@@ -1,0 +1,43 @@
+// Our side of a comparison: one function a kind of benchmark, its workload kept while the benchmark is measured. Peaks of memory are
+// measured by starting this program anew for each.
+import { performance } from 'node:perf_hooks';
+import { measurePeak } from './process-memory';
+import type { Reading, Side, Workload } from './benchmark';
+import type { Definition, Kind, SettingsOf } from './definitions';
+import { iteration, memory, outside, product, rollout, training } from './engine-benchmarks';
+import { frozenLake, sokoban } from './environment-benchmarks';
+
+type Implementations = {
+  [K in Exclude<Kind, 'outside'>]: (settings: SettingsOf[K], threads: number) => Promise<Workload>;
+};
+const implementations: Implementations = { training, memory, rollout, iteration, product, 'frozen-lake': frozenLake, sokoban }; // prettier-ignore
+
+/** Makes a benchmark ready. */
+export function open({ kind, settings }: Exclude<Definition, { kind: 'outside' }>, threads: number): Promise<Workload> {
+  const implementation = implementations[kind] as (settings: SettingsOf[Kind], threads: number) => Promise<Workload>;
+  return implementation(settings, threads);
+}
+
+/** `program` is what `--memory-of NAME` is given to. */
+export function ownSide(threads: number, program: string): Side {
+  const opened = new Map<string, Workload>();
+  return {
+    about: `onnxruntime-node, ${threads} threads`,
+    measure: async (definition): Promise<Reading> => {
+      const { name, kind } = definition;
+      if (kind === 'memory')
+        return measurePeak(process.execPath, [program, '--memory-of', name, '--threads', `${threads}`]);
+      if (definition.kind === 'outside') return { value: await outside(definition.settings, threads) };
+      const workload = opened.get(name) ?? (await open(definition, threads));
+      opened.set(name, workload);
+      const start = performance.now();
+      const units = await workload.run();
+      return { value: (1000 * units) / (performance.now() - start) };
+    },
+    release: async ({ name }) => {
+      await opened.get(name)?.release();
+      opened.delete(name);
+    },
+    stop: async () => undefined,
+  };
+}

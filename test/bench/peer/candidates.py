@@ -1,0 +1,28 @@
+"""The peer's ways of working: for each kind of benchmark the keywords that are tried, the best known first. `--tune` tries all and keeps
+the fastest; otherwise the first is taken. Which is best depends on the shape, so a name may have ways of its own."""
+
+WAYS = {
+    "training": [
+        dict(micro=8),
+        dict(micro=16),
+        dict(micro=32),
+        dict(micro=8, compiled=True),
+        dict(micro=16, compiled=True),
+    ],
+    "rollout": [dict(packed=True), dict(packed=False), dict(packed=True, compiled=True)],
+    "iteration": [
+        dict(sampler=dict(packed=True), step=dict(micro=8)),
+        dict(sampler=dict(packed=True), step=dict(micro=16)),
+        dict(sampler=dict(packed=True), step=dict(micro=32)),
+        dict(sampler=dict(packed=True, compiled=True), step=dict(micro=8, compiled=True)),
+    ],
+    "memory": [dict(micro=8, checkpointing=True)],
+}
+OWN = {
+    "training, 0.5B LoRA r16": [dict(micro=4), dict(micro=8), dict(micro=2), dict(micro=4, compiled=True)],
+    "training peak memory, 0.5B LoRA, head in parts": [dict(micro=8, checkpointing=True, chunk=256)],
+}
+
+
+def ways(kind, name):
+    return OWN.get(name) or WAYS.get(kind) or [{}]

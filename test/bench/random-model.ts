@@ -1,0 +1,61 @@
+// Model folders with random weights, for benchmarks of models too large to be made at every run: written once into the temporary folder
+// under a name that tells their shape, and kept. Values repeat every 2²⁰ numbers, which no speed depends on.
+import { existsSync } from 'node:fs';
+import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { RandomStream } from '../../extension/trainer/engine/random-stream';
+import { parameterSpecs, parseDecoderConfig } from '../../extension/trainer/models/decoder-config';
+import { streamModel } from '../../extension/trainer/store/safetensors-writer';
+import type { StreamedTensor } from '../../extension/trainer/store/safetensors-writer';
+import type { ModelSettings } from './definitions';
+
+const block = 2 ** 20;
+const maxFileBytes = 5e9;
+
+/** Where models and what is made from them are kept. */
+export const cacheFolder = join(tmpdir(), 'ragen-bench');
+
+/** The folder of a Qwen2 model of that shape in Hugging Face's form; adapters are no part of it. */
+export async function randomModel(s: ModelSettings): Promise<string> {
+  const shape = [s.vocab, s.hidden, s.intermediate, s.layers, s.heads, s.kv_heads, s.head_size, s.rope_theta];
+  const folder = join(cacheFolder, `${shape.join('-')}-${s.base_dtype}`);
+  if (existsSync(folder)) return folder;
+  const config = {
+    model_type: 'qwen2',
+    architectures: ['Qwen2ForCausalLM'],
+    vocab_size: s.vocab,
+    hidden_size: s.hidden,
+    intermediate_size: s.intermediate,
+    num_hidden_layers: s.layers,
+    num_attention_heads: s.heads,
+    num_key_value_heads: s.kv_heads,
+    head_dim: s.head_size,
+    max_position_embeddings: 1024,
+    rms_norm_eps: 1e-6,
+    rope_theta: s.rope_theta,
+    tie_word_embeddings: true,
+    hidden_act: 'silu',
+  };
+  const unfinished = `${folder}.unfinished-${process.pid}`;
+  try {
+    await mkdir(unfinished, { recursive: true });
+    await writeFile(join(unfinished, 'config.json'), `${JSON.stringify(config, null, 2)}\n`);
+    const stream = new RandomStream(1);
+    const normal = Float32Array.from({ length: block }, () => 0.02 * stream.normal());
+    const ones = new Float32Array(block).fill(1);
+    const tensors = parameterSpecs(parseDecoderConfig(config, folder)).map(({ name, dims }): StreamedTensor => {
+      const source = name.includes('norm') ? ones : normal;
+      return { name, shape: dims, blocks: () => pieces(source, dims.reduce((product, size) => product * size, 1)) }; // prettier-ignore
+    });
+    await streamModel(unfinished, tensors, s.base_dtype === 'float32' ? 'F32' : 'BF16', maxFileBytes);
+    await rename(unfinished, folder);
+  } finally {
+    await rm(unfinished, { recursive: true, force: true });
+  }
+  return folder;
+}
+
+async function* pieces(source: Float32Array, count: number): AsyncGenerator<Float32Array> {
+  for (let done = 0; done < count; done += source.length) yield source.subarray(0, count - done);
+}
