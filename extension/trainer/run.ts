@@ -118,6 +118,8 @@ export class Run {
         maxPositions: rollout.max_model_len,
         cacheFolder: installation.cache,
       });
+      if (model.deviceCheck !== null)
+        journal.event('setting', `the model runs on ${model.provider}; tried ${model.deviceCheck}`);
       if (rollout.max_model_len > model.maxPositions)
         throw new UserError(
           `config: actor_rollout_ref.rollout.max_model_len is ${rollout.max_model_len}, but ${config.model_path} has ${model.maxPositions} positions: lower it`,

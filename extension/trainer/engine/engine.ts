@@ -116,6 +116,8 @@ export interface LoadOptions {
   /** Folder of an adapter in PEFT's form to begin with; null for none. */
   adapterFolder: string | null;
   device: 'auto' | 'cpu' | 'webgpu' | 'cuda';
+  /** What the user calls the device; workbench.device where nothing is said. */
+  deviceKey?: string;
   threads: number;
   /** Train adapters over the frozen base; null trains all weights. An adapter folder's own options go before these. */
   lora: AdapterOptions | null;
@@ -144,6 +146,8 @@ export interface LoadedModel {
   maxPositions: number;
   /** Where it runs. */
   provider: 'cpu' | 'webgpu' | 'cuda';
+  /** What trying devices showed, in one line; null where none was tried. */
+  deviceCheck: string | null;
   /** The adapter's options where there is one. */
   lora: AdapterOptions | null;
 }

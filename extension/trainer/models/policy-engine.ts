@@ -21,6 +21,7 @@ import type {
   WhichPolicy,
 } from '../engine/engine';
 import { UserError } from '../../protocol/user-error';
+import { autoCandidates, chooseProvider, providerStates, resolveDevice } from '../engine/devices';
 import { RandomStream } from '../engine/random-stream';
 import type { SessionOptions } from '../engine/session';
 import type { Critic } from './critic';
@@ -28,6 +29,7 @@ import type { Generator } from './generator';
 import { loadAdapted, loadTrained } from './load-models';
 import { readTokenizer } from './model-folder';
 import type { Policy } from './policy';
+import { selfCheck, selfCheckApart } from './self-check';
 import { Weights } from './weights';
 
 /** What a model's loading makes. */
@@ -36,7 +38,7 @@ export interface LoadedPolicies {
   generator: Generator;
   reference?: Policy;
   critic?: Critic;
-  model: Omit<LoadedModel, 'provider'>;
+  model: Omit<LoadedModel, 'provider' | 'deviceCheck'>;
 }
 
 export class PolicyEngine implements Engine {
@@ -46,12 +48,17 @@ export class PolicyEngine implements Engine {
   constructor(private readonly onTokens?: (sampled: number) => void) {}
 
   async load(options: LoadOptions): Promise<LoadedModel> {
-    const provider = options.device === 'auto' ? 'cpu' : options.device;
-    const session: SessionOptions = { threads: options.threads, provider };
+    const { device, deviceKey: asked = 'workbench.device', threads } = options;
+    const states = await providerStates();
+    chooseProvider(device, states, asked);
+    const { provider, about } = await resolveDevice(device, asked, autoCandidates(states), other =>
+      device === 'auto' ? selfCheckApart(other, threads) : selfCheck(other, threads),
+    );
+    const session: SessionOptions = { threads, provider };
     const decode = lazyDecoder(options.modelFolder);
     const load = options.lora || options.adapterFolder !== null ? loadAdapted : loadTrained;
     this.loaded = await load(options, session, decode);
-    return { ...this.loaded.model, provider };
+    return { ...this.loaded.model, provider, deviceCheck: about };
   }
 
   async generate(rows: GenerationRow[], sampling: SamplingOptions): Promise<GeneratedRow[]> {

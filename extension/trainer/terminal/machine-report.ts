@@ -5,15 +5,15 @@ import { existsSync, readFileSync, readdirSync, statfsSync } from 'node:fs';
 import { arch, availableParallelism, cpus, freemem, platform, release, totalmem } from 'node:os';
 import { dirname, join } from 'node:path';
 import { chooseProvider, providerStates } from '../engine/devices';
-import type { Provider, ProviderState } from '../engine/devices';
+import type { Checked, Provider, ProviderState } from '../engine/devices';
 import { installation } from '../installation';
 
 /** Compares a small model's loss, gradients and sampled tokens on a provider with the CPU's. */
-export type SelfCheck = (provider: Provider) => Promise<{ passed: boolean; about: string }>;
+export type SelfCheck = (provider: Provider) => Promise<Checked>;
 
 export interface ProviderReport extends ProviderState {
   /** Null for the CPU, which the others are compared with, and for a provider that is not there. */
-  self_check: { passed: boolean; about: string } | null;
+  self_check: Checked | null;
 }
 
 export interface MachineReport {
@@ -37,7 +37,7 @@ export async function machineReport(workspace: string, selfCheck?: SelfCheck): P
     const checked = selfCheck && state.provider !== 'cpu' && state.known && state.installed;
     providers.push({ ...state, self_check: checked ? await selfCheck(state.provider) : null });
   }
-  const sound = states.filter((_, i) => providers[i].self_check?.passed !== false);
+  const sound = providers.filter(({ provider, self_check }) => provider === 'cpu' || self_check?.faster);
   const required = packageOf(installation.root).engines?.node ?? '';
   return {
     node: {

@@ -61,6 +61,7 @@ export async function withModel<T>(
       modelFolder: folder,
       adapterFolder: flags.adapter ?? null,
       device: flags.device,
+      deviceKey: '--device',
       threads: flags.threads,
       lora: null,
       rolloutQuantization: 'none',

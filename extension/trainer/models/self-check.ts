@@ -1,0 +1,252 @@
+// Whether a provider computes what the CPU computes: a small decoder with everything that a real one has (grouped heads, norms of
+// queries and keys, biases, adapters, a shared beginning, several passes) takes one policy update and samples two turns on both. Loss,
+// gradient of every parameter and tokens are compared: wrong kernels have been met that crash nothing, and their mark is a gradient
+// that is off. A chain of products is timed on both, which is how a program that plays a GPU is told from one.
+import { fork } from 'node:child_process';
+import type { Checked } from '../engine/devices';
+import { dispose } from '../engine/device-tensor';
+import type { OptimizerOptions, PolicyLossOptions, SamplingOptions, WeightedSample } from '../engine/engine';
+import { Graph } from '../engine/graph';
+import { matmul } from '../engine/layer-ops';
+import { sumAll } from '../engine/ops';
+import { RandomStream } from '../engine/random-stream';
+import { Session, float32, loweringOf } from '../engine/session';
+import type { Provider, SessionOptions } from '../engine/session';
+import { Transfer } from '../engine/transfer';
+import { installation } from '../installation';
+import { parameterSpecs } from './decoder-config';
+import type { DecoderConfig } from './decoder-config';
+import { DeviceParameters, openBank } from './device-parameters';
+import { Generator } from './generator';
+import { loraModules, loraSpecs } from './lora';
+import { trainedNetwork } from './networks';
+import { Policy } from './policy';
+import type { Network } from './policy-graphs';
+import { Weights } from './weights';
+
+/** Largest relative error of the loss's parts and of a parameter's gradient; rounding in another order gives about 1e-6. */
+const mostError = 1e-2;
+
+const config: DecoderConfig = {
+  family: 'qwen3',
+  vocabSize: 97,
+  hiddenSize: 48,
+  intermediateSize: 80,
+  layers: 2,
+  heads: 4,
+  kvHeads: 2,
+  headSize: 16,
+  maxPositions: 64,
+  normEps: 1e-6,
+  ropeTheta: 10_000,
+  ropeScaling: { rope_type: 'default' },
+  tiedHead: true,
+  qkvBias: true,
+  outputBias: false,
+  mlpBias: false,
+  qkNorm: true,
+};
+const lora = { rank: 4, alpha: 8, dropout: 0, targets: 'all-linear' };
+const loss: PolicyLossOptions = {
+  clip_ratio_low: 0.2,
+  clip_ratio_high: 0.28,
+  clip_ratio_c: 3,
+  entropy_coeff: 0.01,
+  use_kl_loss: true,
+  kl_loss_coef: 0.1,
+  kl_loss_type: 'low_var_kl',
+  loss_agg_mode: 'token-mean',
+  temperature: 0.9,
+};
+const optimizer: OptimizerOptions = { lr: 1e-3, betas: [0.9, 0.99], eps: 1e-3, weight_decay: 0.01, grad_clip: 1 };
+const sampling: SamplingOptions = {
+  temperature: 1,
+  top_p: 1,
+  top_k: -1,
+  min_p: 0,
+  repetition_penalty: 1,
+  do_sample: true,
+  max_new_tokens: 6,
+  stop_token_ids: [3],
+  stop: [],
+  max_model_len: 60,
+};
+
+/** What one provider computes of the small decoder. */
+export interface Computed {
+  /** Sums and means of the update by name. */
+  loss: Record<string, number>;
+  gradient: Weights;
+  /** Sampled ids, row after row, turn after turn. */
+  tokens: number[];
+}
+
+/**
+ * Compares `provider` with the CPU; a provider that cannot run at all has not passed. `compute` is what is compared.
+ * @param threads of the CPU; 0 for all cores
+ */
+export async function selfCheck(provider: Provider, threads: number, compute = computeSmall): Promise<Checked> {
+  try {
+    const expected = await compute({ provider: 'cpu', threads });
+    const { differs, gradient } = compared(await compute({ provider, threads }), expected);
+    if (differs) return { passed: false, faster: false, about: differs };
+    const [own, cpu] = [await productTime({ provider, threads }), await productTime({ provider: 'cpu', threads })];
+    const faster = own < cpu;
+    const about = `loss, gradients and tokens are the CPU's (gradients up to ${shown(gradient)}), and products take ${own.toFixed(1)} ms where the CPU takes ${cpu.toFixed(1)} ms`;
+    return { passed: true, faster, about };
+  } catch (error) {
+    return { passed: false, faster: false, about: `it does not run here (${firstSentence(error as Error)})` };
+  }
+}
+
+/** The first thing that is not as expected, as half a sentence, and the largest relative error of a gradient. */
+export function compared(found: Computed, expected: Computed): { differs: string | null; gradient: number } {
+  const most = `at most ${shown(mostError)}`;
+  for (const [name, number] of Object.entries(expected.loss)) {
+    const error = Math.abs(found.loss[name] - number) / Math.max(1e-3, Math.abs(number));
+    if (!(error <= mostError))
+      return { differs: `its ${name} differs from the CPU's by ${shown(error)} (${most})`, gradient: NaN };
+  }
+  let worst = { name: '', error: 0 };
+  for (const { name } of expected.gradient.specs) {
+    const error = relativeError(found.gradient.view(name), expected.gradient.view(name));
+    if (!(error <= worst.error)) worst = { name, error };
+    if (Number.isNaN(error)) break;
+  }
+  if (!(worst.error <= mostError))
+    return {
+      differs: `its gradients differ from the CPU's by ${shown(worst.error)} (${most}, seen at ${worst.name})`,
+      gradient: worst.error,
+    };
+  const at = expected.tokens.findIndex((token, i) => found.tokens[i] !== token);
+  if (at >= 0)
+    return { differs: `it samples other tokens than the CPU from the same numbers (from token ${at + 1} on)`, gradient: worst.error }; // prettier-ignore
+  return { differs: null, gradient: worst.error };
+}
+
+/** One update and two turns of the small decoder. */
+export async function computeSmall(options: SessionOptions): Promise<Computed> {
+  const network = smallNetwork();
+  const stream = new RandomStream(17);
+  const bank = await openBank(randomWeights(network, stream), options);
+  const policy = new Policy(network, bank, options);
+  const generator = new Generator(network, bank, options);
+  const prompt = ids(stream, 9);
+  const rows = ['a', 'b', 'c'];
+  const tokens: number[] = [];
+  for (const turn of [0, 1]) {
+    const requests = rows.map((row, i) => ({ row, append: turn === 0 && i < 2 ? prompt : ids(stream, 3 + i), seed: 10 * turn + i })); // prettier-ignore
+    tokens.push(...(await generator.generate(requests, sampling)).flatMap(row => row.ids));
+  }
+  generator.release(rows);
+  const metrics = await policy.update(randomSamples(stream), { maxTokens: 48, maxRows: 4 }, loss, optimizer);
+  const gradient = await bank.readGradient();
+  if (bank instanceof DeviceParameters) await bank.release();
+  const { pg_loss, kl_loss, entropy, grad_norm } = metrics;
+  return { loss: { pg_loss, kl_loss, entropy, grad_norm }, gradient, tokens };
+}
+
+/** The decoder with adapters, of which all is trained: gradients of plain and of adapted layers come from one graph. */
+function smallNetwork(): Network {
+  const { plan } = trainedNetwork(config, [...parameterSpecs(config), ...loraSpecs(config, lora)]);
+  return { config, plan: { ...plan, adapter: { ...lora, modules: new Set(loraModules(config, lora.targets)) } } };
+}
+
+function randomWeights({ plan }: Network, stream: RandomStream): Weights {
+  const weights = new Weights(plan.specs);
+  for (const { name, dims } of plan.specs) {
+    const view = weights.view(name);
+    const isNorm = name.endsWith('norm.weight');
+    for (let i = 0; i < view.length; i++)
+      view[i] = (isNorm ? 1 : 0) + (dims.length === 1 ? 0.1 : 0.2) * stream.normal();
+  }
+  return weights;
+}
+
+const ids = (stream: RandomStream, n: number): number[] =>
+  Array.from({ length: n }, () => 4 + stream.integer(config.vocabSize - 4));
+
+/** Samples of which two begin alike. */
+function randomSamples(stream: RandomStream): WeightedSample[] {
+  const beginning = ids(stream, 10);
+  return [8, 13, 21, 17].map((n, i) => {
+    const own = Int32Array.from([...(i < 2 ? beginning : []), ...ids(stream, n)]);
+    const vector = (draw: () => number): Float32Array => Float32Array.from(own, draw);
+    return {
+      ids: own,
+      mask: Uint8Array.from(own, (_, t) => (t > 0 && stream.uniform() < 0.8 ? 1 : 0)),
+      old_logprobs: vector(() => -4.5 + 0.5 * stream.normal()),
+      ref_logprobs: vector(() => -4.5 + 0.5 * stream.normal()),
+      advantages: vector(() => stream.normal()),
+      weights: vector(() => 0.02),
+    };
+  });
+}
+
+const [rows, width, products] = [256, 1024, 4];
+
+/** Milliseconds of a chain of products of about a billion multiplications, the best of three. */
+async function productTime(options: SessionOptions): Promise<number> {
+  const g = new Graph('products', loweringOf(options));
+  const weight = g.input('w', 'float32', [width, width]);
+  let x = g.input('x', 'float32', [rows, width]);
+  for (let i = 0; i < products; i++) x = matmul(g, x, weight);
+  g.output('sum', sumAll(g, x));
+  const session = await Session.create(g, options);
+  const transfer = new Transfer(options);
+  const matrix = (n: number): ReturnType<typeof float32> => float32(new Float32Array(n * width).fill(0.01), [n, width]);
+  const feeds = { x: await transfer.upload(matrix(rows)), w: await transfer.upload(matrix(width)) };
+  let best = Infinity;
+  for (let i = 0; i < 4; i++) {
+    const start = performance.now();
+    await session.run(feeds);
+    if (i > 0) best = Math.min(best, performance.now() - start); // the first run compiles
+  }
+  dispose(Object.values(feeds));
+  await transfer.release();
+  await session.release();
+  return best;
+}
+
+/** How long a provider may take for its check; compiling shaders takes the most of it. */
+const patience = 120_000;
+
+/**
+ * The same in a process of its own, for a provider that nobody named: a driver that ends the process, or that never answers, does not
+ * take the run with it.
+ */
+export function selfCheckApart(
+  provider: Provider,
+  threads: number,
+  entry: string = installation.engineWorker,
+): Promise<Checked> {
+  return new Promise(resolve => {
+    const child = fork(entry, [provider, String(threads)], { stdio: 'ignore' });
+    const failed = (about: string): void => resolve({ passed: false, faster: false, about });
+    const timer = setTimeout(() => {
+      failed(`it gave no answer within ${patience / 1000} s`);
+      child.kill('SIGKILL');
+    }, patience);
+    child.on('message', (checked: Checked) => resolve(checked));
+    child.on('error', error => failed(`it could not be tried (${firstSentence(error)})`));
+    child.on('exit', (code, signal) => {
+      clearTimeout(timer);
+      failed(`it ended the process that tried it (${signal ?? `code ${code}`})`);
+    });
+  });
+}
+
+/** ‖found − expected‖ / ‖expected‖; a gradient that is nearly zero is compared with a small number instead. */
+function relativeError(found: Float32Array, expected: Float32Array): number {
+  let [difference, norm] = [0, 0];
+  for (let i = 0; i < expected.length; i++) {
+    difference += (found[i] - expected[i]) ** 2;
+    norm += expected[i] ** 2;
+  }
+  return Math.sqrt(difference) / Math.max(1e-4, Math.sqrt(norm));
+}
+
+const shown = (error: number): string => error.toExponential(1);
+
+/** onnxruntime's message without the place in its source, in one line. */
+const firstSentence = ({ message }: Error): string => message.replace(/^\/\S+ [\s\S]* was false\. /, '').split('\n')[0].trim(); // prettier-ignore

@@ -1,0 +1,91 @@
+// What a device that a user asks for comes to: on machines that have it, that have it not, and where it computes something else.
+import { platform } from 'node:os';
+import { describe, expect, it, vi } from 'vitest';
+import {
+  autoCandidates,
+  chooseProvider,
+  providerStates,
+  resolveDevice,
+} from '../../../extension/trainer/engine/devices';
+import type { Checked, Provider, ProviderState } from '../../../extension/trainer/engine/devices';
+
+const states = (there: Partial<Record<Provider, 'absent' | 'unknown'>>): ProviderState[] =>
+  (['cuda', 'webgpu', 'cpu'] as const).map(provider => ({
+    provider,
+    known: there[provider] !== 'unknown',
+    installed: there[provider] === undefined,
+  }));
+const good: Checked = { passed: true, faster: true, about: 'all is well' };
+const slow: Checked = { passed: true, faster: false, about: 'it is slow' };
+const wrong: Checked = { passed: false, faster: false, about: 'its gradients differ' };
+
+describe('a device', () => {
+  it('is a provider of this machine, of which the CPU is always one', async () => {
+    const found = await providerStates();
+    expect(found.map(({ provider }) => provider)).toEqual(['cuda', 'webgpu', 'cpu']);
+    expect(found[2]).toEqual({ provider: 'cpu', known: true, installed: true });
+    expect(chooseProvider('cpu', found, '--device')).toBe('cpu');
+  });
+
+  it('that is named is taken where it is there', () => {
+    expect(chooseProvider('webgpu', states({}), '--device')).toBe('webgpu');
+    expect(chooseProvider('cuda', states({}), '--device')).toBe('cuda');
+    expect(chooseProvider('auto', states({ cuda: 'absent' }), '--device')).toBe('webgpu');
+  });
+
+  it('that is not there is refused with what to do', () => {
+    expect(() => chooseProvider('webgpu', states({ webgpu: 'unknown' }), '--device')).toThrow(
+      /^--device is webgpu, which onnxruntime has not on [\w-]+: use one of auto, cuda, cpu$/,
+    );
+    expect(() => chooseProvider('cuda', states({ cuda: 'absent' }), 'workbench.device')).toThrow(
+      /^workbench\.device is cuda, but \S+providers_cuda\S+ is not in \S+: fetch it with ONNXRUNTIME_NODE_INSTALL=cuda12 npm rebuild onnxruntime-node in \S+, or use one of auto, webgpu, cpu$/,
+    );
+  });
+});
+
+describe('auto', () => {
+  it('tries what is there but the CPU; WebGPU only where there is a GPU', () => {
+    expect(autoCandidates(states({}), true)).toEqual(['cuda', 'webgpu']);
+    expect(autoCandidates(states({}), false)).toEqual(['cuda']);
+    expect(autoCandidates(states({ cuda: 'absent' }), true)).toEqual(['webgpu']);
+    if (platform() !== 'linux') expect(autoCandidates(states({ cuda: 'absent' }))).toEqual(['webgpu']);
+  });
+
+  it.each<[string, Partial<Record<Provider, Checked>>, Provider, string | null]>([
+    ['the first that is right and faster', { cuda: good, webgpu: good }, 'cuda', 'cuda: all is well'],
+    [
+      'the next where one is wrong',
+      { cuda: wrong, webgpu: good },
+      'webgpu',
+      'cuda: its gradients differ; webgpu: all is well',
+    ],
+    ['the CPU where the others are slower', { webgpu: slow }, 'cpu', 'webgpu: it is slow'],
+    ['the CPU where there is no other', {}, 'cpu', null],
+  ])('is %s', async (_, checks, provider, about) => {
+    const found = await resolveDevice(
+      'auto',
+      'workbench.device',
+      Object.keys(checks) as Provider[],
+      async p => checks[p]!,
+    );
+    expect(found).toEqual({ provider, about });
+  });
+});
+
+describe('a device that is named', () => {
+  it('is not tried where it is the CPU', async () => {
+    const check = vi.fn();
+    expect(await resolveDevice('cpu', 'workbench.device', ['webgpu'], check)).toEqual({ provider: 'cpu', about: null });
+    expect(check).not.toHaveBeenCalled();
+  });
+
+  it('is taken where it is slower, and refused where it is wrong', async () => {
+    expect(await resolveDevice('webgpu', '--device', [], async () => slow)).toEqual({
+      provider: 'webgpu',
+      about: 'webgpu: it is slow',
+    });
+    await expect(resolveDevice('webgpu', '--device', [], async () => wrong)).rejects.toThrow(
+      '--device is webgpu, but its gradients differ: set --device=cpu',
+    );
+  });
+});

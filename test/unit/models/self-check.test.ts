@@ -1,0 +1,110 @@
+// The self-check finds what is off: every kind of difference has its sentence, and a provider that cannot run has not passed. Two CPU
+// sessions agree; what differs in the tests is the CPU's own figures with a fault put into them.
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { compared, computeSmall, selfCheck, selfCheckApart } from '../../../extension/trainer/models/self-check';
+import type { Computed } from '../../../extension/trainer/models/self-check';
+import { Weights } from '../../../extension/trainer/models/weights';
+
+const expected = await computeSmall({ threads: 1 });
+
+function faulty(change: (found: Computed) => void): Computed {
+  const { loss, gradient, tokens } = expected;
+  const found = {
+    loss: { ...loss },
+    gradient: new Weights(gradient.specs, gradient.flat.slice()),
+    tokens: [...tokens],
+  };
+  change(found);
+  return found;
+}
+
+describe('the self-check', () => {
+  it('looks at gradients that are not zero, of every parameter, and at tokens of three rows', () => {
+    for (const { name } of expected.gradient.specs) {
+      const norm = Math.hypot(...expected.gradient.view(name));
+      expect(norm, name).toBeGreaterThan(1e-4);
+    }
+    expect(new Set(expected.tokens).size).toBeGreaterThan(10);
+    expect(Object.values(expected.loss).every(x => Number.isFinite(x) && x !== 0)).toBe(true);
+  });
+
+  it('finds no difference where there is none, and overlooks rounding', async () => {
+    expect(compared(await computeSmall({ threads: 1 }), expected)).toEqual({ differs: null, gradient: 0 });
+    const rounded = faulty(({ gradient: { flat } }) => flat.forEach((x, i) => (flat[i] = x * (1 + (i % 2) * 1e-5))));
+    expect(compared(rounded, expected).differs).toBeNull();
+  });
+
+  it.each<[string, (found: Computed) => void, RegExp]>([
+    [
+      'a loss',
+      found => (found.loss.pg_loss *= 1.5),
+      /^its pg_loss differs from the CPU's by 5\.0e-1 \(at most 1\.0e-2\)$/,
+    ],
+    ['a loss that is no number', found => (found.loss.entropy = NaN), /^its entropy differs from the CPU's by NaN/],
+    [
+      "one parameter's gradient",
+      found =>
+        found.gradient.view('model.layers.1.self_attn.k_norm.weight').forEach((x, i, view) => (view[i] = 1.4 * x)),
+      /^its gradients differ from the CPU's by 4\.0e-1 \(at most 1\.0e-2, seen at model\.layers\.1\.self_attn\.k_norm\.weight\)$/,
+    ],
+    [
+      'a gradient that is no number',
+      found => (found.gradient.view('model.embed_tokens.weight')[7] = NaN),
+      /^its gradients differ from the CPU's by NaN \(at most 1\.0e-2, seen at model\.embed_tokens\.weight\)$/,
+    ],
+    [
+      'a token',
+      found => (found.tokens[4] += 1),
+      /^it samples other tokens than the CPU from the same numbers \(from token 5 on\)$/,
+    ],
+  ])('finds %s that is off', (_, change, sentence) => {
+    expect(compared(faulty(change), expected).differs).toMatch(sentence);
+  });
+
+  it('is not passed by what gives other numbers or cannot run', async () => {
+    const off = faulty(({ loss }) => (loss.grad_norm *= 2));
+    const wrong = await selfCheck('webgpu', 1, async ({ provider }) => (provider === 'cpu' ? expected : off));
+    expect(wrong).toEqual({
+      passed: false,
+      faster: false,
+      about: "its grad_norm differs from the CPU's by 1.0e+0 (at most 1.0e-2)",
+    });
+    const broken = await selfCheck('webgpu', 1, async ({ provider }) => {
+      if (provider === 'cpu') return expected;
+      throw new Error(
+        '/src/webgpu/context.cc:136 onnxruntime::Initialize()::<lambda()> status == Success was false. Failed to get a WebGPU adapter: No supported adapters\n',
+      );
+    });
+    expect(broken).toEqual({
+      passed: false,
+      faster: false,
+      about: 'it does not run here (Failed to get a WebGPU adapter: No supported adapters)',
+    });
+  });
+});
+
+describe('a check in a process of its own', () => {
+  it('brings what the process found', async () => {
+    // The bundle's own entry, which tries a provider of which nothing is there to try.
+    const found = await selfCheckApart('nothing' as 'cpu', 1, 'dist/engine-worker.cjs');
+    expect(found).toMatchObject({ passed: false, faster: false });
+    expect(found.about).toMatch(/^it does not run here \(.*nothing.*\)$/);
+  });
+
+  it.each([
+    ['SIGKILL', 'process.kill(process.pid, "SIGKILL")', 'it ended the process that tried it (SIGKILL)'],
+    ['an exit code', 'process.exit(3)', 'it ended the process that tried it (code 3)'],
+  ])('outlives one that ends with %s', async (_, code, about) => {
+    const folder = mkdtempSync(join(tmpdir(), 'ragen-check-'));
+    try {
+      const entry = join(folder, 'entry.cjs');
+      writeFileSync(entry, code);
+      expect(await selfCheckApart('webgpu', 1, entry)).toEqual({ passed: false, faster: false, about });
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  });
+});

@@ -1,0 +1,25 @@
+// The self-check on a real adapter: WebGPU passes it, with errors that are rounding alone, and software that plays a GPU is not taken for
+// faster than the CPU.
+import { expect, it } from 'vitest';
+import { describeWebgpu } from './adapter';
+import { compared, computeSmall, selfCheck } from '../../extension/trainer/models/self-check';
+
+describeWebgpu('the self-check', () => {
+  it('passes WebGPU, whose gradients differ by rounding alone', async () => {
+    const [found, expected] = [
+      await computeSmall({ provider: 'webgpu', threads: 1 }),
+      await computeSmall({ threads: 1 }),
+    ];
+    const { differs, gradient } = compared(found, expected);
+    expect(differs).toBeNull();
+    expect(gradient).toBeLessThan(1e-4);
+    expect(gradient).toBeGreaterThan(0); // or it was computed on the CPU
+  });
+
+  it('times products on both', async () => {
+    const checked = await selfCheck('webgpu', 2);
+    expect(checked).toMatchObject({ passed: true });
+    expect(checked.about).toMatch(/^loss, gradients and tokens are the CPU's \(gradients up to \d\.\de-\d\), and products take [\d.]+ ms where the CPU takes [\d.]+ ms$/); // prettier-ignore
+    if (process.env.VK_ICD_FILENAMES) expect(checked.faster).toBe(false);
+  });
+});
