@@ -11,7 +11,6 @@ export interface Restriction {
 }
 
 export const restrictions: readonly Restriction[] = [
-  { key: 'workbench.device', available: ['auto', 'cpu', 'webgpu'], feature: 'training with CUDA' },
   { key: 'actor_rollout_ref.actor.optim.moments', available: ['float32'], feature: 'an optimizer with 8-bit moments' },
   { key: 'critic.optim.moments', available: ['float32'], feature: 'an optimizer with 8-bit moments' },
   {

@@ -8,10 +8,10 @@ export type FloatType = 'float32' | 'float16';
 export type Dim = number | string;
 
 /**
- * Which kernels a graph may use: those of onnxruntime's CPU provider, the fewer that its WebGPU provider has, or, for other runtimes, the
- * operators of ONNX itself.
+ * Which kernels a graph may use: those of onnxruntime's CPU provider, those of CUDA's (the same but for products of bytes, by its list of
+ * kernels, docs/OperatorKernels.md there), the fewer that its WebGPU provider has, or, for other runtimes, the operators of ONNX itself.
  */
-export type Lowering = 'cpu' | 'webgpu' | 'onnx';
+export type Lowering = 'cpu' | 'cuda' | 'webgpu' | 'onnx';
 
 export interface Value {
   readonly name: string;
@@ -76,6 +76,11 @@ export class Graph {
     readonly name: string,
     readonly lowering: Lowering = 'cpu',
   ) {}
+
+  /** Whether onnxruntime's own fused kernels, and ONNX's rarer operators, are there. */
+  get hasFusedKernels(): boolean {
+    return this.lowering === 'cpu' || this.lowering === 'cuda';
+  }
 
   /** Declares an input; its symbols can be read back at run time by later reshapes. */
   input(name: string, type: ElementType, dims: readonly Dim[]): Value {

@@ -92,7 +92,7 @@ export function rmsNorm(g: Graph, x: Value, weight: Value, eps: number): Value {
 function normalized(g: Graph, x: Value, weight: Value, eps: number): { y: Value; inverse: () => Value } {
   const attributes = { axis: -1, epsilon: { float: eps }, stash_type: 1 };
   const statDims = [...x.dims.slice(0, -1), 1];
-  if (g.lowering === 'cpu') {
+  if (g.hasFusedKernels) {
     const outputs = [x.dims, statDims].map(dims => ({ type: 'float32' as const, dims }));
     const [y, inverse] = g.emitMany('SimplifiedLayerNormalization', [x, weight], outputs, attributes);
     return { y, inverse: () => inverse };
@@ -207,7 +207,7 @@ export function tokenLogProbs(g: Graph, logits: Value, targets: Value): { logpro
 /** x − log Σ exp x over the second axis of a float32 matrix. WebGPU's ReduceLogSumExp overflows (onnxruntime 1.30): the largest goes first. */
 function logSoftmax(g: Graph, x: Value): Value {
   const column = [x.dims[0], 1];
-  if (g.lowering === 'cpu')
+  if (g.hasFusedKernels)
     return binary(g, 'Sub', x, g.emit('ReduceLogSumExp', [x, g.integers([1])], 'float32', column, { keepdims: 1 }));
   const shifted = binary(g, 'Sub', x, reduced(g, 'ReduceMax', x, [1]));
   return binary(g, 'Sub', shifted, unary(g, 'Log', sumLast(g, unary(g, 'Exp', shifted))));
@@ -222,7 +222,7 @@ function product(g: Graph, a: Value, b: Value, { transA = false, transB = false,
   expectDim('matmul', k, k2);
   const dims = [...broadcast(a.dims.slice(0, -2), b.dims.slice(0, -2)), m, n];
   if (!transA && !transB && alpha === 1) return g.emit('MatMul', [a, b], a.type, dims);
-  if (g.lowering !== 'cpu') {
+  if (!g.hasFusedKernels) {
     const left = transA ? lastTwoSwapped(g, a) : a;
     const right = transB ? lastTwoSwapped(g, b) : b;
     return scaledProduct(g, left, right, dims, alpha);

@@ -274,7 +274,7 @@ export function unary(g: Graph, op: string, x: Value): Value {
 
 /** −1, 0 or 1. */
 function sign(g: Graph, x: Value): Value {
-  if (g.lowering === 'cpu') return unary(g, 'Sign', x);
+  if (g.hasFusedKernels) return unary(g, 'Sign', x);
   const number = (c: number): Value => numberLike(g, c, x);
   const notAbove = where(g, compare(g, 'Less', x, number(0)), number(-1), number(0));
   return where(g, compare(g, 'Greater', x, number(0)), number(1), notAbove);

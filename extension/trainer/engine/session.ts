@@ -34,7 +34,7 @@ export interface SessionOptions {
 }
 
 /** The kernels that the provider of these options has. */
-export const loweringOf = ({ provider }: SessionOptions): Lowering => (provider === 'webgpu' ? 'webgpu' : 'cpu');
+export const loweringOf = ({ provider = 'cpu' }: SessionOptions): Lowering => provider;
 
 type Runtime = typeof Ort;
 let runtime: Promise<Runtime> | undefined;
@@ -111,7 +111,7 @@ export function sessionSettings(graph: Graph, options: SessionOptions): Inferenc
     graphOptimizationLevel: folded ? 'all' : 'disabled',
     enableMemPattern: false,
     logId: graph.name,
-    logSeverityLevel: 3,
+    logSeverityLevel: provider === 'cuda' ? 2 : 3, // warnings tell of nodes for which CUDA has no kernel
     extra: {
       session: {
         intra_op: { allow_spinning: '0' },

@@ -21,9 +21,10 @@ const groupBytes = 2 ** 28;
 
 /** The bank for parameters of a network on the provider of these options. */
 export async function openBank(weights: Weights, options: SessionOptions): Promise<ParameterBank> {
+  // CUDA's tensors come to the host after every run, so that the step is made there.
   return options.provider === 'webgpu'
     ? DeviceParameters.create(weights, options)
-    : new HostParameters(weights, options);
+    : new HostParameters(weights, { ...options, provider: 'cpu' });
 }
 
 type Tensors = Map<string, Tensor>;

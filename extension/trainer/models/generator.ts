@@ -50,7 +50,8 @@ export class Generator {
     private readonly bank: Pick<ParameterBank, 'feeds'>,
     private readonly options: GeneratorOptions,
   ) {
-    this.sampler = new Sampler(network.config.vocabSize, options);
+    // CUDA's logits come to the host, where they may as well be drawn from.
+    this.sampler = new Sampler(network.config.vocabSize, options.provider === 'cuda' ? { threads: options.threads } : options); // prettier-ignore
   }
 
   /** Generates for all rows; results are in the order of `requests`. `onTokens` hears how many were sampled so far. */

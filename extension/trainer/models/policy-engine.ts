@@ -51,7 +51,11 @@ export class PolicyEngine implements Engine {
     const { device, deviceKey: asked = 'workbench.device', threads } = options;
     const states = await providerStates();
     chooseProvider(device, states, asked);
-    const { provider, about } = await resolveDevice(device, asked, autoCandidates(states), other =>
+    const bytes = bytesAsked(options);
+    if (device === 'webgpu' && bytes)
+      throw new UserError(`${asked} is webgpu, which has no kernels for ${bytes}=int8: set one of them otherwise`);
+    const candidates = autoCandidates(states).filter(other => other !== 'webgpu' || !bytes);
+    const { provider, about } = await resolveDevice(device, asked, candidates, other =>
       device === 'auto' ? selfCheckApart(other, threads) : selfCheck(other, threads),
     );
     const session: SessionOptions = { threads, provider };
@@ -165,6 +169,12 @@ export class PolicyEngine implements Engine {
     if (!critic) throw new Error('engine: no critic was loaded');
     return critic;
   }
+}
+
+/** The key that asks for bytes, which WebGPU's kernels do not know. */
+function bytesAsked({ rolloutQuantization, baseQuantization }: LoadOptions): string | null {
+  if (rolloutQuantization === 'int8') return 'workbench.rollout_quantization';
+  return baseQuantization === 'int8' ? 'workbench.base_quantization' : null;
 }
 
 /** Text of ids; the tokenizer is read when it is first asked for, since a model need not have one. */

@@ -84,6 +84,16 @@ describe('a product of bytes', () => {
       }
   });
 
+  it("is the same to the bit in signed bytes, which CUDA's kernel takes", async () => {
+    const w = Int8Array.from({ length: from * out }, (_, i) => ((37 * i) % 127) - 63);
+    const signed = await runGraph((g, feed) => {
+      const rows = quantizeRows(g, feed('x', float32(x, [n, from]), ['n', from]));
+      expect(rows.bytes.type).toBe('int8');
+      return { y: int8Linear(g, rows, held(g, w), null) };
+    }, 'cuda');
+    expect(signed).toEqual(await product(x, w));
+  });
+
   it('gives a row the same bits whatever rows are beside it', async () => {
     const w = weight(63);
     const { y } = await product(x, w);

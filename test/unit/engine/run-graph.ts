@@ -1,6 +1,6 @@
 // Builds a graph, runs it once and returns its outputs as plain arrays: what most tests of operations need.
 import { Graph } from '../../../extension/trainer/engine/graph';
-import type { Value } from '../../../extension/trainer/engine/graph';
+import type { Lowering, Value } from '../../../extension/trainer/engine/graph';
 import { Session } from '../../../extension/trainer/engine/session';
 import type { Tensor } from '../../../extension/trainer/engine/session';
 
@@ -9,8 +9,9 @@ export type Feed = (name: string, tensor: Tensor, dims?: Value['dims']) => Value
 
 export async function runGraph(
   build: (g: Graph, feed: Feed) => Record<string, Value>,
+  lowering: Lowering = 'cpu',
 ): Promise<Record<string, number[]>> {
-  const g = new Graph('test');
+  const g = new Graph('test', lowering);
   const feeds: Record<string, Tensor> = {};
   const outputs = build(g, (name, tensor, dims = tensor.dims) => {
     feeds[name] = tensor;

@@ -1,0 +1,91 @@
+// The graphs of a run as CUDA gets them. No GPU is needed for what is checked here: every operation must be among those for which
+// onnxruntime documents a CUDA kernel of its type, and apart from products of bytes they are the CPU's own graphs.
+import { expect, it } from 'vitest';
+import type { Graph } from '../../../extension/trainer/engine/graph';
+import { executionOrder } from '../../../extension/trainer/engine/onnx-writer';
+import { samplerGraph } from '../../../extension/trainer/engine/sampler';
+import { sessionSettings } from '../../../extension/trainer/engine/session';
+import { criticSpecs, criticGraph } from '../../../extension/trainer/models/critic';
+import { parameterSpecs } from '../../../extension/trainer/models/decoder-config';
+import type { TensorSource } from '../../../extension/trainer/models/decoder-parameters';
+import { adaptedNetwork, trainedNetwork } from '../../../extension/trainer/models/networks';
+import { generateGraph, imitateGraph, scoreGraph, updateGraph } from '../../../extension/trainer/models/policy-graphs';
+import type { Network } from '../../../extension/trainer/models/policy-graphs';
+import { goldenConfig } from './models';
+
+/** Kernels of CUDAExecutionProvider that the graphs use, from docs/OperatorKernels.md of onnxruntime, opset 21 and com.microsoft. */
+const kernels = new Set(
+  `Abs Add And ArgMax Cast Clip Concat ConstantOfShape CumSum DequantizeLinear Div Equal Exp Expand Floor FusedMatMul Gather
+  GatherElements Gemm Greater GreaterOrEqual Identity Less LessOrEqual Log MatMul MatMulInteger Max Min Mul Neg Pad Reciprocal
+  ReduceLogSumExp ReduceMax ReduceMean ReduceSum ReduceSumSquare Reshape RotaryEmbedding Round ScatterElements Shape Sigmoid Sign
+  SimplifiedLayerNormalization Sin Slice Softmax Split Sqrt Squeeze Sub Transpose Unsqueeze Where`.split(/\s+/),
+);
+
+const config = goldenConfig('qwen3');
+const lora = { rank: 2, alpha: 4, dropout: 0.1, targets: 'all-linear' };
+const place = { file: 'x', offset: 0, bytes: 0 };
+/** A base in its files, whose linear layers are bytes or halves. */
+const frozen = (bytes: boolean): Network => ({
+  config,
+  plan: {
+    specs: parameterSpecs({ ...config, tiedHead: false }),
+    int8Products: bytes,
+    source: (name): TensorSource =>
+      bytes && /_proj|lm_head/.test(name)
+        ? { kind: 'int8', weight: place, scale: place }
+        : { kind: 'file', dtype: 'BF16', ...place },
+  },
+});
+
+function graphs(lowering: 'cpu' | 'cuda'): Graph[] {
+  const trained = trainedNetwork(config);
+  const adapted = adaptedNetwork(frozen(false), lora);
+  const shapes = [false, true].map(shared => ({ lowering, shared, chunks: 2, checkpointed: shared }));
+  const terms = { kl: 'low_var_kl', entropy: true } as const;
+  return [
+    ...[trained, adapted].flatMap(network =>
+      shapes.flatMap(shape => [
+        scoreGraph(network, shape),
+        updateGraph(network, shape, terms),
+        imitateGraph(network, shape),
+      ]),
+    ),
+    ...shapes.map(shape => criticGraph(trainedNetwork(config, criticSpecs(config)), shape)),
+    ...[trained, adapted, frozen(true)].map(network => generateGraph(network, lowering)),
+    ...[true, false].map(greedy => samplerGraph(config.vocabSize, greedy, lowering)),
+  ];
+}
+
+it('have a kernel for every operation', () => {
+  const missing = graphs('cuda').flatMap(graph =>
+    executionOrder(graph)
+      .map(({ op }) => op)
+      .filter(op => !kernels.has(op)),
+  );
+  expect([...new Set(missing)]).toEqual([]);
+});
+
+it('multiply signed bytes alone', () => {
+  const products = graphs('cuda').flatMap(graph =>
+    executionOrder(graph).flatMap(({ op, inputs }) =>
+      op === 'MatMulInteger' ? [inputs.map(name => graph.values.get(name)?.type ?? 'int8')] : [],
+    ),
+  );
+  expect(products.length).toBeGreaterThan(10);
+  expect(new Set(products.map(types => types.join()))).toEqual(new Set(['int8,int8']));
+});
+
+it("are the CPU's graphs but for that", () => {
+  const operations = (graph: Graph): string[] => executionOrder(graph).map(({ op }) => op);
+  const [cuda, cpu] = [graphs('cuda'), graphs('cpu')];
+  cuda.forEach((graph, i) => {
+    if (!operations(graph).includes('MatMulInteger')) expect(operations(graph)).toEqual(operations(cpu[i]));
+  });
+});
+
+it('run with CUDA first, and nodes that it has no kernel for are told of', () => {
+  const [graph] = graphs('cuda');
+  const settings = sessionSettings(graph, { provider: 'cuda', threads: 1, resident: () => true });
+  expect(settings).toMatchObject({ executionProviders: ['cuda'], logSeverityLevel: 2 });
+  expect(settings.preferredOutputLocation).toBeUndefined();
+});
