@@ -23,6 +23,7 @@ import type { RolloutBatch } from './rollout/rollout-batch';
 import { deriveSeed } from './rollout/seeds';
 import type { RunControl } from './run-control';
 import { RunStopped } from './run-control';
+import { momentFiles, readMoments } from './moment-files';
 import { runModelFolder } from './run-model';
 import { trainingSuccess } from './step-metrics';
 import { readBlob, readFloats, writeCheckpoint } from './store/checkpoint';
@@ -113,6 +114,7 @@ export class Run {
         rolloutQuantization: config.workbench.rollout_quantization,
         baseQuantization: config.workbench.base_quantization,
         checkpointed: await checkpoints(config, modelFolder),
+        moments: { actor: config.actor_rollout_ref.actor.optim.moments, critic: config.critic.optim.moments },
         critic: config.algorithm.adv_estimator === 'gae',
         seed: deriveSeed('new-weights', config.seed.train),
         maxPositions: rollout.max_model_len,
@@ -253,9 +255,8 @@ export class Run {
       },
       {
         ...files,
-        'actor.m': actor.m,
-        'actor.v': actor.v,
-        ...(critic && { 'critic.weights': critic.weights, 'critic.m': critic.m, 'critic.v': critic.v }),
+        ...momentFiles('actor', actor),
+        ...(critic && { 'critic.weights': critic.weights, ...momentFiles('critic', critic) }),
       },
       config.workbench.keep_checkpoints,
     );
@@ -302,15 +303,10 @@ export class Run {
     const saved = checkpoint.manifest.state as unknown as SavedState;
     const { empty_steps, actor_updates, critic_updates, unvalidated } = saved;
     this.validated = saved.validated;
-    const moments = async (network: string, updates: number) => ({
-      m: await readFloats(checkpoint, `${network}.m`),
-      v: await readFloats(checkpoint, `${network}.v`),
-      step: updates,
-    });
-    const state: EngineState = { actor: await moments('actor', actor_updates) };
+    const state: EngineState = { actor: await readMoments(checkpoint, 'actor', actor_updates) };
     if (this.usesCritic)
       state.critic = {
-        ...(await moments('critic', critic_updates)),
+        ...(await readMoments(checkpoint, 'critic', critic_updates)),
         weights: await readFloats(checkpoint, 'critic.weights'),
       };
     // Against its checksum: the engine has loaded this file.

@@ -11,8 +11,6 @@ export interface Restriction {
 }
 
 export const restrictions: readonly Restriction[] = [
-  { key: 'actor_rollout_ref.actor.optim.moments', available: ['float32'], feature: 'an optimizer with 8-bit moments' },
-  { key: 'critic.optim.moments', available: ['float32'], feature: 'an optimizer with 8-bit moments' },
   {
     key: 'algorithm.adv_estimator',
     available: ['grpo', 'gae', 'rloo', 'reinforce_plus_plus', 'reinforce_plus_plus_baseline'],

@@ -17,6 +17,7 @@ export function brokenRules(config: RunConfig): BrokenRule[] {
     ...batchRules(config),
     ...samplingRules(config),
     ...adapterRules(config),
+    ...optimizerRules(config),
     ...filterRules(config),
   ];
 }
@@ -128,6 +129,17 @@ function adapterRules({ actor_rollout_ref: { model }, critic, algorithm, workben
         sentence: `is ${critic.model[key]}, but the critic's adapters are of the actor's kind: set it to ${model[key]}`,
       });
   return broken;
+}
+
+function optimizerRules({ actor_rollout_ref: { actor }, critic, workbench }: RunConfig): BrokenRule[] {
+  if (workbench.device !== 'webgpu') return [];
+  return Object.entries({ 'actor_rollout_ref.actor': actor, critic })
+    .filter(([, { optim }]) => optim.moments === 'int8')
+    .map(([at]) => ({
+      key: `${at}.optim.moments`,
+      sentence:
+        'is int8, but on WebGPU moments stay on the device in float32: set it to float32, or workbench.device to cpu',
+    }));
 }
 
 function filterRules({ actor_rollout_ref: { rollout }, es_manager }: RunConfig): BrokenRule[] {

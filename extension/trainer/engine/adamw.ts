@@ -1,30 +1,33 @@
 // AdamW with clipping by the global norm (Loshchilov & Hutter 2019; the update order is PyTorch's: decoupled decay first, then the step
-// with bias-corrected moments), as graphs: over the flat vector of all parameters on the host, where one graph does it all, and over
-// tensors on a device, where a first graph finds the norm and others make the step.
-// A gradient whose norm is not finite changes nothing and is reported.
-import type { OptimizerOptions } from './engine';
+// with bias-corrected moments), as graphs: a first one finds the norm, others make the step. On the host the flat vector of all parameters
+// is taken in chunks, so that the results of one chunk are all that is held besides, and moments may be bytes (byte-moments.ts); on a
+// device the step is made tensor by tensor. A gradient whose norm is not finite changes nothing and is reported.
+import { blockSize, ditherFeeds, firstFromBytes, firstToBytes, secondFromBytes, secondToBytes } from './byte-moments';
+import type { MomentFormat, MomentState, OptimizerOptions } from './engine';
 import { Graph } from './graph';
 import type { Lowering, Value } from './graph';
 import { binary, unary } from './ops';
 import { Session, float32 } from './session';
 import type { SessionOptions, Tensor } from './session';
 
-export interface AdamState {
-  step: number;
-  /** First and second moments, as long as the flat parameters. */
-  m: Float32Array;
-  v: Float32Array;
-}
+/** Parameters of one chunk, a multiple of the block size: what a step works on stays in the processor's cache. */
+export const chunkSize = 2 ** 17;
 
 export class AdamW {
   private constructor(
-    private readonly session: Session,
-    readonly state: AdamState,
+    readonly state: MomentState,
+    private readonly squares: Session,
+    private readonly update: Session,
   ) {}
 
-  static async create(size: number, options: SessionOptions): Promise<AdamW> {
-    const session = await Session.create(adamGraph(size), options);
-    return new AdamW(session, { step: 0, m: new Float32Array(size), v: new Float32Array(size) });
+  /** For `size` parameters, of which no step has been made. */
+  static async create(size: number, options: SessionOptions, format: MomentFormat = 'float32'): Promise<AdamW> {
+    const graph = format === 'int8' ? byteGraph() : floatGraph();
+    return new AdamW(
+      emptyMoments(size, format),
+      await Session.create(squaresGraph(), options),
+      await Session.create(graph, options),
+    );
   }
 
   /** Updates `parameters` in place; returns the norm before clipping and whether the step was taken. */
@@ -34,37 +37,113 @@ export class AdamW {
     options: OptimizerOptions,
   ): Promise<{ norm: number; applied: boolean }> {
     const { state } = this;
-    const t = state.step + 1;
-    const vector = (data: Float32Array): Tensor => float32(data, [data.length]);
-    const result = await this.session.run({
-      p: vector(parameters),
-      g: vector(gradient),
-      m: vector(state.m),
-      v: vector(state.v),
-      max_norm: float32(Float32Array.of(options.grad_clip), []),
-      ...coefficientFeeds(options, t),
-    });
-    const norm = (result.norm.data as Float32Array)[0];
+    const norm = await this.norm(gradient);
     if (!Number.isFinite(norm)) return { norm, applied: false };
-    parameters.set(result.p_next.data as Float32Array);
-    state.m.set(result.m_next.data as Float32Array);
-    state.v.set(result.v_next.data as Float32Array);
+    const t = state.step + 1;
+    const shared = {
+      shrink: float32(Float32Array.of(Math.min(1, options.grad_clip / (norm + 1e-6))), []),
+      ...coefficientFeeds(options, t),
+      ...(state.format === 'int8' && ditherFeeds(t)),
+    };
+    for (let from = 0; from < state.m.length; from += chunkSize) {
+      const to = Math.min(from + chunkSize, state.m.length);
+      const moments = chunkOf(state, from, to);
+      const { dims } = moments.m;
+      const next = await this.update.run({
+        p: float32(padded(parameters, from, to), dims),
+        g: float32(padded(gradient, from, to), dims),
+        ...moments,
+        ...shared,
+      });
+      parameters.set((next.p_next.data as Float32Array).subarray(0, parameters.length - from), from);
+      for (const [name, { data }] of Object.entries(moments)) data.set(next[`${name}_next`].data as Float32Array);
+    }
     state.step = t;
     return { norm, applied: true };
   }
+
+  private async norm(gradient: Float32Array): Promise<number> {
+    let sum = 0;
+    for (let from = 0; from < gradient.length; from += chunkSize) {
+      const part = gradient.subarray(from, from + chunkSize);
+      sum += (await this.squares.run({ g: float32(part, [part.length]) })).sum.data[0] as number;
+    }
+    return Math.sqrt(sum);
+  }
 }
 
-function adamGraph(size: number): Graph {
+/** The moments before the first step. Bytes are held in whole blocks. */
+export function emptyMoments(size: number, format: MomentFormat): MomentState {
+  if (format === 'float32') return { format, step: 0, m: new Float32Array(size), v: new Float32Array(size) };
+  const blocks = Math.ceil(size / blockSize);
+  const length = blocks * blockSize;
+  const scale = (): Float32Array => new Float32Array(blocks);
+  return { format, step: 0, m: new Int8Array(length), v: new Uint8Array(length), mScale: scale(), vScale: scale() };
+}
+
+/** A part of the moments' own memory, which may be fed and written to. */
+interface Part extends Tensor {
+  readonly data: Float32Array | Int8Array | Uint8Array;
+}
+
+function chunkOf(state: MomentState, from: number, to: number): Record<'m' | 'v', Part> {
+  if (state.format === 'float32') {
+    const part = (all: Float32Array): Part => ({ type: 'float32', dims: [to - from], data: all.subarray(from, to) });
+    return { m: part(state.m), v: part(state.v) };
+  }
+  const [first, end] = [from / blockSize, to / blockSize];
+  const dims = [end - first, blockSize];
+  const scale = (all: Float32Array): Part => ({ type: 'float32', dims: [dims[0], 1], data: all.subarray(first, end) });
+  const bytes: Record<'m' | 'v' | 'mScale' | 'vScale', Part> = {
+    m: { type: 'int8', dims, data: state.m.subarray(from, to) },
+    v: { type: 'uint8', dims, data: state.v.subarray(from, to) },
+    mScale: scale(state.mScale),
+    vScale: scale(state.vScale),
+  };
+  return bytes;
+}
+
+/** The numbers from `from` to `to`, where they end before it a copy with zeros after them. */
+function padded(numbers: Float32Array, from: number, to: number): Float32Array {
+  if (to <= numbers.length) return numbers.subarray(from, to);
+  const copy = new Float32Array(to - from);
+  copy.set(numbers.subarray(from));
+  return copy;
+}
+
+/** Output: `sum` of the squares of `g` [n]. */
+function squaresGraph(): Graph {
+  const g = new Graph('squares');
+  g.output('sum', g.emit('ReduceSumSquare', [g.input('g', 'float32', ['n'])], 'float32', [], { keepdims: 0 }));
+  return g;
+}
+
+/** The step of a chunk. Inputs: `p`, `g`, `m`, `v` [n], `shrink`, the coefficients. Outputs: `p_next`, `m_next`, `v_next`. */
+function floatGraph(): Graph {
   const g = new Graph('adamw');
-  const [p, gradient, m, v] = ['p', 'g', 'm', 'v'].map(name => g.input(name, 'float32', [size]));
-  const norm = unary(g, 'Sqrt', g.emit('ReduceSumSquare', [gradient], 'float32', [], { keepdims: 0 }));
-  const ratio = binary(g, 'Div', g.input('max_norm', 'float32', []), binary(g, 'Add', norm, g.scalar(1e-6)));
-  const shrink = binary(g, 'Min', g.scalar(1), ratio);
-  const next = adamStep(g, { p, gradient, m, v }, shrink, coefficients(g));
-  g.output('norm', norm);
+  const [p, gradient, m, v] = ['p', 'g', 'm', 'v'].map(name => g.input(name, 'float32', ['n']));
+  const next = adamStep(g, { p, gradient, m, v }, g.input('shrink', 'float32', []), coefficients(g));
+  for (const name of ['p', 'm', 'v'] as const) g.output(`${name}_next`, next[name]);
+  return g;
+}
+
+/** The same over blocks [b, 256], with moments in bytes and their scales [b, 1]; `first_dither` and `second_dither` are inputs too. */
+function byteGraph(): Graph {
+  const g = new Graph('adamw over bytes');
+  const dims = ['b', blockSize];
+  const [p, gradient] = ['p', 'g'].map(name => g.input(name, 'float32', dims));
+  const scale = (name: string): Value => g.input(name, 'float32', ['b', 1]);
+  const m = firstFromBytes(g, { bytes: g.input('m', 'int8', dims), scale: scale('mScale') });
+  const v = secondFromBytes(g, { bytes: g.input('v', 'uint8', dims), scale: scale('vScale') });
+  const next = adamStep(g, { p, gradient, m, v }, g.input('shrink', 'float32', []), coefficients(g));
+  const dither = (name: string): Value => g.input(name, 'float32', [1, blockSize]);
+  const first = firstToBytes(g, next.m, dither('first_dither'));
+  const second = secondToBytes(g, next.v, dither('second_dither'));
   g.output('p_next', next.p);
-  g.output('m_next', next.m);
-  g.output('v_next', next.v);
+  g.output('m_next', first.bytes);
+  g.output('mScale_next', first.scale);
+  g.output('v_next', second.bytes);
+  g.output('vScale_next', second.scale);
   return g;
 }
 

@@ -129,6 +129,8 @@ export interface LoadOptions {
   checkpointed: boolean;
   /** Folder of the reference policy's weights, of the same architecture; null for none. With adapters it is the base itself. */
   referenceFolder: string | null;
+  /** How the optimizers of actor and critic hold their moments; in float32 where nothing is said. */
+  moments?: { actor: MomentFormat; critic: MomentFormat };
   /** Make a critic: a copy of the decoder with a value head, or a value head and adapters of its own over the shared base. */
   critic: boolean;
   /** Seed of new adapters and of the critic's new head. */
@@ -152,12 +154,13 @@ export interface LoadedModel {
   lora: AdapterOptions | null;
 }
 
-/** AdamW's state of one network: moments as long as its flat weights. */
-export interface MomentState {
-  m: Float32Array;
-  v: Float32Array;
-  step: number;
-}
+/** How AdamW's moments are held. */
+export type MomentFormat = 'float32' | 'int8';
+
+/** AdamW's state of one network: moments as long as its flat weights, or bytes in blocks of 256 with a scale each (engine/byte-moments.ts). */
+export type MomentState =
+  | { format: 'float32'; step: number; m: Float32Array; v: Float32Array }
+  | { format: 'int8'; step: number; m: Int8Array; v: Uint8Array; mScale: Float32Array; vScale: Float32Array };
 
 /** What a checkpoint holds of the engine besides the actor's weights, which are stored by name. */
 export interface EngineState {

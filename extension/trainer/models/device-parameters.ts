@@ -1,9 +1,10 @@
 // The trained parameters of a network on a device: weights, gradient and optimizer state stay there from step to step; only the
 // gradient's norm comes to the host, where it is decided whether the step is taken. Every tensor has one owner, this bank, which
 // disposes of the old one when a new one takes its place.
+import { UserError } from '../../protocol/user-error';
 import { coefficientFeeds, normGraph, stepGraph } from '../engine/adamw';
 import { dispose } from '../engine/device-tensor';
-import type { MomentState, OptimizerOptions } from '../engine/engine';
+import type { MomentFormat, MomentState, OptimizerOptions } from '../engine/engine';
 import { Graph } from '../engine/graph';
 import { binary } from '../engine/ops';
 import { Session, float32, loweringOf } from '../engine/session';
@@ -11,7 +12,7 @@ import type { SessionOptions, Tensor } from '../engine/session';
 import { Transfer } from '../engine/transfer';
 import { elements } from './decoder-config';
 import type { ParameterSpec } from './decoder-config';
-import { HostParameters, copyInto } from './parameter-bank';
+import { HostParameters, copyMoments } from './parameter-bank';
 import type { ParameterBank } from './parameter-bank';
 import { gradientName } from './policy-graphs';
 import { Weights } from './weights';
@@ -19,12 +20,19 @@ import { Weights } from './weights';
 /** A step's session holds tensors of at most so many bytes, since old and new ones are alive together while it runs. */
 const groupBytes = 2 ** 28;
 
-/** The bank for parameters of a network on the provider of these options. */
-export async function openBank(weights: Weights, options: SessionOptions): Promise<ParameterBank> {
+/** The bank for parameters of a network on the provider of these options. Throws a UserError where it cannot hold moments as asked. */
+export async function openBank(
+  weights: Weights,
+  options: SessionOptions,
+  format: MomentFormat = 'float32',
+): Promise<ParameterBank> {
   // CUDA's tensors come to the host after every run, so that the step is made there.
-  return options.provider === 'webgpu'
-    ? DeviceParameters.create(weights, options)
-    : new HostParameters(weights, { ...options, provider: 'cpu' });
+  if (options.provider !== 'webgpu') return new HostParameters(weights, { ...options, provider: 'cpu' }, format);
+  if (format !== 'float32')
+    throw new UserError(
+      `config: optim.moments is ${format}, but on WebGPU moments stay on the device in float32: set it to float32, or workbench.device to cpu`,
+    );
+  return DeviceParameters.create(weights, options);
 }
 
 type Tensors = Map<string, Tensor>;
@@ -115,19 +123,16 @@ export class DeviceParameters implements ParameterBank {
   async moments(): Promise<MomentState> {
     await this.makeMoments();
     const [m, v] = [await this.toHost(this.m), await this.toHost(this.v)];
-    return { m: m.flat, v: v.flat, step: this.taken };
+    return { format: 'float32', m: m.flat, v: v.flat, step: this.taken };
   }
 
-  async restoreMoments({ m, v, step }: MomentState): Promise<void> {
-    for (const [target, flat] of [
-      [this.m, m],
-      [this.v, v],
-    ] as const) {
-      const weights = new Weights(this.specs);
-      copyInto(weights.flat, flat);
-      await this.toDevice(target, weights);
-    }
-    this.taken = step;
+  async restoreMoments(saved: MomentState): Promise<void> {
+    const [m, v] = [new Weights(this.specs), new Weights(this.specs)];
+    const state: MomentState = { format: 'float32', m: m.flat, v: v.flat, step: 0 };
+    copyMoments(state, saved);
+    await this.toDevice(this.m, m);
+    await this.toDevice(this.v, v);
+    this.taken = state.step;
   }
 
   /** Frees everything; the bank is of no use afterwards. */

@@ -39,11 +39,12 @@ export async function loadTrained(
     throw new UserError(
       `${referenceFolder}: the reference policy is of another shape than the policy: use weights of one model`,
     );
-  const bank = await openBank(weights, session);
+  const bank = await openBank(weights, session, options.moments?.actor);
   const network = within(trainedNetwork(config));
   const policy = { ...session, checkpointed };
   const criticBank =
-    options.critic && (await openBank(criticWeights(config, weights, new RandomStream(options.seed)), session));
+    options.critic &&
+    (await openBank(criticWeights(config, weights, new RandomStream(options.seed)), session, options.moments?.critic));
   return {
     actor: new Policy(network, bank, policy),
     generator: new Generator(network, bank, { ...session, decode }),
@@ -69,7 +70,7 @@ export async function loadAdapted(
   const lora = given?.lora ?? options.lora!;
   const factors = given?.factors ?? new Weights(loraSpecs(config, lora));
   if (!given) initializeLora(factors, stream);
-  const bank = await openBank(factors, session);
+  const bank = await openBank(factors, session, options.moments?.actor);
   const within = (network: Network): Network => ({ ...network, maxPositions: options.maxPositions ?? undefined });
   const wholeBase = frozenNetwork(config, base);
   const bytes =
@@ -95,7 +96,11 @@ export async function loadAdapted(
         ? undefined
         : new Policy(within(trainingBase), withoutParameters(session), session),
     critic: options.critic
-      ? new Critic(within(adaptedNetwork(trainingBase, lora, [value])), await openBank(criticFactors, session), policy)
+      ? new Critic(
+          within(adaptedNetwork(trainingBase, lora, [value])),
+          await openBank(criticFactors, session, options.moments?.critic),
+          policy,
+        )
       : undefined,
     model: { parameters: base.parameters, trained: factors.count, maxPositions: config.maxPositions, lora },
   };

@@ -2,6 +2,9 @@
 // values from the rollouts' shape, activations from the very graphs that will run (engine/graph-memory.ts), so that checkpointing, chunked
 // logits, adapters and 8-bit bases are counted as they are. Nothing is read from the model but its configuration.
 // What is not derived but measured stands in `measured`; test/unit/models/memory-plan.test.ts holds the plan against real processes.
+import { chunkSize } from '../engine/adamw';
+import { blockSize } from '../engine/byte-moments';
+import type { LoadOptions, MomentFormat } from '../engine/engine';
 import { graphMemory, runOrder } from '../engine/graph-memory';
 import type { Graph, Node } from '../engine/graph';
 import { headChunks } from './batch-feeds';
@@ -22,7 +25,11 @@ const measured = {
   process: 120 * 2 ** 20,
   /** onnxruntime's arena over the bytes alive in it: it grows by doubling and gives nothing back. */
   arena: 1.3,
+  /** Bytes of an optimizer step for each parameter of the chunk in hand. */
+  step: 160,
 };
+
+const momentBytes: Record<MomentFormat, number> = { float32: 8, int8: 2 + 8 / blockSize };
 
 export interface PlanInput {
   decoder: DecoderConfig;
@@ -36,6 +43,8 @@ export interface PlanInput {
   checkpointed: boolean;
   reference: boolean;
   critic: boolean;
+  /** How the optimizers hold their moments; in float32 where nothing is said. */
+  moments?: LoadOptions['moments'];
   klLoss: boolean;
   /** Most tokens of a sequence. */
   longest: number;
@@ -122,12 +131,18 @@ class Planner {
     if (this.input.reference && !lora)
       add('reference', all * width, `${millions(all)} parameters × ${width} bytes, mapped from the model's files`);
     add('gradients', trained * 8, `${millions(trained)} trained × (4 bytes of the sum + 4 of a pass's own)`);
-    add('optimizer', trained * 8, `${millions(trained)} trained × 2 moments × 4 bytes`);
-    add('optimizer step', trained * 24, `${millions(trained)} trained × 3 results × (4 bytes + 4 of their copies)`);
+    const { actor, critic } = this.input.moments ?? { actor: 'float32', critic: 'float32' };
+    add('optimizer', trained * momentBytes[actor], `${millions(trained)} trained × ${momentBytes[actor]} bytes of two moments`); // prettier-ignore
+    add('optimizer step', Math.min(trained, chunkSize) * measured.step, `${chunkSize} parameters at a time × ${measured.step} bytes`); // prettier-ignore
     if (this.input.critic) {
       const head = count([valueHeadSpec(c)]);
       const own = lora ? trained + head : count(criticSpecs(c));
-      add('critic', own * 44, `${millions(own)} parameters × (4 + 8 of gradients + 8 of moments + 24 of a step)`);
+      const each = 12 + momentBytes[critic];
+      add(
+        'critic',
+        own * each,
+        `${millions(own)} parameters × (4 + 8 of gradients + ${momentBytes[critic]} of moments)`,
+      );
       add(
         'critic activations',
         this.peak('critic', updateTokens),

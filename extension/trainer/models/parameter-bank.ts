@@ -3,7 +3,7 @@
 // changes the parameters in place.
 import { UserError } from '../../protocol/user-error';
 import { AdamW } from '../engine/adamw';
-import type { MomentState, OptimizerOptions } from '../engine/engine';
+import type { MomentFormat, MomentState, OptimizerOptions } from '../engine/engine';
 import type { SessionOptions, Tensor } from '../engine/session';
 import type { ParameterSpec } from './decoder-config';
 import { gradientName } from './policy-graphs';
@@ -35,6 +35,7 @@ export class HostParameters implements ParameterBank {
   constructor(
     private readonly weights: Weights,
     private readonly options: SessionOptions,
+    private readonly format: MomentFormat = 'float32',
   ) {}
 
   get specs(): readonly ParameterSpec[] {
@@ -76,15 +77,12 @@ export class HostParameters implements ParameterBank {
   }
 
   async moments(): Promise<MomentState> {
-    const { state } = await this.adamw();
-    return { m: state.m.slice(), v: state.v.slice(), step: state.step };
+    return structuredClone((await this.adamw()).state);
   }
 
-  async restoreMoments({ m, v, step }: MomentState): Promise<void> {
+  async restoreMoments(saved: MomentState): Promise<void> {
     const { state } = await this.adamw();
-    copyInto(state.m, m);
-    copyInto(state.v, v);
-    state.step = step;
+    copyMoments(state, saved);
   }
 
   private get lastGradient(): Weights {
@@ -94,14 +92,25 @@ export class HostParameters implements ParameterBank {
 
   /** Made on first use: a policy that only plays needs no moments. */
   private adamw(): Promise<AdamW> {
-    return (this.optimizer ??= AdamW.create(this.weights.flat.length, this.options));
+    return (this.optimizer ??= AdamW.create(this.weights.flat.length, this.options, this.format));
   }
 }
 
-export function copyInto(target: Float32Array, source: Float32Array): void {
-  if (target.length !== source.length)
+/** Copies a checkpoint's moments over those of an optimizer that holds them in the same way. Throws a UserError where it does not. */
+export function copyMoments(target: MomentState, saved: MomentState): void {
+  if (target.format !== saved.format)
     throw new UserError(
-      `checkpoint: it holds ${source.length} numbers where the model has ${target.length}: resume with the model it was made with`,
+      `checkpoint: its moments are in ${saved.format} but the optimizer's in ${target.format}: resume with optim.moments set to ${saved.format}`,
     );
-  target.set(source);
+  if (target.m.length !== saved.m.length)
+    throw new UserError(
+      `checkpoint: it holds ${saved.m.length} numbers where the model has ${target.m.length}: resume with the model it was made with`,
+    );
+  target.m.set(saved.m);
+  target.v.set(saved.v);
+  if (target.format === 'int8' && saved.format === 'int8') {
+    target.mScale.set(saved.mScale);
+    target.vScale.set(saved.vScale);
+  }
+  target.step = saved.step;
 }

@@ -51,7 +51,7 @@ export function storeError(doing: string, file: string, error: unknown): UserErr
 }
 
 /** Bytes of a blob, without copying. Float32Arrays are taken as they lie in memory: little-endian on all platforms of Node. */
-export function bytesOf(blob: Uint8Array | Float32Array): Uint8Array {
+export function bytesOf(blob: Uint8Array | Int8Array | Float32Array): Uint8Array {
   return new Uint8Array(blob.buffer, blob.byteOffset, blob.byteLength);
 }
 

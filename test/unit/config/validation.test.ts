@@ -223,11 +223,16 @@ describe('rules between keys', () => {
       ['lora.rank=8', 'critic.model.lora_rank=4', 'algorithm.adv_estimator=gae'],
       "config: critic.model.lora_rank is 4, but the critic's adapters are of the actor's kind: set it to 8",
     ],
+    [
+      ['workbench.device=webgpu', 'critic.optim.moments=int8'],
+      'config: critic.optim.moments is int8, but on WebGPU moments stay on the device in float32: set it to float32, or workbench.device to cpu',
+    ],
   ])('%j', (overrides, message) => {
     expect(messages('base', ...overrides)).toEqual([message]);
   });
 
   test.each([
+    ['actor_rollout_ref.actor.optim.moments=int8', 'critic.optim.moments=int8'],
     ['lora.rank=8', 'workbench.rollout_quantization=int8', 'algorithm.rollout_correction.rollout_is=sequence'],
     ['lora.rank=8', 'workbench.base_quantization=int8', 'algorithm.adv_estimator=gae'],
     ['actor_rollout_ref.model.lora_adapter_path=adapters/first', 'workbench.rollout_quantization=int8'],

@@ -1,12 +1,16 @@
-// AdamW over several steps against its definition in double precision; clipping; a gradient that is not finite changes nothing.
+// AdamW over several steps against its definition in double precision, in chunks too; clipping; a gradient that is not finite changes
+// nothing. Moments in bytes: close to float32's step by step, and as good in the end.
 import { describe, expect, it } from 'vitest';
-import { AdamW } from '../../../extension/trainer/engine/adamw';
-import type { OptimizerOptions } from '../../../extension/trainer/engine/engine';
+import { AdamW, chunkSize } from '../../../extension/trainer/engine/adamw';
+import { blockSize } from '../../../extension/trainer/engine/byte-moments';
+import type { MomentFormat, OptimizerOptions } from '../../../extension/trainer/engine/engine';
 import { RandomStream } from '../../../extension/trainer/engine/random-stream';
 
 const options: OptimizerOptions = { lr: 0.02, betas: [0.9, 0.99], eps: 1e-6, weight_decay: 0.1, grad_clip: 1 };
 const vector = (stream: RandomStream, n: number, size: number): Float32Array =>
   Float32Array.from({ length: n }, () => size * stream.normal());
+
+const formats: MomentFormat[] = ['float32', 'int8'];
 
 /** Loshchilov & Hutter, algorithm 2, as PyTorch orders it. */
 function reference(
@@ -17,7 +21,7 @@ function reference(
   t: number,
   o: OptimizerOptions,
 ): number {
-  const norm = Math.hypot(...g);
+  const norm = Math.sqrt(g.reduce((sum, x) => sum + x * x, 0));
   const shrink = Math.min(1, o.grad_clip / (norm + 1e-6));
   g.forEach((raw, i) => {
     const x = raw * shrink;
@@ -55,16 +59,38 @@ describe('AdamW', () => {
     }
   });
 
-  it.each([NaN, Infinity, 1e30])('takes no step on a gradient that holds %f, and reports it', async bad => {
-    const adamw = await AdamW.create(3, { threads: 1 });
-    const parameters = Float32Array.of(1, 2, 3);
-    await adamw.step(parameters, Float32Array.of(0.1, 0.2, 0.3), options);
-    const before = structuredClone({ parameters, state: adamw.state });
-    const { norm, applied } = await adamw.step(parameters, Float32Array.of(0.1, bad, 0.3), options);
-    expect(applied).toBe(false);
-    expect(Number.isFinite(norm)).toBe(false);
-    expect({ parameters, state: adamw.state }).toEqual(before);
+  it.each(formats)('takes parameters in chunks as it takes them in one, moments in %s', async format => {
+    const [n, cut] = [chunkSize + blockSize + 16, chunkSize];
+    const stream = new RandomStream(3);
+    const parameters = vector(stream, n, 1);
+    // The second part alone, whose blocks begin where a chunk does; nothing is clipped, so that its norm does not matter.
+    const part = parameters.slice(cut);
+    const [whole, alone] = [await AdamW.create(n, { threads: 1 }, format), await AdamW.create(n - cut, { threads: 1 }, format)]; // prettier-ignore
+    for (let t = 1; t <= 2; t++) {
+      const gradient = vector(stream, n, 0.001);
+      const unclipped = { ...options, grad_clip: 1e9 };
+      const { norm } = await whole.step(parameters, gradient, unclipped);
+      expect(norm / Math.sqrt(gradient.reduce((sum, x) => sum + x * x, 0))).toBeCloseTo(1, 5);
+      await alone.step(part, gradient.slice(cut), unclipped);
+    }
+    expect(parameters.subarray(cut)).toEqual(part);
+    expect(whole.state.m.subarray(cut)).toEqual(alone.state.m);
+    expect(whole.state.v.subarray(cut)).toEqual(alone.state.v);
   });
+
+  it.each([NaN, Infinity, 1e30].flatMap(bad => formats.map(format => [bad, format] as const)))(
+    'takes no step on a gradient that holds %f, and reports it, moments in %s',
+    async (bad, format) => {
+      const adamw = await AdamW.create(3, { threads: 1 }, format);
+      const parameters = Float32Array.of(1, 2, 3);
+      await adamw.step(parameters, Float32Array.of(0.1, 0.2, 0.3), options);
+      const before = structuredClone({ parameters, state: adamw.state });
+      const { norm, applied } = await adamw.step(parameters, Float32Array.of(0.1, bad, 0.3), options);
+      expect(applied).toBe(false);
+      expect(Number.isFinite(norm)).toBe(false);
+      expect({ parameters, state: adamw.state }).toEqual(before);
+    },
+  );
 
   it('goes on from a restored state as if it had not been stopped', async () => {
     const stream = new RandomStream(2);
@@ -81,5 +107,85 @@ describe('AdamW', () => {
     after.state.step = before.state.step;
     for (const gradient of gradients.slice(2)) await after.step(q, gradient, options);
     expect(q).toEqual(p);
+  });
+});
+
+describe('AdamW with moments in bytes', () => {
+  it('takes the first step of float32, and later ones close to it', async () => {
+    const stream = new RandomStream(4);
+    const n = 3 * blockSize + 40; // the last block is not whole
+    const initial = vector(stream, n, 1);
+    const [p, q] = [initial.slice(), initial.slice()];
+    const [float, bytes] = [await AdamW.create(n, { threads: 1 }), await AdamW.create(n, { threads: 1 }, 'int8')];
+    const still = { ...options, weight_decay: 0 };
+    for (let t = 1; t <= 20; t++) {
+      const gradient = vector(stream, n, 0.01);
+      const before = { p: p.slice(), q: q.slice() };
+      await float.step(p, gradient, still);
+      await bytes.step(q, gradient, still);
+      // The step uses the moments before they are rounded: the first is float32's own.
+      const difference = Math.hypot(...q.map((x, i) => x - before.q[i] - (p[i] - before.p[i])));
+      const size = Math.hypot(...p.map((x, i) => x - before.p[i]));
+      expect(difference / size, `step ${t}`).toBeLessThan(t === 1 ? 1e-6 : 0.03);
+    }
+  });
+
+  it('lets go of an old gradient as float32 does, however slowly it decays', async () => {
+    // One element had a gradient at first and has none any more, beside others that go on: plain rounding would hold its moments for ever.
+    const n = blockSize;
+    const slow: OptimizerOptions = { ...options, betas: [0.9, 0.99], weight_decay: 0, lr: 1e-3 };
+    const [float, bytes] = [await AdamW.create(n, { threads: 1 }), await AdamW.create(n, { threads: 1 }, 'int8')];
+    const [p, q] = [new Float32Array(n), new Float32Array(n)];
+    for (let t = 1; t <= 400; t++) {
+      const gradient = Float32Array.from({ length: n }, (_, i) =>
+        i === 7 ? (t <= 10 ? 0.05 : 0) : 0.05 * Math.cos(i + t),
+      );
+      await float.step(p, gradient, slow);
+      await bytes.step(q, gradient, slow);
+    }
+    const scale = (bytes.state as { vScale: Float32Array }).vScale[0];
+    const second = scale * (bytes.state.v[7] / 255) ** 4;
+    expect(float.state.v[7]).toBeLessThan(0.03 * scale);
+    expect(second).toBeLessThan(3 * float.state.v[7]);
+    expect(Math.abs(q[7] - p[7]) / Math.abs(p[7])).toBeLessThan(0.05);
+  });
+
+  it('comes to the loss of float32 on a regression whose features differ in size a thousandfold', async () => {
+    const [n, rows] = [2 * blockSize, 64];
+    const stream = new RandomStream(5);
+    const features = Array.from({ length: rows }, () =>
+      Float32Array.from({ length: n }, (_, i) => stream.normal() * 10 ** ((-3 * i) / n)),
+    );
+    const truth = vector(stream, n, 1);
+    const dot = (a: Float32Array, b: Float32Array): number => a.reduce((sum, x, i) => sum + x * b[i], 0);
+    const targets = features.map(row => dot(row, truth) + stream.normal());
+    const losses: Record<string, number> = {};
+    for (const format of formats) {
+      const adamw = await AdamW.create(n, { threads: 1 }, format);
+      const w = new Float32Array(n);
+      const order = new RandomStream(6);
+      const steps = 300;
+      for (let t = 1; t <= steps; t++) {
+        const gradient = new Float32Array(n);
+        for (let k = 0; k < 8; k++) {
+          const i = order.integer(rows);
+          const error = dot(features[i], w) - targets[i];
+          features[i].forEach((x, j) => (gradient[j] += (error * x) / 8));
+        }
+        await adamw.step(w, gradient, { ...options, lr: 0.02 * (1 - t / steps), weight_decay: 0, grad_clip: 100 });
+      }
+      losses[format] = targets.reduce((sum, y, i) => sum + (dot(features[i], w) - y) ** 2, 0) / rows;
+    }
+    const atFirst = targets.reduce((sum, y) => sum + y * y, 0) / rows;
+    expect(losses.float32).toBeLessThan(0.05 * atFirst);
+    expect(losses.int8 / losses.float32).toBeGreaterThan(0.9);
+    expect(losses.int8 / losses.float32).toBeLessThan(1.1);
+  });
+
+  it('takes little over two bytes a parameter', async () => {
+    const n = 100 * blockSize;
+    const { state } = await AdamW.create(n, { threads: 1 }, 'int8');
+    const bytes = Object.values(state).reduce((sum, part) => sum + (ArrayBuffer.isView(part) ? part.byteLength : 0), 0);
+    expect(bytes / n).toBe(2 + 8 / blockSize);
   });
 });

@@ -3,7 +3,12 @@ import { cpSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { UserError } from '../../../extension/protocol/user-error';
-import type { LoadOptions, OptimizerOptions, PolicyLossOptions } from '../../../extension/trainer/engine/engine';
+import type {
+  LoadOptions,
+  MomentFormat,
+  OptimizerOptions,
+  PolicyLossOptions,
+} from '../../../extension/trainer/engine/engine';
 import { PolicyEngine } from '../../../extension/trainer/models/policy-engine';
 import { writeSafetensors } from '../../../extension/trainer/store/safetensors-writer';
 import { temporaryFolder } from '../store/folder';
@@ -91,20 +96,25 @@ it('scores in passes of any size alike, in order', async () => {
   );
 });
 
-it('goes on from its parameters and state as if it had not been stopped', async () => {
-  const whole = await load();
-  for (let step = 0; step < 2; step++) await trainStep(whole);
-  const state = structuredClone(await whole.state());
-  const tensors = (await whole.parameters()).map(({ name, dims, data }) => ({ name, shape: dims, data }));
-  cpSync(join(goldenFolder('qwen2'), 'config.json'), join(folder(), 'config.json'));
-  await writeSafetensors(join(folder(), 'model.safetensors'), tensors);
-  const resumed = await load({ modelFolder: folder(), seed: 99 });
-  await resumed.restore(state);
-  for (const engine of [whole, resumed]) await trainStep(engine);
-  expect(await resumed.parameters()).toEqual(await whole.parameters());
-  expect(await resumed.state()).toEqual(await whole.state());
-  expect(await resumed.values([sample], wholeBatch)).toEqual(await whole.values([sample], wholeBatch));
-});
+it.each<MomentFormat>(['float32', 'int8'])(
+  'goes on from its parameters and state as if it had not been stopped, moments in %s',
+  async format => {
+    const moments = { actor: format, critic: format };
+    const whole = await load({ moments });
+    for (let step = 0; step < 2; step++) await trainStep(whole);
+    const state = structuredClone(await whole.state());
+    expect([state.actor.format, state.critic!.format]).toEqual([format, format]);
+    const tensors = (await whole.parameters()).map(({ name, dims, data }) => ({ name, shape: dims, data }));
+    cpSync(join(goldenFolder('qwen2'), 'config.json'), join(folder(), 'config.json'));
+    await writeSafetensors(join(folder(), 'model.safetensors'), tensors);
+    const resumed = await load({ modelFolder: folder(), seed: 99, moments });
+    await resumed.restore(state);
+    for (const engine of [whole, resumed]) await trainStep(engine);
+    expect(await resumed.parameters()).toEqual(await whole.parameters());
+    expect(await resumed.state()).toEqual(await whole.state());
+    expect(await resumed.values([sample], wholeBatch)).toEqual(await whole.values([sample], wholeBatch));
+  },
+);
 
 it('hands out copies: what is done to them does not reach the model', async () => {
   const engine = await load();
@@ -138,6 +148,15 @@ describe('misuse', () => {
     await expect(engine.restore(await other.state())).rejects.toThrow(
       /holds \d+ numbers .+ resume with the model it was made/,
     );
+  });
+
+  it('a state with moments of another form', async () => {
+    const other = await load({ moments: { actor: 'int8', critic: 'float32' } });
+    const engine = await load();
+    const sentence =
+      /^checkpoint: its moments are in int8 but the optimizer's in float32: resume with optim.moments set to int8$/;
+    await expect(engine.restore(await other.state())).rejects.toThrow(UserError);
+    await expect(engine.restore(await other.state())).rejects.toThrow(sentence);
   });
 
   it('a reference of another shape', async () => {

@@ -1,0 +1,33 @@
+// The optimizer's moments as files of a checkpoint: `actor.m` and `actor.v`, float32 or, with `actor.m_scale` and `actor.v_scale` beside
+// them, bytes in blocks (engine/byte-moments.ts). They are read back bit by bit, in the form in which they were written.
+import type { MomentState } from './engine/engine';
+import { bytesOf } from './store/files';
+import { readBlob, readFloats } from './store/checkpoint';
+import type { Blobs, StoredCheckpoint } from './store/checkpoint';
+
+/** The files of one network's moments; `step` is not among them. */
+export function momentFiles(network: string, state: MomentState): Blobs {
+  if (state.format === 'float32') return { [`${network}.m`]: state.m, [`${network}.v`]: state.v };
+  return {
+    [`${network}.m`]: bytesOf(state.m),
+    [`${network}.v`]: state.v,
+    [`${network}.m_scale`]: state.mScale,
+    [`${network}.v_scale`]: state.vScale,
+  };
+}
+
+/** Reads one network's moments after `step` steps. Throws UserErrors about files that are missing or damaged. */
+export async function readMoments(checkpoint: StoredCheckpoint, network: string, step: number): Promise<MomentState> {
+  const floats = (part: string): Promise<Float32Array> => readFloats(checkpoint, `${network}.${part}`);
+  if (!Object.hasOwn(checkpoint.manifest.files, `${network}.m_scale`))
+    return { format: 'float32', step, m: await floats('m'), v: await floats('v') };
+  const m = await readBlob(checkpoint, `${network}.m`);
+  return {
+    format: 'int8',
+    step,
+    m: new Int8Array(m.buffer, m.byteOffset, m.length),
+    v: await readBlob(checkpoint, `${network}.v`),
+    mScale: await floats('m_scale'),
+    vScale: await floats('v_scale'),
+  };
+}
