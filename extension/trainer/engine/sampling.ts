@@ -102,7 +102,7 @@ function likeliest(p: Float64Array, vocab: number, mass: number, { top_k, top_p,
       floor === 0 ||
       (top_k > 0 && found.length >= top_k) ||
       (top_k <= 0 && top_p < 1 && sum >= top_p * mass) ||
-      floor <= min_p;
+      (floor <= min_p && !(top_k > 0 && top_p < 1)); // top-p is a share of all that top-k keeps, min-p's part or not
     if (enough) return found.sort((a, b) => p[b] - p[a] || a - b);
   }
 }

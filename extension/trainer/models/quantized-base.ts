@@ -3,11 +3,12 @@
 // pairs of products in 16 bits, which saturates at full range: there seven bits are used, and the products are exact on every machine.
 import { createHash } from 'node:crypto';
 import { existsSync, statSync } from 'node:fs';
-import { mkdir, open, rename, rm } from 'node:fs/promises';
+import { mkdir, open, readdir, rename, rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { UserError } from '../../protocol/user-error';
 import { Graph } from '../engine/graph';
 import { Session, float32 } from '../engine/session';
+import { isAlive } from '../store/process-start';
 import { SafetensorsFile } from '../store/safetensors';
 import { parameterSpecs } from './decoder-config';
 import type { DecoderConfig, ParameterSpec } from './decoder-config';
@@ -24,28 +25,19 @@ export async function quantizedNetwork(base: MappedDecoder, cache: string): Prom
   const { config } = base;
   const range: Range = (await multipliesExactly()) ? 127 : 63;
   const folder = join(cache, 'quantized', keyOf(base, range));
-  const file = join(folder, fileName);
-  if (!existsSync(file)) await write(base, folder, range);
-  const stored = await SafetensorsFile.open(file);
-  try {
-    const place = (name: string): Omit<FileTensor, 'kind' | 'dtype'> => {
-      const tensor = stored.tensors.get(name);
-      if (!tensor)
-        throw new UserError(
-          `weights: ${file} has no tensor ${name}: delete ${folder}, it is made anew at the next start`,
-        );
-      return { file: fileName, offset: tensor.begin, bytes: tensor.end - tensor.begin };
-    };
-    const source = (name: string): TensorSource => {
-      if (!isLinear(name)) return { kind: 'file', dtype: 'F32', ...place(name) };
-      const tensor: Int8Tensor = { kind: 'int8', weight: place(name), scale: place(scaleName(name)) };
-      return tensor;
-    };
-    const specs = quantizedSpecs(config);
-    return { config, folder, plan: { specs, source: memoized(specs, source) } };
-  } finally {
-    await stored.close();
-  }
+  const layout = layoutOf(quantizedSpecs(config));
+  if (!(await isWhole(join(folder, fileName), layout))) await write(base, folder, layout, range);
+  const place = (name: string): Omit<FileTensor, 'kind' | 'dtype'> => {
+    const { begin, end } = layout.tensors.get(name)!;
+    return { file: fileName, offset: begin, bytes: end - begin };
+  };
+  const source = (name: string): TensorSource => {
+    if (!isLinear(name)) return { kind: 'file', dtype: 'F32', ...place(name) };
+    const tensor: Int8Tensor = { kind: 'int8', weight: place(name), scale: place(scaleName(name)) };
+    return tensor;
+  };
+  const specs = quantizedSpecs(config);
+  return { config, folder, plan: { specs, source: memoized(specs, source) } };
 }
 
 const fileName = 'int8.safetensors';
@@ -97,12 +89,41 @@ function keyOf({ folder, modelFolder, tensors }: MappedDecoder, range: Range): s
   return `${basename(modelFolder)}-${digest.slice(0, 16)}`;
 }
 
-/** Writes all tensors, row blocks of a weight at a time. A file that is there is whole. */
-async function write({ modelFolder: model, config }: MappedDecoder, folder: string, range: Range): Promise<void> {
+/** Whether the file is there with these very tensors; one that a disk lost a part of is made anew. */
+async function isWhole(file: string, layout: Layout): Promise<boolean> {
+  if (!existsSync(file)) return false;
+  try {
+    const stored = await SafetensorsFile.open(file);
+    await stored.close();
+    return [...layout.tensors].every(([name, { begin, end }]) => {
+      const tensor = stored.tensors.get(name);
+      return tensor?.begin === begin && tensor.end === end;
+    });
+  } catch (error) {
+    if (error instanceof UserError) return false;
+    throw error;
+  }
+}
+
+/** Removes what processes left that died while they wrote. */
+async function removePartial(folder: string): Promise<void> {
+  for (const name of await readdir(folder)) {
+    const pid = /\.(\d+)\.partial$/.exec(name)?.[1];
+    if (pid !== undefined && !isAlive(Number(pid))) await rm(join(folder, name), { force: true });
+  }
+}
+
+/** Writes all tensors, one at a time, into a file that takes its name when it is whole. */
+async function write(
+  { modelFolder: model, config }: MappedDecoder,
+  folder: string,
+  layout: Layout,
+  range: Range,
+): Promise<void> {
   await mkdir(folder, { recursive: true });
+  await removePartial(folder);
   const target = join(folder, fileName);
   const partial = `${target}.${process.pid}.partial`;
-  const layout = layoutOf(quantizedSpecs(config));
   const { files } = await openDecoder(model);
   const out = await open(partial, 'w');
   const quantizer = await Session.create(quantizerGraph(range), { threads: 0 });
@@ -112,12 +133,12 @@ async function write({ modelFolder: model, config }: MappedDecoder, folder: stri
       const source = name === 'lm_head.weight' && config.tiedHead ? 'model.embed_tokens.weight' : name;
       const data = await files.readFloats(source);
       if (!isLinear(name)) {
-        await writeAll(out, data, layout.begin.get(name)!);
+        await writeAll(out, data, layout.tensors.get(name)!.begin);
         continue;
       }
       const { bytes, scale } = await quantizer.run({ w: float32(data, dims) });
-      await writeAll(out, bytes.data as Int8Array, layout.begin.get(name)!);
-      await writeAll(out, scale.data as Float32Array, layout.begin.get(scaleName(name))!);
+      await writeAll(out, bytes.data as Int8Array, layout.tensors.get(name)!.begin);
+      await writeAll(out, scale.data as Float32Array, layout.tensors.get(scaleName(name))!.begin);
     }
     await out.sync();
     await out.close();
@@ -157,14 +178,24 @@ function quantizerGraph(range: Range): Graph {
   return g;
 }
 
-/** Header and first byte of each tensor of a safetensors file. */
-function layoutOf(specs: readonly ParameterSpec[]): { header: Buffer; begin: Map<string, number> } {
+/** Where the tensors of a safetensors file lie, each at a multiple of 64 bytes. */
+interface Layout {
+  header: Buffer;
+  /** First byte of each tensor in the file, and the one after its last. */
+  tensors: Map<string, { begin: number; end: number }>;
+}
+
+function layoutOf(specs: readonly ParameterSpec[]): Layout {
   const entries: Record<string, { dtype: string; shape: number[]; data_offsets: [number, number] }> = {};
+  const places: [string, { begin: number; end: number }][] = [];
   let end = 0;
   const add = (name: string, dtype: 'I8' | 'F32', shape: number[]): void => {
     const begin = Math.ceil(end / 64) * 64;
+    // The format allows no gaps: what fills them is a tensor too.
+    if (begin > end) entries[`padding.${places.length}`] = { dtype: 'I8', shape: [begin - end], data_offsets: [end, begin] }; // prettier-ignore
     end = begin + shape.reduce((n, d) => n * d, dtype === 'F32' ? 4 : 1);
     entries[name] = { dtype, shape, data_offsets: [begin, end] };
+    places.push([name, { begin, end }]);
   };
   for (const { name, dims } of specs) {
     if (!isLinear(name)) add(name, 'F32', dims);
@@ -178,10 +209,8 @@ function layoutOf(specs: readonly ParameterSpec[]): { header: Buffer; begin: Map
   const header = Buffer.alloc(padded, ' ');
   header.writeBigUInt64LE(BigInt(padded - 8));
   text.copy(header, 8);
-  return {
-    header,
-    begin: new Map(Object.entries(entries).map(([name, { data_offsets }]) => [name, padded + data_offsets[0]])),
-  };
+  const tensors = new Map(places.map(([name, at]) => [name, { begin: padded + at.begin, end: padded + at.end }]));
+  return { header, tensors };
 }
 
 async function writeAll(

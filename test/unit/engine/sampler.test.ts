@@ -1,0 +1,173 @@
+// Drawing in a graph: counts of many rows against the softmax by chi-square, at temperatures other than 1, over vocabularies that fill
+// their blocks and that do not; the log-prob of what was drawn; and, on the host, the cuts together at such temperatures.
+import { describe, expect, it } from 'vitest';
+import { RandomStream } from '../../../extension/trainer/engine/random-stream';
+import { Sampler } from '../../../extension/trainer/engine/sampler';
+import { drawToken } from '../../../extension/trainer/engine/sampling';
+import type { SamplingCuts } from '../../../extension/trainer/engine/sampling';
+import { float32 } from '../../../extension/trainer/engine/session';
+
+const plain: SamplingCuts = {
+  temperature: 1,
+  top_p: 1,
+  top_k: -1,
+  min_p: 0,
+  repetition_penalty: 1,
+  do_sample: true,
+};
+
+/** Logits of a vocabulary as a language model has them: a few likely tokens and a long tail. */
+function logitsOf(vocab: number, seed: number): Float32Array {
+  const stream = new RandomStream(seed);
+  return Float32Array.from({ length: vocab }, () => 2 * stream.normal());
+}
+
+function softmax(logits: Float32Array, temperature: number): number[] {
+  const top = Math.max(...logits);
+  const weights = Array.from(logits, x => Math.exp((x - top) / temperature));
+  const sum = weights.reduce((a, b) => a + b);
+  return weights.map(w => w / sum);
+}
+
+/** Pearson's statistic; tokens that are expected less than 5 times are taken together. Also the degrees of freedom. */
+function chiSquare(counts: readonly number[], expected: readonly number[]): { statistic: number; freedom: number } {
+  const n = counts.reduce((a, b) => a + b);
+  let [statistic, cells] = [0, 0];
+  const rest = { count: 0, expected: 0 };
+  counts.forEach((count, i) => {
+    const mean = n * expected[i];
+    if (mean === 0) expect(count, `token ${i} is cut`).toBe(0);
+    if (mean < 5) {
+      rest.count += count;
+      rest.expected += mean;
+      return;
+    }
+    statistic += (count - mean) ** 2 / mean;
+    cells++;
+  });
+  if (rest.expected >= 5) {
+    statistic += (rest.count - rest.expected) ** 2 / rest.expected;
+    cells++;
+  }
+  return { statistic, freedom: cells - 1 };
+}
+
+/** About what chi-square passes once in ten thousand times (Wilson and Hilferty). */
+const limit = (freedom: number): number => freedom * (1 - 2 / (9 * freedom) + 3.72 * Math.sqrt(2 / (9 * freedom))) ** 3;
+
+function expectAlike(counts: readonly number[], expected: readonly number[], least: number): void {
+  const { statistic, freedom } = chiSquare(counts, expected);
+  expect(freedom, 'enough tokens are told apart').toBeGreaterThanOrEqual(least);
+  expect(statistic).toBeLessThan(limit(freedom));
+  // Far too good a fit would mean that the uniforms are not what decides.
+  expect(statistic).toBeGreaterThan(freedom * (1 - 2 / (9 * freedom) - 3.72 * Math.sqrt(2 / (9 * freedom))) ** 3);
+}
+
+describe('tokens drawn in a graph', () => {
+  it.each([
+    [0.6, 360], // divided evenly into blocks
+    [0.6, 211], // a prime: the last block is padded
+    [1.7, 211],
+    [1.7, 97],
+  ])('come as the softmax at temperature %d of %d tokens says', async (temperature, vocab) => {
+    const sampler = new Sampler(vocab, { threads: 1 });
+    const row = logitsOf(vocab, vocab);
+    const stream = new RandomStream(21);
+    const [rows, calls] = [250, 60];
+    const logits = new Float32Array(rows * vocab);
+    for (let r = 0; r < rows; r++) logits.set(row, r * vocab);
+    const p = softmax(row, temperature);
+    const counts = new Array<number>(vocab).fill(0);
+    for (let call = 0; call < calls; call++) {
+      const uniforms = Float32Array.from({ length: rows }, () => stream.uniform());
+      const { tokens, logprobs } = await sampler.draw(float32(logits, [rows, vocab]), uniforms, { ...plain, temperature }); // prettier-ignore
+      tokens.forEach((token, r) => {
+        counts[token]++;
+        if (Math.abs(logprobs[r] - Math.log(p[token])) > 1e-4) expect(logprobs[r]).toBeCloseTo(Math.log(p[token]), 4);
+      });
+    }
+    expectAlike(counts, p, 25);
+  });
+
+  it('are each row’s own: a batch of rows that differ gives what each gives alone', async () => {
+    const vocab = 97;
+    const sampler = new Sampler(vocab, { threads: 1 });
+    const stream = new RandomStream(3);
+    const logits = [1, 2, 3, 4].map(seed => logitsOf(vocab, seed));
+    const uniforms = Float32Array.from(logits, () => stream.uniform());
+    const cuts = { ...plain, temperature: 1.3 };
+    const together = await sampler.draw(float32(Float32Array.from(logits.flatMap(row => [...row])), [4, vocab]), uniforms, cuts); // prettier-ignore
+    for (const [r, row] of logits.entries()) {
+      const alone = await sampler.draw(float32(row, [1, vocab]), uniforms.subarray(r, r + 1), cuts);
+      expect([alone.tokens[0], alone.logprobs[0]]).toEqual([
+        together.tokens[r],
+        expect.closeTo(together.logprobs[r], 5),
+      ]);
+      // The host inverts the same cumulative sum.
+      expect(drawToken(row, 0, vocab, cuts, uniforms[r]).token).toBe(alone.tokens[0]);
+    }
+  });
+
+  it('refuses a distribution that is cut', async () => {
+    const sampler = new Sampler(7, { threads: 1 });
+    for (const cut of [{ top_k: 3 }, { top_p: 0.9 }, { min_p: 0.1 }, { repetition_penalty: 1.1 }])
+      await expect(
+        sampler.draw(float32(new Float32Array(7), [1, 7]), Float32Array.of(0.5), { ...plain, ...cut }),
+      ).rejects.toThrow('cut distributions are drawn on the host');
+  });
+});
+
+describe('tokens drawn from what cuts leave, at a temperature', () => {
+  const vocab = 150;
+  const row = logitsOf(vocab, 5);
+
+  /** The distribution by the definitions, one cut after the other: top-k, of its mass top-p, then min-p. */
+  function expected({ temperature, top_k, top_p, min_p }: SamplingCuts): number[] {
+    const p = softmax(row, temperature);
+    let kept = p.map((_, i) => i).sort((a, b) => p[b] - p[a] || a - b);
+    if (top_k > 0) kept = kept.slice(0, top_k);
+    const mass = kept.reduce((sum, i) => sum + p[i], 0);
+    let sum = 0;
+    kept = kept.filter(i => {
+      const wanted = sum < top_p * mass;
+      sum += p[i];
+      return wanted;
+    });
+    kept = kept.filter(i => p[i] >= min_p * p[kept[0]]);
+    const left = kept.reduce((total, i) => total + p[i], 0);
+    return p.map((x, i) => (kept.includes(i) ? x / left : 0));
+  }
+
+  it.each<[Partial<SamplingCuts>, number]>([
+    [{ temperature: 0.7, top_k: 30 }, 20],
+    [{ temperature: 1.5, top_p: 0.9 }, 20],
+    [{ temperature: 1.5, min_p: 0.05 }, 10],
+    [{ temperature: 0.7, top_k: 40, top_p: 0.95 }, 8],
+    [{ temperature: 1.5, top_k: 60, top_p: 0.95, min_p: 0.02 }, 15],
+  ])('%j', (change, least) => {
+    const cuts = { ...plain, ...change };
+    const stream = new RandomStream(31);
+    const counts = new Array<number>(vocab).fill(0);
+    for (let i = 0; i < 10_000; i++) counts[drawToken(row, 0, vocab, cuts, stream.uniform()).token]++;
+    const p = expected(cuts);
+    expect(p.filter(x => x > 0).length, 'something is cut').toBeLessThan(vocab);
+    expectAlike(counts, p, least);
+  });
+
+  it('top-p takes its share of all that top-k keeps, also of what min-p then leaves out', () => {
+    // 1, ½ and a thousand of 0.003: 0.6 of 4.5 reaches into the thousand, so both of the others are kept.
+    const tail = Float32Array.from({ length: 1002 }, (_, i) => Math.log([1, 0.5][i] ?? 0.003));
+    const cuts = { ...plain, top_k: 1002, top_p: 0.6, min_p: 0.4 };
+    expect([0, 0.6, 0.7, 0.999].map(u => drawToken(tail, 0, 1002, cuts, u).token)).toEqual([0, 0, 1, 1]);
+  });
+
+  it('after a repetition penalty, which moves the logits of what was seen', () => {
+    const seen = [...row.keys()].sort((a, b) => row[b] - row[a]).slice(0, 10).concat([...row.keys()].filter(i => row[i] < -2)); // prettier-ignore
+    const penalised = row.map((x, i) => (seen.includes(i) ? (x > 0 ? x / 1.4 : x * 1.4) : x));
+    const cuts = { ...plain, temperature: 0.8, repetition_penalty: 1.4 };
+    const stream = new RandomStream(41);
+    const counts = new Array<number>(vocab).fill(0);
+    for (let i = 0; i < 10_000; i++) counts[drawToken(row, 0, vocab, cuts, stream.uniform(), seen).token]++;
+    expectAlike(counts, softmax(penalised, 0.8), 40);
+  });
+});
