@@ -77,7 +77,7 @@ export async function engineLife({ device, modelFolder, lora, checkpointed }: Li
   };
   await turn({ a: prompt, b: prompt, c: ids(5) }, {});
   await turn({ a: ids(7), c: ids(1) }, { do_sample: false });
-  await turn({ b: ids(2) }, { top_p: 0.9, top_k: 20 });
+  await turn({ a: ids(2), b: ids(2) }, { top_p: 0.9, top_k: 20 }); // rows that were apart in the turn before
 
   const array = (n: number, draw: () => number): Float32Array => Float32Array.from({ length: n }, draw);
   const samples = [8, 20, 20, 33, 5].map((n, i) => {

@@ -35,7 +35,7 @@ const onHost: Record<string, number> = {
 };
 
 /** Graphs that the life must have made, or the list is not what it claims to be. */
-const graphs = ['score', 'update', 'imitate', 'values', 'critic', 'generate', 'sampler', 'adamw step', 'gradient norm', 'sum of gradients', 'upload', 'download']; // prettier-ignore
+const graphs = ['score', 'update', 'imitate', 'values', 'critic', 'generate', 'sampler', 'adamw step', 'gradient norm', 'sum of gradients', 'upload', 'download', 'cache: take', 'cache: join axis 0', 'cache: join axis 2']; // prettier-ignore
 
 async function placements(): Promise<Placed[]> {
   const folder = mkdtempSync(join(tmpdir(), 'ragen-placements-'));

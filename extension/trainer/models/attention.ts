@@ -79,33 +79,82 @@ export function packedAttention(g: Graph, c: DecoderConfig, shared: boolean): At
  * new keys and values become outputs key.i, value.i [n, kvHeads·headSize]. Not differentiable.
  */
 export function cachedAttention(g: Graph, c: DecoderConfig): Attend {
-  const groups = c.heads / c.kvHeads;
-  const gt = stacked('t', groups);
-  const alpha = c.headSize ** -0.5;
-  const pastMask = g.input('past_mask', 'float32', ['b', 1, 1, 1, 's']);
-  const newMask = g.input('new_mask', 'float32', ['t', 't']);
-  const queryRows = g.input('query_rows', 'int32', ['b', c.kvHeads, gt]);
-  const keyRows = g.input('key_rows', 'int32', ['b', c.kvHeads, 't']);
-  const queryPlaces = g.input('query_places', 'int32', ['n*h']);
+  const { pastMask, newMask, heads } = cachedInputs(g, c, 't', ['t', 't']);
   return (layer, q, k, v) => {
     g.output(`key.${layer}`, k);
     g.output(`value.${layer}`, v);
-    const past = (stem: string): Value =>
-      g.input(`past_${stem}.${layer}`, 'float32', ['b', c.kvHeads, 's', c.headSize]);
-    const block = (x: Value, rows: Value, places: Dim): Value =>
-      g.emit('Gather', [reshape(g, x, [places, c.headSize]), rows], 'float32', [...rows.dims, c.headSize], { axis: 0 });
-    const queries = block(q, queryRows, 'n*h');
-    const newKeys = block(k, keyRows, 'n*k');
-    const newValues = block(v, keyRows, 'n*k');
-    const scored = (keys: Value, mask: Value, length: Dim): Value => {
-      const scores = matmul(g, queries, keys, { transB: true, alpha });
-      return add(g, reshape(g, scores, ['b', c.kvHeads, groups, 't', length]), mask);
-    };
-    const toPast = scored(past('key'), pastMask, 's');
-    const toNew = scored(newKeys, newMask, 't');
-    const [onPast, onNew] = splitLast(g, softmax(g, concatLast(g, toPast, toNew, 's+t')), toPast, toNew);
-    const flat = (weights: Value, length: Dim): Value => reshape(g, weights, ['b', c.kvHeads, gt, length]);
-    const context = add(g, matmul(g, flat(onPast, 's'), past('value')), matmul(g, flat(onNew, 't'), newValues));
-    return reshape(g, collect(g, [context], [queryRows], queryPlaces), q.dims);
+    const past = pastOf(g, c, layer);
+    const chunk = { keys: heads.keys(k), values: heads.keys(v), mask: newMask };
+    return heads.back(overBoth(g, c, heads.queries(q), { ...past, mask: pastMask }, chunk, 't'), q);
   };
+}
+
+/**
+ * The same for keys and values that stay on a device: the chunk has slots [b, kvHeads, t, headSize] that may hold tokens already,
+ * inputs held_key.i, held_value.i [b, kvHeads, c, headSize] with c = t or 1. New tokens are written into the slots where `written`
+ * [1, 1, t, 1] is 1, one a row into each of them or one for each; all t slots become the outputs key.i, value.i. The chunk's mask,
+ * new_mask [1, 1, 1, q, t] for q new tokens a row, is the caller's.
+ */
+export function residentAttention(g: Graph, c: DecoderConfig): Attend {
+  const { pastMask, newMask, heads } = cachedInputs(g, c, 'q', [1, 1, 1, 'q', 't']);
+  const written = g.emit('Greater', [g.input('written', 'float32', [1, 1, 't', 1]), g.scalar(0)], 'bool', [1, 1, 't', 1]); // prettier-ignore
+  return (layer, q, k, v) => {
+    const slots = (stem: string, x: Value): Value => {
+      const held = g.input(`held_${stem}.${layer}`, 'float32', ['b', c.kvHeads, 'c', c.headSize]);
+      const all = g.emit('Where', [written, heads.keys(x), held], 'float32', ['b', c.kvHeads, 't', c.headSize]);
+      g.output(`${stem}.${layer}`, all);
+      return all;
+    };
+    const past = pastOf(g, c, layer);
+    const chunk = { keys: slots('key', k), values: slots('value', v), mask: newMask };
+    return heads.back(overBoth(g, c, heads.queries(q), { ...past, mask: pastMask }, chunk, 'q'), q);
+  };
+}
+
+/** Keys and values [b, kvHeads, slots, headSize] with what is added to the scores of their slots. */
+interface Segment {
+  keys: Value;
+  values: Value;
+  mask: Value;
+}
+
+/** The inputs that all layers share, for `t` new tokens a row, and the ways between packed tokens and blocks. */
+function cachedInputs(g: Graph, c: DecoderConfig, t: string, newDims: readonly Dim[]) {
+  const pastMask = g.input('past_mask', 'float32', ['b', 1, 1, 1, 's']);
+  const newMask = g.input('new_mask', 'float32', newDims);
+  const queryRows = g.input('query_rows', 'int32', ['b', c.kvHeads, stacked(t, c.heads / c.kvHeads)]);
+  const keyRows = g.input('key_rows', 'int32', ['b', c.kvHeads, t]);
+  const queryPlaces = g.input('query_places', 'int32', ['n*h']);
+  const block = (x: Value, rows: Value, places: Dim): Value =>
+    g.emit('Gather', [reshape(g, x, [places, c.headSize]), rows], 'float32', [...rows.dims, c.headSize], { axis: 0 });
+  return {
+    pastMask,
+    newMask,
+    heads: {
+      queries: (q: Value): Value => block(q, queryRows, 'n*h'),
+      keys: (k: Value): Value => block(k, keyRows, 'n*k'),
+      back: (context: Value, q: Value): Value => reshape(g, collect(g, [context], [queryRows], queryPlaces), q.dims),
+    },
+  };
+}
+
+function pastOf(g: Graph, c: DecoderConfig, layer: number): Pick<Segment, 'keys' | 'values'> {
+  const past = (stem: string): Value => g.input(`past_${stem}.${layer}`, 'float32', ['b', c.kvHeads, 's', c.headSize]);
+  return { keys: past('key'), values: past('value') };
+}
+
+/** What `t` queries a row read from the past (s slots) and from their chunk. */
+function overBoth(g: Graph, c: DecoderConfig, queries: Value, past: Segment, chunk: Segment, t: string): Value {
+  const groups = c.heads / c.kvHeads;
+  const alpha = c.headSize ** -0.5;
+  const scored = ({ keys, mask }: Segment): Value => {
+    const scores = matmul(g, queries, keys, { transB: true, alpha });
+    return add(g, reshape(g, scores, ['b', c.kvHeads, groups, t, keys.dims[2]]), mask);
+  };
+  const toPast = scored(past);
+  const toNew = scored(chunk);
+  const [onPast, onNew] = splitLast(g, softmax(g, concatLast(g, toPast, toNew, 's+t')), toPast, toNew);
+  const read = (weights: Value, { keys, values }: Segment): Value =>
+    matmul(g, reshape(g, weights, ['b', c.kvHeads, stacked(t, groups), keys.dims[2]]), values);
+  return add(g, read(onPast, past), read(onNew, chunk));
 }

@@ -1,16 +1,20 @@
-// Batched generation over a key-value cache that rows keep between turns. A call appends each row's new ids in one chunk (prompts that
-// are equal are computed once), then decodes token by token; a row that has stopped makes room for one that waits.
+// Batched generation over a key-value cache that rows keep between turns, on the host or on the device (generation-cache.ts). A call
+// appends each row's new ids in one chunk (prompts that are equal are computed once), then decodes token by token; a row that has
+// stopped makes room for one that waits.
 // Invariant: a row's tokens depend on its own ids, seed and the weights alone. On the CPU that holds bit for bit: products compute each
 // row by itself, sums over cached tokens run in blocks, and a step never has a single row, for which other kernels are used.
 import type { GeneratedRow, GenerationRow, SamplingOptions } from '../engine/engine';
 import { RandomStream } from '../engine/random-stream';
 import { Sampler } from '../engine/sampler';
 import { drawToken, isUncut } from '../engine/sampling';
-import { Session, int64, loweringOf } from '../engine/session';
+import { dispose } from '../engine/device-tensor';
+import { Session, loweringOf } from '../engine/session';
 import type { SessionOptions, Tensor } from '../engine/session';
+import { Transfer } from '../engine/transfer';
 import { UserError } from '../../protocol/user-error';
-import { BatchCache, RowCache, appendChunks, block, pastFeeds } from './key-value-cache';
-import { packChunks } from './packing';
+import { DeviceCache } from './device-cache';
+import type { CachedRow, GenerationCache } from './generation-cache';
+import { HostCache } from './host-cache';
 import type { ParameterBank } from './parameter-bank';
 import { generateGraph } from './policy-graphs';
 import type { Network } from './policy-graphs';
@@ -25,11 +29,13 @@ export interface GeneratorOptions extends SessionOptions {
   maxRows?: number;
   /** Text of ids, for stop strings. */
   decode?: (ids: readonly number[]) => string;
+  /** Where keys and values are kept; by default on the device where outputs can stay there. */
+  cache?: 'host' | 'device';
 }
 
 interface Decoding {
   request: GenerationRow;
-  cache: RowCache;
+  cache: CachedRow;
   stream: RandomStream;
   /** Tokens of the row before the first one sampled in this call. */
   prefix: number;
@@ -40,7 +46,10 @@ interface Decoding {
 
 export class Generator {
   private session?: Promise<Session>;
-  private readonly rows = new Map<string, RowCache>();
+  private readonly rows = new Map<string, CachedRow>();
+  private readonly where: 'host' | 'device';
+  private readonly cache: GenerationCache;
+  private readonly transfer: Transfer;
   /** All ids of a row, for the repetition penalty. */
   private readonly history = new Map<string, number[]>();
   private readonly sampler: Sampler;
@@ -50,8 +59,13 @@ export class Generator {
     private readonly bank: Pick<ParameterBank, 'feeds'>,
     private readonly options: GeneratorOptions,
   ) {
+    const { config } = network;
+    this.where = options.cache ?? (options.provider === 'webgpu' ? 'device' : 'host');
+    const run = (feeds: Readonly<Record<string, Tensor>>): Promise<Record<string, Tensor>> => this.run(feeds);
+    this.cache = this.where === 'device' ? new DeviceCache(config, options, run) : new HostCache(config, run);
+    this.transfer = new Transfer(options);
     // CUDA's logits come to the host, where they may as well be drawn from.
-    this.sampler = new Sampler(network.config.vocabSize, options.provider === 'cuda' ? { threads: options.threads } : options); // prettier-ignore
+    this.sampler = new Sampler(config.vocabSize, options.provider === 'cuda' ? { threads: options.threads } : options);
   }
 
   /** Generates for all rows; results are in the order of `requests`. `onTokens` hears how many were sampled so far. */
@@ -60,16 +74,14 @@ export class Generator {
     sampling: SamplingOptions,
     onTokens?: (sampled: number) => void,
   ): Promise<GeneratedRow[]> {
-    const { config } = this.network;
     const all = requests.map((request): Decoding => {
       let cache = this.rows.get(request.row);
-      if (!cache) this.rows.set(request.row, (cache = new RowCache(config)));
+      if (!cache) this.rows.set(request.row, (cache = this.cache.row()));
       this.remember(request.row, request.append);
       return { request, cache, stream: new RandomStream(request.seed), prefix: 0, ids: [], logprobs: [], finish: null };
     });
-    const session = await this.open();
-    await this.prefill(session, all, sampling);
-    await this.decode(session, all, sampling, onTokens);
+    await this.prefill(all, sampling);
+    await this.decode(all, sampling, onTokens);
     return all.map(({ request, cache, ids, logprobs, finish }) => {
       cache.pending = ids.at(-1) ?? null;
       this.remember(request.row, ids);
@@ -80,6 +92,8 @@ export class Generator {
   /** Forgets rows: their episodes are over, or the weights have changed. */
   release(rows: readonly string[]): void {
     for (const row of rows) {
+      const cached = this.rows.get(row);
+      if (cached) this.cache.forget(cached);
       this.rows.delete(row);
       this.history.delete(row);
     }
@@ -87,9 +101,10 @@ export class Generator {
 
   /** Makes the session, which for large models takes seconds. */
   open(): Promise<Session> {
-    return (this.session ??= Session.create(generateGraph(this.network, loweringOf(this.options)), {
+    return (this.session ??= Session.create(generateGraph(this.network, loweringOf(this.options), this.where), {
       ...this.options,
       folder: this.network.folder,
+      resident: () => this.where === 'device',
     }));
   }
 
@@ -100,7 +115,7 @@ export class Generator {
   }
 
   /** Appends each row's new ids and samples its first token. */
-  private async prefill(session: Session, all: readonly Decoding[], sampling: SamplingOptions): Promise<void> {
+  private async prefill(all: readonly Decoding[], sampling: SamplingOptions): Promise<void> {
     const chunks = new Map<string, { ids: number[]; members: Decoding[] }>();
     for (const decoding of all) {
       const { cache, request } = decoding;
@@ -114,63 +129,33 @@ export class Generator {
     const sorted = [...chunks.values()].sort((a, b) => b.ids.length - a.ids.length);
     while (sorted.length > 0) {
       const batch = sorted.splice(0, Math.max(1, Math.floor(prefillTokens / sorted[0].ids.length)));
-      const caches = batch.map(({ members }) => members[0].cache);
-      const counts = batch.map(({ ids }) => ids.length);
-      const packed = packChunks(
-        batch.map(({ ids }) => ids),
-        caches.map(({ length }) => length),
-        block,
-        this.network.config,
+      const logits = await this.cache.prefill(
+        batch.map(({ ids, members }) => ({ ids, rows: members.map(({ cache }) => cache) })),
       );
-      const ends = packed.starts.map((start, r) => start + counts[r] - 1);
-      const outputs = await this.run(session, {
-        ...pastFeeds(caches, this.network.config),
-        ...packed.feeds,
-        rows: wantedRows(ends),
-      });
-      appendChunks(caches, outputs, packed.starts, counts);
-      const heads = batch.flatMap(({ members }, r) => members.map(member => ({ member, r })));
-      for (const { members } of batch)
-        for (const member of members) {
-          if (member !== members[0]) member.cache.copyFrom(members[0].cache);
-          member.cache.pending = null;
-          member.prefix = member.cache.length;
-        }
-      await this.sample(
-        heads.map(({ member }) => member),
-        spreadRows(outputs.logits, heads.map(({ r }) => r)), // prettier-ignore
-        sampling,
-      );
+      const members = batch.flatMap(chunk => chunk.members);
+      for (const member of members) {
+        member.cache.pending = null;
+        member.prefix = member.cache.length;
+      }
+      await this.sample(members, logits, sampling);
     }
   }
 
   private async decode(
-    session: Session,
     all: readonly Decoding[],
     sampling: SamplingOptions,
     onTokens?: (sampled: number) => void,
   ): Promise<void> {
     const waiting = all.filter(d => d.finish === null);
-    const batch = new BatchCache(this.network.config);
+    const batch = this.cache.batch();
     const active: Decoding[] = [];
     let sampled = all.length;
     while (active.length > 0 || waiting.length > 0) {
       const entering = waiting.splice(0, (this.options.maxRows ?? decodedRows) - active.length);
-      batch.enter(entering.map(d => d.cache));
+      await batch.enter(entering.map(d => d.cache));
       active.push(...entering);
-      const packed = packChunks(
-        active.map(d => [d.ids[d.ids.length - 1]]),
-        batch.positions,
-        1,
-        this.network.config,
-      );
-      const outputs = await this.run(session, {
-        ...batch.feeds(),
-        ...packed.feeds,
-        rows: wantedRows(packed.starts),
-      });
-      batch.append(outputs);
-      await this.sample(active, active.length === 1 ? spreadRows(outputs.logits, [0]) : outputs.logits, sampling);
+      const logits = await batch.step(active.map(d => d.ids[d.ids.length - 1]));
+      await this.sample(active, logits, sampling);
       sampled += active.length;
       onTokens?.(sampled);
       for (let r = active.length - 1; r >= 0; r--) {
@@ -180,21 +165,24 @@ export class Generator {
         active.pop();
       }
     }
+    await batch.close();
   }
 
-  private run(session: Session, feeds: Record<string, Tensor>): Promise<Record<string, Tensor>> {
-    return session.run({ ...this.bank.feeds(), ...feeds });
+  private async run(feeds: Readonly<Record<string, Tensor>>): Promise<Record<string, Tensor>> {
+    return (await this.open()).run({ ...this.bank.feeds(), ...feeds });
   }
 
-  /** Draws the next token of each row from its row of the logits; rows that are finished by it say so. */
+  /** Draws the next token of each row from its row of the logits, which are disposed of; rows that are finished by it say so. */
   private async sample(rows: readonly Decoding[], logits: Tensor, sampling: SamplingOptions): Promise<void> {
     const vocab = this.network.config.vocabSize;
     const uniforms = Float32Array.from(rows, d => d.stream.uniform());
-    const uncut = isUncut(sampling) && (await this.sampler.draw(logits, uniforms, sampling));
+    const drawn = isUncut(sampling) ? await this.sampler.draw(logits, uniforms, sampling) : null;
+    const numbers = drawn ? null : ((await this.transfer.download(logits)).data as Float32Array);
+    dispose([logits]);
     rows.forEach((d, r) => {
-      const { token, logprob } = uncut
-        ? { token: uncut.tokens[r], logprob: uncut.logprobs[r] }
-        : drawToken(logits.data as Float32Array, r * vocab, vocab, sampling, uniforms[r], this.occurred(d));
+      const { token, logprob } = drawn
+        ? { token: drawn.tokens[r], logprob: drawn.logprobs[r] }
+        : drawToken(numbers!, r * vocab, vocab, sampling, uniforms[r], this.occurred(d));
       if (!Number.isFinite(logprob))
         throw new UserError(
           `engine: the policy's logits are no numbers (row ${d.request.row}): its weights have diverged; resume from an earlier checkpoint with a lower learning rate`,
@@ -221,19 +209,4 @@ export class Generator {
     const before = decode(tail.slice(0, -1));
     return stop.some(wanted => text.includes(wanted) && !before.includes(wanted));
   }
-}
-
-/** Tokens whose logits are wanted; one alone twice, since a product of one row has a kernel of its own. */
-function wantedRows(tokens: readonly number[]): Tensor {
-  const rows = tokens.length === 1 ? [tokens[0], tokens[0]] : tokens;
-  return int64(BigInt64Array.from(rows, BigInt), [rows.length]);
-}
-
-/** Rows of `logits` by index, one for each member of a shared prompt. */
-function spreadRows(logits: Tensor, rows: readonly number[]): Tensor {
-  if (rows.length === logits.dims[0] && rows.every((r, i) => r === i)) return logits;
-  const vocab = logits.dims[1];
-  const data = new Float32Array(rows.length * vocab);
-  rows.forEach((r, i) => data.set((logits.data as Float32Array).subarray(r * vocab, (r + 1) * vocab), i * vocab));
-  return { ...logits, dims: [rows.length, vocab], data };
 }

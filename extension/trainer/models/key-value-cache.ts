@@ -195,5 +195,7 @@ export function appendChunks(
   });
 }
 
-const pastName = (i: number): string => `past_${i % 2 === 0 ? 'key' : 'value'}.${i >> 1}`;
-const newName = (i: number): string => `${i % 2 === 0 ? 'key' : 'value'}.${i >> 1}`;
+/** Name of the generate graph's input of past keys (i even) or values of layer i / 2. */
+export const pastName = (i: number): string => `past_${i % 2 === 0 ? 'key' : 'value'}.${i >> 1}`;
+/** Name of its output of new ones. */
+export const newName = (i: number): string => `${i % 2 === 0 ? 'key' : 'value'}.${i >> 1}`;

@@ -23,7 +23,7 @@ import type {
 import { UserError } from '../../protocol/user-error';
 import { autoCandidates, chooseProvider, providerStates, resolveDevice } from '../engine/devices';
 import { RandomStream } from '../engine/random-stream';
-import type { SessionOptions } from '../engine/session';
+import type { Provider, SessionOptions } from '../engine/session';
 import type { Critic } from './critic';
 import type { Generator } from './generator';
 import { loadAdapted, loadTrained } from './load-models';
@@ -56,7 +56,7 @@ export class PolicyEngine implements Engine {
       throw new UserError(`${asked} is webgpu, which has no kernels for ${bytes}=int8: set one of them otherwise`);
     const candidates = autoCandidates(states).filter(other => other !== 'webgpu' || !bytes);
     const { provider, about } = await resolveDevice(device, asked, candidates, other =>
-      device === 'auto' ? selfCheckApart(other, threads) : selfCheck(other, threads),
+      device === 'auto' ? selfCheckApart(other, threads) : checkedOnce(other, threads),
     );
     const session: SessionOptions = { threads, provider };
     const decode = lazyDecoder(options.modelFolder);
@@ -171,10 +171,21 @@ export class PolicyEngine implements Engine {
   }
 }
 
+const checks = new Map<Provider, ReturnType<typeof selfCheck>>();
+
+/** A provider that was found sound stays so for the life of the process. */
+function checkedOnce(provider: Provider, threads: number): ReturnType<typeof selfCheck> {
+  let check = checks.get(provider);
+  if (!check) checks.set(provider, (check = selfCheck(provider, threads)));
+  return check;
+}
+
 /** The key that asks for bytes, which WebGPU's kernels do not know. */
-function bytesAsked({ rolloutQuantization, baseQuantization }: LoadOptions): string | null {
+function bytesAsked({ rolloutQuantization, baseQuantization, moments }: LoadOptions): string | null {
   if (rolloutQuantization === 'int8') return 'workbench.rollout_quantization';
-  return baseQuantization === 'int8' ? 'workbench.base_quantization' : null;
+  if (baseQuantization === 'int8') return 'workbench.base_quantization';
+  if (moments?.actor === 'int8') return 'actor_rollout_ref.actor.optim.moments';
+  return moments?.critic === 'int8' ? 'critic.optim.moments' : null;
 }
 
 /** Text of ids; the tokenizer is read when it is first asked for, since a model need not have one. */

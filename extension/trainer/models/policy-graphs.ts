@@ -25,7 +25,7 @@ import {
   toFloat,
 } from '../engine/ops';
 import { splitRows } from '../engine/packed-ops';
-import { cachedAttention, packedAttention } from './attention';
+import { cachedAttention, packedAttention, residentAttention } from './attention';
 import { decoderHidden, decoderLogits } from './decoder';
 import type { DecoderConfig } from './decoder-config';
 import { DecoderParameters } from './decoder-parameters';
@@ -157,15 +157,21 @@ export function imitateGraph(network: Network, shape: PackedShape): Graph {
 
 /**
  * Chunks of new tokens over cached keys and values (attention.ts). Inputs: packed tokens (packing.ts), rows [r] (tokens whose logits are
- * wanted), past keys and values. Outputs: logits [r, vocab], key.i and value.i of the new tokens [n, kvHeads·headSize].
+ * wanted), past keys and values. Outputs: logits [r, vocab], key.i and value.i of the new tokens [n, kvHeads·headSize]; where the cache
+ * stays on a device, of all slots of the chunk.
  */
-export function generateGraph({ config: c, plan, maxPositions }: Network, lowering: Lowering): Graph {
+export function generateGraph(
+  { config: c, plan, maxPositions }: Network,
+  lowering: Lowering,
+  cache: 'host' | 'device' = 'host',
+): Graph {
   const g = new Graph('generate', lowering);
   const parameters = new DecoderParameters(g, plan);
   const ids = g.input('ids', 'int64', ['tokens']);
   const positions = g.input('positions', 'int64', ['tokens']);
   const rows = g.input('rows', 'int64', ['r']);
-  const hidden = decoderHidden(g, c, parameters, { ids, positions, maxPositions }, cachedAttention(g, c));
+  const attend = cache === 'device' ? residentAttention(g, c) : cachedAttention(g, c);
+  const hidden = decoderHidden(g, c, parameters, { ids, positions, maxPositions }, attend);
   g.output('logits', decoderLogits(c, parameters, gatherRows(g, hidden, rows)));
   return g;
 }

@@ -1,0 +1,317 @@
+// The generator's cache on a device. Keys and values never leave it: they are outputs that stay there and inputs again. What goes up for a
+// token is ids, positions and indices; what comes down is what the sampler drew.
+// A batch has a past [rows, kvHeads, slots, headSize] a layer, written once, and a window of 32 slots into which each step writes its
+// token; a full window is joined to the past, so that the past is copied once in 32 steps instead of in each. A row's tokens may lie in
+// any slots, since positions are in the keys already: the host knows which slots are whose, and a mask says so to the graph.
+// Between turns a row points into a page, the tensors of a batch or of a prefill that it was in; pages are freed with their last row.
+import { dispose } from '../engine/device-tensor';
+import { Graph } from '../engine/graph';
+import type { Dim, Value } from '../engine/graph';
+import { masked } from '../engine/padding';
+import { Session, float32, int32, int64, loweringOf } from '../engine/session';
+import type { SessionOptions, Tensor } from '../engine/session';
+import { Transfer } from '../engine/transfer';
+import type { DecoderConfig } from './decoder-config';
+import type { CachedRow, Chunk, DecodingBatch, GenerationCache, RunGenerate } from './generation-cache';
+import { block, newName, pastName } from './key-value-cache';
+import { packChunks } from './packing';
+
+/** Slots of the window. */
+export const windowSlots = 32;
+
+/** Keys and values of some rows, 2·layers tensors [rows, kvHeads, slots, headSize], and how many rows still point there. */
+interface Page {
+  parts: Tensor[];
+  slots: number;
+  users: number;
+}
+
+class DeviceRow implements CachedRow {
+  pending: number | null = null;
+  page: Page | null = null;
+  /** Row of the page. */
+  at = 0;
+  /** Where each token lies in the page. */
+  slots: number[] = [];
+
+  get length(): number {
+    return this.slots.length;
+  }
+
+  /** Points to a place; the page that it leaves is freed with its last row. */
+  move(page: Page | null, at: number, slots: number[]): void {
+    if (page) page.users++;
+    const old = this.page;
+    if (old && --old.users === 0) dispose(old.parts);
+    Object.assign(this, { page, at, slots });
+  }
+}
+
+/** The past of rows, gathered for a run. */
+interface Past {
+  /** In the order of the tensors' rows. */
+  rows: readonly DeviceRow[];
+  /** Null where no row has a past. */
+  parts: Tensor[] | null;
+  /** Slots of each row; row r's tokens are in the first of them. */
+  slots: number;
+}
+
+export class DeviceCache implements GenerationCache {
+  private readonly transfer: Transfer;
+  private readonly sessions = new Map<string, Promise<Session>>();
+
+  constructor(
+    readonly config: DecoderConfig,
+    private readonly options: SessionOptions,
+    /** Outputs stay on the device. */
+    readonly run: RunGenerate,
+  ) {
+    this.transfer = new Transfer(options);
+  }
+
+  row(): CachedRow {
+    return new DeviceRow();
+  }
+
+  forget(row: DeviceRow): void {
+    row.move(null, 0, []);
+  }
+
+  async prefill(chunks: readonly (Chunk & { rows: readonly DeviceRow[] })[]): Promise<Tensor> {
+    const past = await this.gather(chunks.map(({ rows }) => rows[0]));
+    const placed = past.rows.map(owner => chunks.find(({ rows }) => rows[0] === owner)!);
+    const { starts, feeds } = packChunks(
+      placed.map(({ ids }) => ids),
+      past.rows.map(({ length }) => length),
+      block,
+      this.config,
+    );
+    const t = Number(feeds.new_mask.dims[0]);
+    const seen = past.rows.map(({ slots }) => [...slots.keys()]);
+    const last = new Map(placed.map((chunk, b) => [chunk, starts[b] + chunk.ids.length - 1]));
+    const outputs = await this.run({
+      ...feeds,
+      ...this.pastFeeds(past, maskOf(past, seen)),
+      ...this.heldFeeds(null, placed.length),
+      written: float32(new Float32Array(t).fill(1), [1, 1, t, 1]),
+      new_mask: { ...feeds.new_mask, dims: [1, 1, 1, t, t] },
+      rows: indices(chunks.flatMap(chunk => chunk.rows.map(() => last.get(chunk)!))),
+    });
+    const page: Page = { ...(await this.joined(past, this.fresh(outputs), t)), users: 0 };
+    placed.forEach(({ rows, ids }, b) => {
+      const slots = [...seen[b], ...ids.map((_, i) => past.slots + i)];
+      for (const row of rows) row.move(page, b, [...slots]);
+    });
+    return outputs.logits;
+  }
+
+  batch(): DecodingBatch {
+    return new DeviceBatch(this);
+  }
+
+  /** Copies the rows' tokens out of their pages, next to each other. */
+  async gather(rows: readonly DeviceRow[]): Promise<Past> {
+    const slots = Math.ceil(Math.max(...rows.map(row => row.length)) / block) * block;
+    if (slots === 0) return { rows, parts: null, slots };
+    const pages = [...new Set(rows.map(({ page }) => page))];
+    const grouped = pages.map(page => rows.filter(row => row.page === page));
+    let parts: Tensor[] = [];
+    for (const [i, page] of pages.entries()) {
+      const own = await this.take(page, grouped[i], slots);
+      parts = i === 0 ? own : await this.concatenated(parts, own, 0);
+    }
+    return { rows: grouped.flat(), parts, slots };
+  }
+
+  /** Feeds of a past with its mask. */
+  pastFeeds({ parts, rows }: Past, mask: Tensor): Record<string, Tensor> {
+    return { past_mask: mask, ...this.named(pastName, parts ?? this.nothing(rows.length)) };
+  }
+
+  /** Feeds of what the slots of the chunk hold before it is written. */
+  heldFeeds(parts: readonly Tensor[] | null, rows: number): Record<string, Tensor> {
+    return this.named(heldName, parts ?? this.nothing(rows));
+  }
+
+  /** The chunk's slots after a run. */
+  fresh(outputs: Readonly<Record<string, Tensor>>): Tensor[] {
+    return Array.from({ length: 2 * this.config.layers }, (_, i) => outputs[newName(i)]);
+  }
+
+  /** A past with the slots of a chunk after its own; the tensors of both are taken over. */
+  async joined(past: Past, chunk: Tensor[], slots: number): Promise<{ parts: Tensor[]; slots: number }> {
+    const parts = past.parts ? await this.concatenated(past.parts, chunk, 2) : chunk;
+    return { parts, slots: past.slots + slots };
+  }
+
+  upload(tensor: Tensor): Promise<Tensor> {
+    return this.transfer.upload(tensor);
+  }
+
+  private named(name: (i: number) => string, parts: readonly Tensor[]): Record<string, Tensor> {
+    return Object.fromEntries(parts.map((part, i) => [name(i), part]));
+  }
+
+  /** One empty slot a row, for tensors that must not be without any. */
+  private nothing(rows: number): Tensor[] {
+    const { kvHeads, headSize, layers } = this.config;
+    const empty = zeros([rows, kvHeads, 1, headSize]);
+    return Array.from({ length: 2 * layers }, () => empty);
+  }
+
+  private async take(page: Page | null, rows: readonly DeviceRow[], slots: number): Promise<Tensor[]> {
+    const { kvHeads, headSize, layers } = this.config;
+    const dims = [rows.length, kvHeads, slots];
+    if (!page) {
+      const empty = zeros([...dims, headSize]);
+      return Promise.all(Array.from({ length: 2 * layers }, () => this.upload(empty)));
+    }
+    // Slots beyond a row's tokens read its first one; the mask hides them.
+    const places = new Int32Array(rows.length * kvHeads * slots);
+    rows.forEach((row, r) => {
+      for (let h = 0; h < kvHeads; h++) {
+        const from = (row.at * kvHeads + h) * page.slots;
+        const to = (r * kvHeads + h) * slots;
+        for (let s = 0; s < slots; s++) places[to + s] = from + (row.slots[s] ?? row.slots[0]);
+      }
+    });
+    const index = await this.upload(int32(places, dims));
+    const session = await this.session('take', g => {
+      const from = g.input('from', 'float32', ['n', kvHeads, 'u', headSize]);
+      const index = g.input('places', 'int32', ['b', kvHeads, 's']);
+      const flat = g.emit('Reshape', [from, g.integers([-1, headSize])], 'float32', ['n*h*u', headSize]);
+      return g.emit('Gather', [flat, index], 'float32', [...index.dims, headSize], { axis: 0 });
+    });
+    const taken: Tensor[] = [];
+    for (const part of page.parts) taken.push((await session.run({ from: part, places: index })).to);
+    dispose([index]);
+    return taken;
+  }
+
+  /** Joins tensors in pairs and disposes of what they were. */
+  private async concatenated(a: readonly Tensor[], b: readonly Tensor[], axis: 0 | 2): Promise<Tensor[]> {
+    const { kvHeads, headSize } = this.config;
+    const session = await this.session(`join axis ${axis}`, g => {
+      const dims = (own: string): Dim[] => (axis === 0 ? [own, kvHeads, 's', headSize] : ['b', kvHeads, own, headSize]);
+      const [first, second] = [g.input('a', 'float32', dims('x')), g.input('b', 'float32', dims('y'))];
+      return g.emit('Concat', [first, second], 'float32', dims('x+y'), { axis });
+    });
+    const result: Tensor[] = [];
+    for (const [i, part] of a.entries()) {
+      result.push((await session.run({ a: part, b: b[i] })).to);
+      dispose([part, b[i]]);
+    }
+    return result;
+  }
+
+  private session(name: string, build: (g: Graph) => Value): Promise<Session> {
+    let session = this.sessions.get(name);
+    if (!session) {
+      const g = new Graph(`cache: ${name}`, loweringOf(this.options));
+      g.output('to', build(g));
+      this.sessions.set(name, (session = Session.create(g, { ...this.options, resident: () => true })));
+    }
+    return session;
+  }
+}
+
+class DeviceBatch implements DecodingBatch {
+  private readonly active: DeviceRow[] = [];
+  /** Rows of the tensors, those included that have left; the page is where they all point, its tensors are there when it is closed. */
+  private past: Past = { rows: [], parts: null, slots: 0 };
+  private page: Page = { parts: [], slots: 0, users: 0 };
+  private pastMask?: Tensor;
+  private window: Tensor[] | null = null;
+  private filled = 0;
+
+  constructor(private readonly cache: DeviceCache) {}
+
+  async enter(rows: readonly DeviceRow[]): Promise<void> {
+    if (rows.length === 0) return;
+    this.active.push(...rows);
+    await this.repack();
+  }
+
+  async step(tokens: readonly number[]): Promise<Tensor> {
+    if (this.past.rows.length > 2 * this.active.length) await this.repack();
+    const { cache, past, filled } = this;
+    const token = new Map(this.active.map((row, a) => [row, tokens[a]]));
+    const { starts, feeds } = packChunks(
+      past.rows.map(row => [token.get(row) ?? 0]),
+      past.rows.map(({ length }) => length),
+      1,
+      cache.config,
+    );
+    const written = new Float32Array(windowSlots);
+    written[filled] = 1;
+    const seen = new Float32Array(windowSlots).fill(masked).fill(0, 0, filled + 1);
+    const outputs = await cache.run({
+      ...feeds,
+      ...cache.pastFeeds(past, this.pastMask!),
+      ...cache.heldFeeds(this.window, past.rows.length),
+      written: float32(written, [1, 1, windowSlots, 1]),
+      new_mask: float32(seen, [1, 1, 1, 1, windowSlots]),
+      rows: indices(this.active.map(row => starts[row.at])),
+    });
+    if (this.window) dispose(this.window);
+    this.window = cache.fresh(outputs);
+    for (const row of this.active) row.slots.push(past.slots + filled);
+    this.filled++;
+    if (this.filled === windowSlots) await this.turnWindow();
+    return outputs.logits;
+  }
+
+  leave(r: number): void {
+    const last = this.active.pop()!;
+    if (r < this.active.length) this.active[r] = last;
+  }
+
+  async close(): Promise<void> {
+    await this.turnWindow();
+    const { page, past } = this;
+    if (this.pastMask) dispose([this.pastMask]);
+    this.pastMask = undefined;
+    page.parts = past.parts ?? [];
+    page.slots = past.slots;
+    if (page.users === 0) dispose(page.parts);
+    this.past = { rows: [], parts: null, slots: 0 };
+  }
+
+  /** Begins anew with the active rows alone, wherever they point to now. */
+  private async repack(): Promise<void> {
+    await this.close();
+    this.past = await this.cache.gather(this.active);
+    this.page = { parts: [], slots: 0, users: 0 };
+    this.past.rows.forEach((row, b) => row.move(this.page, b, [...row.slots.keys()]));
+    await this.makeMask();
+  }
+
+  /** The window's slots become the past's. */
+  private async turnWindow(): Promise<void> {
+    if (!this.window) return;
+    this.past = { ...this.past, ...(await this.cache.joined(this.past, this.window, windowSlots)) };
+    this.window = null;
+    this.filled = 0;
+    await this.makeMask();
+  }
+
+  private async makeMask(): Promise<void> {
+    if (this.pastMask) dispose([this.pastMask]);
+    const { past, cache } = this;
+    const seen = past.rows.map(({ slots }) => slots);
+    this.pastMask = await cache.upload(maskOf(past, seen));
+  }
+}
+
+/** What is added to the scores of a past's slots, [rows, 1, 1, 1, slots], where row r sees the slots `seen[r]`. */
+function maskOf({ slots, rows }: Past, seen: readonly (readonly number[])[]): Tensor {
+  const count = Math.max(1, slots);
+  const mask = new Float32Array(rows.length * count).fill(masked);
+  seen.forEach((own, r) => own.forEach(slot => slot < slots && (mask[r * count + slot] = 0)));
+  return float32(mask, [rows.length, 1, 1, 1, count]);
+}
+
+const heldName = (i: number): string => `held_${newName(i)}`;
+const zeros = (dims: number[]): Tensor => float32(new Float32Array(dims.reduce((n, d) => n * d, 1)), dims);
+const indices = (xs: readonly number[]): Tensor => int64(BigInt64Array.from(xs, BigInt), [xs.length]);

@@ -1,0 +1,74 @@
+// The generator's cache on the host: key-value-cache.ts behind the interface of generation-cache.ts. Past keys and values are fed to each
+// run, and the new ones are copied into their places. A step never has a single row, for which products have kernels of their own.
+import { int64 } from '../engine/session';
+import type { Tensor } from '../engine/session';
+import type { DecoderConfig } from './decoder-config';
+import type { Chunk, DecodingBatch, GenerationCache, RunGenerate } from './generation-cache';
+import { BatchCache, RowCache, appendChunks, block, pastFeeds } from './key-value-cache';
+import { packChunks } from './packing';
+
+export class HostCache implements GenerationCache {
+  constructor(
+    private readonly config: DecoderConfig,
+    private readonly run: RunGenerate,
+  ) {}
+
+  row(): RowCache {
+    return new RowCache(this.config);
+  }
+
+  async prefill(chunks: readonly (Chunk & { rows: readonly RowCache[] })[]): Promise<Tensor> {
+    const { config } = this;
+    const caches = chunks.map(({ rows }) => rows[0]);
+    const counts = chunks.map(({ ids }) => ids.length);
+    const packed = packChunks(
+      chunks.map(({ ids }) => ids),
+      caches.map(({ length }) => length),
+      block,
+      config,
+    );
+    const ends = packed.starts.map((start, r) => start + counts[r] - 1);
+    const outputs = await this.run({ ...pastFeeds(caches, config), ...packed.feeds, rows: wantedRows(ends) });
+    appendChunks(caches, outputs, packed.starts, counts);
+    for (const { rows } of chunks) for (const row of rows) if (row !== rows[0]) row.copyFrom(rows[0]);
+    return spreadRows(
+      outputs.logits,
+      chunks.flatMap(({ rows }, r) => rows.map(() => r)),
+    );
+  }
+
+  batch(): DecodingBatch {
+    const batch = new BatchCache(this.config);
+    return {
+      enter: async rows => batch.enter(rows as readonly RowCache[]),
+      step: async tokens => {
+        const chunks = tokens.map(token => [token]);
+        const packed = packChunks(chunks, batch.positions, 1, this.config);
+        const outputs = await this.run({ ...batch.feeds(), ...packed.feeds, rows: wantedRows(packed.starts) });
+        batch.append(outputs);
+        return tokens.length === 1 ? spreadRows(outputs.logits, [0]) : outputs.logits;
+      },
+      leave: r => batch.leave(r),
+      close: async () => undefined,
+    };
+  }
+
+  forget(): void {
+    // A row's arrays are its own.
+  }
+}
+
+/** Tokens whose logits are wanted; one alone twice, since a product of one row has a kernel of its own. */
+function wantedRows(tokens: readonly number[]): Tensor {
+  const rows = tokens.length === 1 ? [tokens[0], tokens[0]] : tokens;
+  return int64(BigInt64Array.from(rows, BigInt), [rows.length]);
+}
+
+/** Rows of `logits` by index, one for each member of a shared prompt. */
+function spreadRows(logits: Tensor, rows: readonly number[]): Tensor {
+  if (rows.length === logits.dims[0] && rows.every((r, i) => r === i)) return logits;
+  const vocab = logits.dims[1];
+  const data = new Float32Array(rows.length * vocab);
+  rows.forEach((r, i) => data.set((logits.data as Float32Array).subarray(r * vocab, (r + 1) * vocab), i * vocab));
+  return { ...logits, dims: [rows.length, vocab], data };
+}

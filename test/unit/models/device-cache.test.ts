@@ -1,0 +1,68 @@
+// The cache that stays on a device beside the one on the host: the same tokens, and log-probs but for rounding, over turns in which rows
+// share prompts, come and go, wait for each other and cross the borders of windows. Here both run on the CPU, where what stays on the
+// device stays in arrays; the tests on WebGPU repeat it on an adapter.
+import { describe, expect, it } from 'vitest';
+import type { SamplingOptions } from '../../../extension/trainer/engine/engine';
+import { RandomStream } from '../../../extension/trainer/engine/random-stream';
+import { windowSlots } from '../../../extension/trainer/models/device-cache';
+import { goldenConfig, goldenWeights, plainSampling } from './models';
+import { playedTurns } from './played-turns';
+import type { Turn } from './played-turns';
+
+const stream = new RandomStream(21);
+const config = { ...goldenConfig('qwen2'), maxPositions: 512 };
+const weights = goldenWeights('qwen2');
+const ids = (n: number): number[] => Array.from({ length: n }, () => stream.integer(config.vocabSize));
+const sampling: SamplingOptions = { ...plainSampling, max_new_tokens: 9, max_model_len: 500 };
+const stops: SamplingOptions = { ...sampling, stop_token_ids: Array.from({ length: 12 }, (_, i) => 3 * i) };
+
+async function expectAlike(turns: readonly Turn[], maxRows?: number): Promise<void> {
+  const [host, device] = await Promise.all(
+    (['host', 'device'] as const).map(cache => playedTurns(config, weights, { threads: 1, cache, maxRows }, turns)),
+  );
+  expect(device.map(row => ({ ...row, logprobs: [] }))).toEqual(host.map(row => ({ ...row, logprobs: [] })));
+  host.forEach(({ logprobs }, i) =>
+    logprobs.forEach((logprob, t) => expect(Math.abs(device[i].logprobs[t] - logprob)).toBeLessThan(1e-4)),
+  );
+}
+
+describe('rows whose cache stays on a device', () => {
+  it('draw the tokens that those on the host draw, over turns in which they come and go', async () => {
+    const names = ['a', 'b', 'c', 'd', 'e'];
+    const prompt = ids(17);
+    const turns = Array.from({ length: 6 }, (_, turn): Turn => {
+      const playing = names.filter((_, i) => turn === 0 || (turn + i) % 3 !== 0);
+      const append = (i: number): number[] => (turn === 0 && i < 3 ? prompt : ids(1 + ((7 * turn + 11 * i) % 29)));
+      return {
+        append: Object.fromEntries(playing.map((name, i) => [name, append(i)])),
+        sampling: { ...(turn % 2 === 0 ? stops : sampling), max_new_tokens: [9, 40, 1, 8, 70, 3][turn] },
+        release: turn === 3 ? ['b'] : [],
+      };
+    });
+    await expectAlike(turns);
+  });
+
+  it('wait for each other, and leave room when they stop', async () => {
+    const rows = (n: number): Record<string, number[]> => Object.fromEntries(Array.from({ length: 9 }, (_, i) => [`r${i}`, ids(n + i)])); // prettier-ignore
+    const long = { ...stops, max_new_tokens: 50 };
+    await expectAlike([{ append: rows(3), sampling: long }, { append: rows(1), sampling: long }], 3); // prettier-ignore
+  });
+
+  it.each([windowSlots - 1, windowSlots, windowSlots + 1, 2 * windowSlots, 2 * windowSlots + 1])(
+    'cross the border of a window after %i tokens',
+    async count => {
+      const turn = (n: number): Turn => ({ append: { a: ids(n), b: ids(2) }, sampling: { ...sampling, max_new_tokens: count } }); // prettier-ignore
+      await expectAlike([turn(31), turn(1)]);
+    },
+  );
+
+  it('are drawn greedily and from cut distributions too', async () => {
+    const turn = (changed: Partial<SamplingOptions>): Turn => ({ append: { a: ids(4), b: ids(9) }, sampling: { ...sampling, ...changed } }); // prettier-ignore
+    await expectAlike([turn({ do_sample: false }), turn({ top_p: 0.8, repetition_penalty: 1.2 }), turn({ top_k: 5 })]);
+  });
+
+  it('are one alone', async () => {
+    const turn = (n: number): Turn => ({ append: { a: ids(n) }, sampling });
+    await expectAlike([turn(1), turn(40), turn(1)]);
+  });
+});
