@@ -84,7 +84,9 @@ const workbench = z
   .strictObject({
     device: z
       .enum(['auto', 'cpu', 'webgpu', 'cuda'])
-      .describe('Where the model runs; auto takes a GPU that passes its self-check, else the CPU.'),
+      .describe(
+        'Where the model runs; auto takes a GPU that computes what the CPU computes, and faster, else the CPU.',
+      ),
     rollout_quantization: z
       .enum(['none', 'int8'])
       .describe(
