@@ -21,15 +21,38 @@ const safety = 20;
 
 /** Weights per token (1 where mask = 0 or correction is off), and verl's statistics under `rollout_corr/`. */
 export function rolloutWeights(
-  { old, rollout, masks }: CorrectionBatch,
+  batch: CorrectionBatch,
   { rollout_is, rollout_is_threshold: threshold }: RolloutCorrection,
 ): { weights: Float32Array[]; metrics: Record<string, number> } {
-  const bounded = (x: number): number => Math.exp(Math.min(Math.max(x, -safety), safety));
+  const { old, rollout, masks } = batch;
+  /** A ratio for each token or for each episode, and the one that each token is weighed by. */
   const ratios: number[] = [];
-  const sums = { tokens: 0, kl: 0, k3: 0, difference: 0, chi2: 0 };
-  const perplexity: { train: number[]; rollout: number[] } = { train: [], rollout: [] };
+  const ofTokens: number[] = [];
   const weights = masks.map((mask, row) => {
     const found = new Float32Array(mask.length).fill(1);
+    const sampled = [...mask.keys()].filter(t => mask[t]);
+    if (rollout_is === null || sampled.length === 0) return found;
+    const logRatios = sampled.map(t => old[row][t] - rollout[row][t]);
+    const own = rollout_is === 'token' ? logRatios.map(ratioOf) : [ratioOf(logRatios.reduce((sum, d) => sum + d))];
+    ratios.push(...own);
+    sampled.forEach((t, i) => {
+      const ratio = own[rollout_is === 'token' ? i : 0];
+      ofTokens.push(ratio);
+      found[t] = Math.min(ratio, threshold);
+    });
+    return found;
+  });
+  return { weights, metrics: { ...divergences(batch), ...spread(ratios, ofTokens, threshold) } };
+}
+
+const ratioOf = (logRatio: number): number => Math.exp(Math.min(Math.max(logRatio, -safety), safety));
+const meanOf = (xs: readonly number[]): number => xs.reduce((sum, x) => sum + x, 0) / Math.max(xs.length, 1);
+
+/** How far the two policies are apart: means over tokens, perplexities as means over episodes. */
+function divergences({ old, rollout, masks }: CorrectionBatch): Record<string, number> {
+  const sums = { tokens: 0, kl: 0, k3: 0, difference: 0, chi2: 0 };
+  const perplexity: { train: number[]; rollout: number[] } = { train: [], rollout: [] };
+  masks.forEach((mask, row) => {
     const totals = { train: 0, rollout: 0, tokens: 0 };
     for (let t = 0; t < mask.length; t++) {
       if (!mask[t]) continue;
@@ -38,41 +61,44 @@ export function rolloutWeights(
       totals.rollout += rollout[row][t];
       totals.tokens++;
       sums.kl -= d;
-      sums.k3 += bounded(d) - d - 1;
-      sums.chi2 += bounded(2 * d) - 1;
+      sums.k3 += ratioOf(d) - d - 1;
+      sums.chi2 += ratioOf(d) ** 2 - 1;
       sums.difference += Math.abs(Math.exp(old[row][t]) - Math.exp(rollout[row][t]));
-      if (rollout_is === 'token') ratios.push((found[t] = bounded(d)));
     }
     sums.tokens += totals.tokens;
-    if (totals.tokens === 0) return found;
+    if (totals.tokens === 0) return;
     perplexity.train.push(Math.exp(-totals.train / totals.tokens));
     perplexity.rollout.push(Math.exp(-totals.rollout / totals.tokens));
-    if (rollout_is === 'sequence') {
-      const ratio = bounded(totals.train - totals.rollout);
-      ratios.push(ratio);
-      for (let t = 0; t < mask.length; t++) if (mask[t]) found[t] = ratio;
-    }
-    return found.map(w => Math.min(w, threshold));
   });
-  const mean = (xs: readonly number[]): number => xs.reduce((sum, x) => sum + x, 0) / Math.max(xs.length, 1);
   const perToken = Math.max(sums.tokens, 1);
-  const truncated = ratios.map(r => Math.min(r, threshold));
-  const average = mean(truncated);
-  const metrics: Record<string, number> = {
+  return {
     'rollout_corr/kl': sums.kl / perToken,
     'rollout_corr/k3_kl': sums.k3 / perToken,
     'rollout_corr/chi2_token': sums.chi2 / perToken,
     'rollout_corr/prob_diff_mean': sums.difference / perToken,
-    'rollout_corr/training_ppl': mean(perplexity.train),
-    'rollout_corr/rollout_ppl': mean(perplexity.rollout),
-    ...(ratios.length > 0 && {
-      'rollout_corr/rollout_is_mean': average,
-      'rollout_corr/rollout_is_std': Math.sqrt(mean(truncated.map(w => (w - average) ** 2))),
-      'rollout_corr/rollout_is_max': Math.max(...ratios.map(r => r)),
-      'rollout_corr/rollout_is_min': Math.min(...ratios.map(r => r)),
-      'rollout_corr/rollout_is_ratio_fraction_high': mean(ratios.map(r => Number(r > threshold))),
-      'rollout_corr/rollout_is_eff_sample_size': average === 0 ? 0 : average ** 2 / mean(truncated.map(w => w * w)),
-    }),
+    'rollout_corr/training_ppl': meanOf(perplexity.train),
+    'rollout_corr/rollout_ppl': meanOf(perplexity.rollout),
   };
-  return { weights, metrics };
+}
+
+/**
+ * The weights before they are truncated: mean over tokens, extremes and shares beyond the threshold and its inverse over what has a ratio
+ * of its own. Deviation and effective sample size are those of weights held between threshold and inverse.
+ */
+function spread(ratios: readonly number[], ofTokens: readonly number[], threshold: number): Record<string, number> {
+  if (ratios.length === 0) return {};
+  const held = ofTokens.map(w => Math.min(Math.max(w, 1 / threshold), threshold));
+  const average = meanOf(held);
+  const square = meanOf(held.map(w => w * w));
+  const extremes = { max: -Infinity, min: Infinity };
+  for (const r of ratios) Object.assign(extremes, { max: Math.max(extremes.max, r), min: Math.min(extremes.min, r) });
+  return {
+    'rollout_corr/rollout_is_mean': meanOf(ofTokens),
+    'rollout_corr/rollout_is_std': Math.sqrt(meanOf(held.map(w => (w - average) ** 2))),
+    'rollout_corr/rollout_is_max': extremes.max,
+    'rollout_corr/rollout_is_min': extremes.min,
+    'rollout_corr/rollout_is_ratio_fraction_high': meanOf(ratios.map(r => Number(r > threshold))),
+    'rollout_corr/rollout_is_ratio_fraction_low': meanOf(ratios.map(r => Number(r < 1 / threshold))),
+    'rollout_corr/rollout_is_eff_sample_size': average ** 2 / square,
+  };
 }
