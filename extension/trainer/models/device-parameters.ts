@@ -42,6 +42,7 @@ export class DeviceParameters implements ParameterBank {
   private readonly m: Tensors = new Map();
   private readonly v: Tensors = new Map();
   private taken = 0;
+  private changes = 0;
   private readonly transfer: Transfer;
   private readonly sessions = new Map<string, Promise<Session>>();
 
@@ -58,6 +59,10 @@ export class DeviceParameters implements ParameterBank {
     const bank = new DeviceParameters(weights.specs, new Map(), options);
     await bank.write(weights);
     return bank;
+  }
+
+  get version(): number {
+    return this.changes;
   }
 
   feeds(): Record<string, Tensor> {
@@ -91,6 +96,7 @@ export class DeviceParameters implements ParameterBank {
     const norm = (await norms.run(feedsOf(this.specs, { g: this.gradient }))).norm.data[0] as number;
     if (!Number.isFinite(norm)) return { norm, applied: false };
     await this.makeMoments();
+    this.changes++;
     const shrink = Math.min(1, options.grad_clip / (norm + 1e-6));
     for (const group of this.groups()) {
       const session = await this.session('step', group, stepGraph);
@@ -117,6 +123,7 @@ export class DeviceParameters implements ParameterBank {
   }
 
   write(weights: Weights): Promise<void> {
+    this.changes++;
     return this.toDevice(this.parameters, weights);
   }
 

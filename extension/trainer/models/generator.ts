@@ -15,6 +15,7 @@ import { UserError } from '../../protocol/user-error';
 import { DeviceCache } from './device-cache';
 import type { CachedRow, GenerationCache } from './generation-cache';
 import { HostCache } from './host-cache';
+import { laidOutNetwork } from './networks';
 import type { ParameterBank } from './parameter-bank';
 import { generateGraph } from './policy-graphs';
 import type { Network } from './policy-graphs';
@@ -29,6 +30,8 @@ export interface GeneratorOptions extends SessionOptions {
   maxRows?: number;
   /** Text of ids, for stop strings. */
   decode?: (ids: readonly number[]) => string;
+  /** All weights are trained and few: they become constants of a session of their own whenever they have changed. */
+  layOut?: boolean;
   /** Where keys and values are kept; by default on the device where outputs can stay there. */
   cache?: 'host' | 'device';
 }
@@ -46,6 +49,8 @@ interface Decoding {
 
 export class Generator {
   private session?: Promise<Session>;
+  /** Version of the parameters that the session was made with, where they are constants of it. */
+  private version = -1;
   private readonly rows = new Map<string, CachedRow>();
   private readonly where: 'host' | 'device';
   private readonly cache: GenerationCache;
@@ -56,7 +61,7 @@ export class Generator {
 
   constructor(
     private readonly network: Network,
-    private readonly bank: Pick<ParameterBank, 'feeds'>,
+    private readonly bank: Pick<ParameterBank, 'feeds' | 'read' | 'version'>,
     private readonly options: GeneratorOptions,
   ) {
     const { config } = network;
@@ -100,12 +105,21 @@ export class Generator {
   }
 
   /** Makes the session, which for large models takes seconds. */
-  open(): Promise<Session> {
-    return (this.session ??= Session.create(generateGraph(this.network, loweringOf(this.options), this.where), {
+  async open(): Promise<Session> {
+    if (!this.options.layOut) return (this.session ??= this.makeSession(this.network));
+    if (this.version === this.bank.version) return this.session!;
+    this.version = this.bank.version;
+    await (await this.session)?.release();
+    return (this.session = this.makeSession(laidOutNetwork(this.network, await this.bank.read())));
+  }
+
+  private makeSession(network: Network): Promise<Session> {
+    return Session.create(generateGraph(network, loweringOf(this.options), this.where), {
       ...this.options,
-      folder: this.network.folder,
+      folder: network.folder,
+      prepack: this.options.prepack ?? this.options.layOut,
       resident: () => this.where === 'device',
-    }));
+    });
   }
 
   private remember(row: string, ids: readonly number[]): void {
@@ -169,7 +183,7 @@ export class Generator {
   }
 
   private async run(feeds: Readonly<Record<string, Tensor>>): Promise<Record<string, Tensor>> {
-    return (await this.open()).run({ ...this.bank.feeds(), ...feeds });
+    return (await this.open()).run(this.options.layOut ? feeds : { ...this.bank.feeds(), ...feeds });
   }
 
   /** Draws the next token of each row from its row of the logits, which are disposed of; rows that are finished by it say so. */

@@ -33,7 +33,7 @@ export async function loadTrained(
       'config: workbench.rollout_quantization and workbench.base_quantization quantise a base that stays as it is, but all weights are trained: set lora.rank above 0 or both to none',
     );
   const { config, weights } = await readDecoder(modelFolder);
-  const within = (network: Network): Network => ({ ...network, maxPositions: options.maxPositions ?? undefined });
+  const within = (network: Network): Network => withinOptions(network, options);
   const reference = referenceFolder === null ? undefined : await mapDecoder(referenceFolder);
   if (reference && JSON.stringify(reference.config) !== JSON.stringify(config))
     throw new UserError(
@@ -47,7 +47,7 @@ export async function loadTrained(
     (await openBank(criticWeights(config, weights, new RandomStream(options.seed)), session, options.moments?.critic));
   return {
     actor: new Policy(network, bank, policy),
-    generator: new Generator(network, bank, { ...session, decode }),
+    generator: new Generator(network, bank, { ...session, decode, layOut: laysOut(weights, session) }),
     reference: reference && new Policy(within(frozenNetwork(config, reference)), withoutParameters(session), session),
     critic: criticBank
       ? new Critic(within(trainedNetwork(config, criticSpecs(config))), criticBank, policy)
@@ -71,7 +71,7 @@ export async function loadAdapted(
   const factors = given?.factors ?? new Weights(loraSpecs(config, lora));
   if (!given) initializeLora(factors, stream);
   const bank = await openBank(factors, session, options.moments?.actor);
-  const within = (network: Network): Network => ({ ...network, maxPositions: options.maxPositions ?? undefined });
+  const within = (network: Network): Network => withinOptions(network, options);
   const wholeBase = frozenNetwork(config, base);
   const bytes =
     options.rolloutQuantization === 'int8' || options.baseQuantization === 'int8'
@@ -105,6 +105,19 @@ export async function loadAdapted(
     model: { parameters: base.parameters, trained: factors.count, maxPositions: config.maxPositions, lora },
   };
 }
+
+/** The network as the options want it computed. */
+const withinOptions = (network: Network, { maxPositions, precision }: LoadOptions): Network => ({
+  ...network,
+  plan: { ...network.plan, products: precision },
+  maxPositions: maxPositions ?? undefined,
+});
+
+/** Up to so many bytes of weights are laid out anew for the rollouts of each iteration, which takes memory three times over for a while. */
+const laidOutBytes = 2 ** 28;
+
+const laysOut = ({ flat }: Weights, { provider = 'cpu' }: SessionOptions): boolean =>
+  provider === 'cpu' && flat.byteLength <= laidOutBytes;
 
 /** A bank for a network of which nothing is trained. */
 const withoutParameters = (session: SessionOptions): HostParameters => new HostParameters(new Weights([]), session);

@@ -7,6 +7,7 @@ import type { Adapter, FileTensor, ParameterPlan, TensorSource } from './decoder
 import { loraModules, loraSpecs } from './lora';
 import type { LoraOptions } from './lora';
 import type { Network } from './policy-graphs';
+import type { Weights } from './weights';
 
 /** Where a model's tensors lie: files inside one folder. */
 export interface MappedTensors {
@@ -29,6 +30,12 @@ export function frozenNetwork(config: DecoderConfig, { folder, tensors }: Mapped
     return tensor;
   };
   return { config, folder, plan: { specs: parameterSpecs(config), source } };
+}
+
+/** The network with all its trained parameters as they are now: constants, which onnxruntime lays out for products of few rows. */
+export function laidOutNetwork(network: Network, weights: Weights): Network {
+  const source = (name: string): TensorSource => ({ kind: 'memory', data: weights.view(name) });
+  return { ...network, plan: { ...network.plan, source } };
 }
 
 /** `base` with adapters, which are trained; `extra` parameters, such as a value head, are trained too. */

@@ -11,6 +11,8 @@ import type { Weights } from './weights';
 
 export interface ParameterBank {
   readonly specs: readonly ParameterSpec[];
+  /** Grows whenever the parameters change. */
+  readonly version: number;
   /** Feeds of the parameters, by name. */
   feeds(): Record<string, Tensor>;
   clearGradient(): void;
@@ -31,6 +33,7 @@ export interface ParameterBank {
 export class HostParameters implements ParameterBank {
   private gradient?: Weights;
   private optimizer?: Promise<AdamW>;
+  private changes = 0;
 
   constructor(
     private readonly weights: Weights,
@@ -40,6 +43,10 @@ export class HostParameters implements ParameterBank {
 
   get specs(): readonly ParameterSpec[] {
     return this.weights.specs;
+  }
+
+  get version(): number {
+    return this.changes;
   }
 
   feeds(): Record<string, Tensor> {
@@ -61,6 +68,7 @@ export class HostParameters implements ParameterBank {
   }
 
   async step(options: OptimizerOptions): Promise<{ norm: number; applied: boolean }> {
+    this.changes++;
     return (await this.adamw()).step(this.weights.flat, this.lastGradient.flat, options);
   }
 
@@ -73,6 +81,7 @@ export class HostParameters implements ParameterBank {
   }
 
   async write(weights: Weights): Promise<void> {
+    this.changes++;
     this.weights.flat.set(weights.flat);
   }
 
