@@ -68,7 +68,6 @@ describe.each(ways)('%s', (_, options) => {
     const streamed = tensors.map(([name, { dims, data }]) => ({
       name,
       shape: dims,
-      // eslint-disable-next-line @typescript-eslint/require-await
       blocks: async function* () {
         yield data;
       },

@@ -153,6 +153,13 @@ describe('model', () => {
     expect((await failed(train(model('nan', change)))).message).toMatch(/tensor .* holds NaN at element/);
   });
 
+  test('a context too short for the first prompt', async () => {
+    const { message } = await failed(train('actor_rollout_ref.rollout.max_model_len=16'));
+    expect(message).toBe(
+      'config: actor_rollout_ref.rollout.max_model_len is 16, too little for a first prompt and an answer of response_length 12: raise max_model_len or lower response_length',
+    );
+  });
+
   test('a context longer than the model has positions', async () => {
     const { message } = await failed(train('actor_rollout_ref.rollout.max_model_len=4000'));
     expect(message).toMatch(/max_model_len is 4000, but models\/random has 512 positions: lower it/);
