@@ -30,7 +30,13 @@ export interface Int8Tensor {
   scale: FilePlace;
 }
 
-export type TensorSource = { kind: 'input' } | FileTensor | Int8Tensor;
+/** A tensor whose numbers go into the graph as they are now. */
+export interface MemoryTensor {
+  kind: 'memory';
+  data: Float32Array;
+}
+
+export type TensorSource = { kind: 'input' } | MemoryTensor | FileTensor | Int8Tensor;
 
 export interface Adapter extends LoraOptions {
   /** Modules that carry factors. */
@@ -157,7 +163,10 @@ export class DecoderParameters {
       return value;
     }
     if (source.kind === 'int8') throw new Error(`decoder: ${name} is held as bytes and cannot be read as a tensor`);
-    const value = this.g.map(name, fileTypes[source.dtype], dims, source);
+    const value =
+      source.kind === 'memory'
+        ? this.g.constant('float32', dims, source.data)
+        : this.g.map(name, fileTypes[source.dtype], dims, source);
     this.constants.set(name, value);
     return value;
   }
