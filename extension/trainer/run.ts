@@ -113,6 +113,7 @@ export class Run {
         threads: config.workbench.threads,
         rolloutQuantization: config.workbench.rollout_quantization,
         baseQuantization: config.workbench.base_quantization,
+        precision: config.workbench.precision,
         checkpointed: await checkpoints(config, modelFolder),
         moments: { actor: config.actor_rollout_ref.actor.optim.moments, critic: config.critic.optim.moments },
         critic: config.algorithm.adv_estimator === 'gae',

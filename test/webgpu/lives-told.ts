@@ -1,5 +1,6 @@
 // Lives of the engine on WebGPU in a process of their own, in which onnxruntime tells where it puts each node (placements.test.ts).
 import ort from 'onnxruntime-node';
+import { computeSmall } from '../../extension/trainer/models/self-check';
 import { engineLife } from './engine-life';
 
 async function main(): Promise<void> {
@@ -17,6 +18,7 @@ async function main(): Promise<void> {
   const device = 'webgpu';
   await engineLife({ device, modelFolder: 'test/golden/qwen2', lora: null, checkpointed: true });
   await engineLife({ device, modelFolder: 'test/golden/qwen3', lora, checkpointed: false });
+  if (process.argv.includes('halves')) await computeSmall({ provider: device, threads: 1 }, 'float16');
 }
 
 main().catch((error: unknown) => {

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
-import { describeWebgpu } from './adapter';
+import { describeWebgpu, float16 } from './adapter';
 
 interface Placed {
   /** Number of the session, and name of its graph. */
@@ -55,7 +55,9 @@ async function placements(): Promise<Placed[]> {
       logLevel: 'warning',
     });
     symlinkSync(resolve('node_modules'), join(folder, 'node_modules'), 'junction');
-    const { stderr } = await promisify(execFile)(process.execPath, [outfile], { maxBuffer: 2 ** 30 });
+    const { stderr } = await promisify(execFile)(process.execPath, [outfile, ...(float16 ? ['halves'] : [])], {
+      maxBuffer: 2 ** 30,
+    });
     return parsed(stderr);
   } finally {
     rmSync(folder, { recursive: true, force: true });

@@ -1,7 +1,7 @@
 // The self-check on a real adapter: WebGPU passes it, with errors that are rounding alone, and software that plays a GPU is not taken for
 // faster than the CPU.
 import { expect, it } from 'vitest';
-import { describeWebgpu } from './adapter';
+import { describeHalves, describeWebgpu } from './adapter';
 import { compared, computeSmall, selfCheck } from '../../extension/trainer/models/self-check';
 
 describeWebgpu('the self-check', () => {
@@ -21,5 +21,16 @@ describeWebgpu('the self-check', () => {
     expect(checked).toMatchObject({ passed: true });
     expect(checked.about).toMatch(/^loss, gradients and tokens are the CPU's \(gradients up to \d\.\de-\d\), and products take [\d.]+ ms where the CPU takes [\d.]+ ms$/); // prettier-ignore
     if (process.env.VK_ICD_FILENAMES) expect(checked.faster).toBe(false);
+  });
+});
+
+describeHalves('products in halves', () => {
+  it('pass the self-check with errors of thousandths, and are rounded indeed', async () => {
+    const expected = await computeSmall({ threads: 1 });
+    const found = await computeSmall({ provider: 'webgpu', threads: 1 }, 'float16');
+    const { differs, gradient } = compared(found, expected, 'float16');
+    expect(differs).toBeNull();
+    expect(gradient).toBeGreaterThan(1e-4);
+    expect(gradient).toBeLessThan(2e-2);
   });
 });

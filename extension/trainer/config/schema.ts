@@ -87,6 +87,11 @@ const workbench = z
       .describe(
         'Where the model runs; auto takes a GPU that computes what the CPU computes, and faster, else the CPU.',
       ),
+    precision: z
+      .enum(['float32', 'float16'])
+      .describe(
+        'What products with weights are computed in; weights, attention, norms and losses are in float32 in any case. float16 is for GPUs.',
+      ),
     rollout_quantization: z
       .enum(['none', 'int8'])
       .describe(

@@ -125,6 +125,8 @@ export interface LoadOptions {
   rolloutQuantization: 'none' | 'int8';
   /** The frozen base is held in 8 bits while it trains adapters. */
   baseQuantization: 'none' | 'int8';
+  /** What products with weights are computed in; float32 where nothing is said. */
+  precision?: 'float32' | 'float16';
   /** Compute activations again on the way back instead of keeping them. */
   checkpointed: boolean;
   /** Folder of the reference policy's weights, of the same architecture; null for none. With adapters it is the base itself. */

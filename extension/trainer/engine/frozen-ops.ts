@@ -18,7 +18,7 @@ export function frozenLinear(
     const [out, from] = transB ? [w.dims[0], w.dims[1]] : [w.dims[1], w.dims[0]];
     expectDim('frozenLinear', a.dims[1], from);
     const inputs = bias && a === x ? [a, w, bias] : [a, w];
-    return g.emit('Gemm', inputs, 'float32', [a.dims[0], out], { transB: Number(transB) });
+    return g.emit('Gemm', inputs, x.type, [a.dims[0], out], { transB: Number(transB) });
   };
   const y = product(x, transposed);
   if (bias) expectDims('frozenLinear', bias, [y.dims[1]]);

@@ -4,9 +4,9 @@
 // base alone and quantised rollouts.
 import { dequantized, frozenLinear, int8Linear, quantizeRows } from '../engine/frozen-ops';
 import type { Int8Weight, QuantizedRows } from '../engine/frozen-ops';
-import type { ElementType, Graph, Value } from '../engine/graph';
+import type { ElementType, FloatType, Graph, Value } from '../engine/graph';
 import { linear } from '../engine/layer-ops';
-import { gatherRows, mul, reshape, scale } from '../engine/ops';
+import { cast, gatherRows, mul, reshape, scale } from '../engine/ops';
 import type { ParameterSpec } from './decoder-config';
 import { factorName, loraScale } from './lora';
 import type { LoraOptions } from './lora';
@@ -50,11 +50,16 @@ export interface ParameterPlan {
   adapter?: Adapter;
   /** 8-bit weights multiply 8-bit activations (rollouts) instead of being turned back to float32 (training). */
   int8Products?: boolean;
+  /** What products with weights are computed in, by default float32; everything between them is float32 in any case. */
+  products?: FloatType;
 }
 
+const castCode: Record<FloatType, number> = { float32: 1, float16: 10 };
 const fileTypes: Record<FileTensor['dtype'], ElementType> = { F32: 'float32', F16: 'float16', BF16: 'bfloat16' };
 
 export class DecoderParameters {
+  /** The gradient of the loss is taken of its multiple by this, since small numbers vanish in halves. */
+  readonly gradientScale: number;
   /** The graph's inputs that are trained, by name. */
   readonly trained = new Map<string, Value>();
   private readonly dims: ReadonlyMap<string, readonly number[]>;
@@ -66,6 +71,7 @@ export class DecoderParameters {
     private readonly g: Graph,
     private readonly plan: ParameterPlan,
   ) {
+    this.gradientScale = plan.products === 'float16' ? 2 ** 12 : 1;
     this.dims = new Map(plan.specs.map(({ name, dims }) => [name, dims]));
   }
 
@@ -92,16 +98,24 @@ export class DecoderParameters {
   linear(module: string, x: Value): Value {
     const biasName = `${module}.bias`;
     const bias = this.has(biasName) ? this.vector(biasName) : null;
-    const y = this.base(`${module}.weight`, x, bias);
-    return this.plan.adapter?.modules.has(module) ? this.adapted(module, x, y) : y;
+    const y = this.product(`${module}.weight`, x, bias);
+    return cast(this.g, this.plan.adapter?.modules.has(module) ? this.adapted(module, x, y) : y, 'float32');
   }
 
   /** x [n, in] · Wᵀ for a weight by name, without adapter: the output head. */
-  base(name: string, x: Value, bias: Value | null = null): Value {
+  base(name: string, x: Value): Value {
+    return cast(this.g, this.product(name, x, null), 'float32');
+  }
+
+  /** x [n, in] · Wᵀ (+ bias) in the type of products; weights are cast anew for each, so that no copy of them outlives its product. */
+  private product(name: string, x: Value, bias: Value | null): Value {
     const { g } = this;
+    const { products = 'float32' } = this.plan;
     const source = this.plan.source(name);
-    if (source.kind === 'input') return linear(g, x, this.float(name), bias);
-    if (source.kind !== 'int8') return frozenLinear(g, x, () => this.float(name), bias);
+    if (source.kind === 'input')
+      return linear(g, cast(g, x, products), this.float(name, products), bias && cast(g, bias, products));
+    if (source.kind !== 'int8')
+      return frozenLinear(g, cast(g, x, products), () => this.float(name, products), bias && cast(g, bias, products));
     const weight = this.int8(name, source);
     if (!this.plan.int8Products) return frozenLinear(g, x, () => dequantized(g, weight), bias, false);
     let rows = this.quantized.get(x.name);
@@ -113,8 +127,9 @@ export class DecoderParameters {
   private adapted(module: string, x: Value, y: Value): Value {
     const { g } = this;
     const adapter = this.plan.adapter!;
-    const [a, b] = [this.float(factorName(module, 'A')), this.float(factorName(module, 'B'))];
-    const input = adapter.dropout > 0 ? this.dropped(x, adapter.dropout) : x;
+    const type = y.type as FloatType;
+    const [a, b] = [this.float(factorName(module, 'A'), type), this.float(factorName(module, 'B'), type)];
+    const input = cast(g, adapter.dropout > 0 ? this.dropped(x, adapter.dropout) : x, type);
     return linear(g, scale(g, linear(g, input, a), loraScale(adapter)), b, y);
   }
 
@@ -144,10 +159,11 @@ export class DecoderParameters {
     return mul(g, x, factor);
   }
 
-  /** The parameter as float32; of a file's half precision a fresh value each time, see frozen-ops.ts. */
-  private float(name: string): Value {
+  /** The parameter in a float type; where it is held in another, a fresh value each time, see frozen-ops.ts. */
+  private float(name: string, type: FloatType = 'float32'): Value {
     const value = this.stored(name);
-    return value.type === 'float32' ? value : this.g.emit('Cast', [value], 'float32', value.dims, { to: 1 });
+    if (this.trained.has(name)) return cast(this.g, value, type);
+    return value.type === type ? value : this.g.emit('Cast', [value], type, value.dims, { to: castCode[type] });
   }
 
   /** The parameter as it is held. */

@@ -58,6 +58,13 @@ export class PolicyEngine implements Engine {
     const { provider, about } = await resolveDevice(device, asked, candidates, other =>
       device === 'auto' ? selfCheckApart(other, threads) : checkedOnce(other, threads),
     );
+    if (options.precision === 'float16') {
+      const { passed, about } = await selfCheck(provider, threads, 'float16');
+      if (!passed)
+        throw new UserError(
+          `workbench.precision is float16, but on ${provider} ${about}: set workbench.precision=float32`,
+        );
+    }
     const session: SessionOptions = { threads, provider };
     const decode = lazyDecoder(options.modelFolder);
     const load = options.lora || options.adapterFolder !== null ? loadAdapted : loadTrained;

@@ -10,6 +10,7 @@ import { tokenLogProbs } from '../engine/layer-ops';
 import {
   abs,
   add,
+  binary,
   clip,
   compare,
   exp,
@@ -235,12 +236,14 @@ function tokenChunks(
 }
 
 /** The last layers' gradients are available first. */
-export function outputGradients(g: Graph, loss: Value, { trained }: DecoderParameters): void {
+export function outputGradients(g: Graph, loss: Value, { trained, gradientScale }: DecoderParameters): void {
   const names = [...trained.keys()].reverse();
   const found = gradients(
     g,
-    loss,
+    scale(g, loss, gradientScale),
     names.map(name => trained.get(name)!),
   );
-  names.forEach((name, i) => g.output(gradientName(name), found[i]));
+  const own = (gradient: Value): Value =>
+    gradientScale === 1 ? gradient : binary(g, 'Mul', gradient, g.scalar(1 / gradientScale));
+  names.forEach((name, i) => g.output(gradientName(name), own(found[i])));
 }

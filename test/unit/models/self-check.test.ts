@@ -66,13 +66,13 @@ describe('the self-check', () => {
 
   it('is not passed by what gives other numbers or cannot run', async () => {
     const off = faulty(({ loss }) => (loss.grad_norm *= 2));
-    const wrong = await selfCheck('webgpu', 1, async ({ provider }) => (provider === 'cpu' ? expected : off));
+    const wrong = await selfCheck('webgpu', 1, 'float32', async ({ provider }) => (provider === 'cpu' ? expected : off));
     expect(wrong).toEqual({
       passed: false,
       faster: false,
       about: "its grad_norm differs from the CPU's by 1.0e+0 (at most 1.0e-2)",
     });
-    const broken = await selfCheck('webgpu', 1, async ({ provider }) => {
+    const broken = await selfCheck('webgpu', 1, 'float32', async ({ provider }) => {
       if (provider === 'cpu') return expected;
       throw new Error(
         '/src/webgpu/context.cc:136 onnxruntime::Initialize()::<lambda()> status == Success was false. Failed to get a WebGPU adapter: No supported adapters\n',
