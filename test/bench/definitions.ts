@@ -193,7 +193,7 @@ export const definitions: readonly Definition[] = [
   training('training, d128/4L', { ...tiny, ...dense(32, 128), steps: 5 }, null, false),
   rollout('rollout, d128/4L, batch 32', { ...tiny, ...distinct, groups: 32 }, null, false),
   rollout('rollout, d128/4L, batch 64', { ...tiny, ...distinct, groups: 64 }, null, false),
-  training('training, d256/6L', { ...d256, groups: 4, group_size: 8, prompt: 160, lengths: drawn(32, 64, 256, 1), ...turns }, 1.5, false), // prettier-ignore
+  training('training, d256/6L', { ...d256, groups: 2, group_size: 16, prompt: 160, lengths: drawn(32, 64, 256, 1), ...turns }, 1.5, false), // prettier-ignore
   training('training dense, d256/6L', { ...d256, ...dense(16, 256), steps: 1 }, null, false),
   rollout('rollout, d256/6L, batch 32', { ...d256, ...rows32, tokens: 128, frozen: false }, 2.5, false),
   training('training, 0.5B LoRA r16', { ...adapted, groups: 1, group_size: 8, prompt: 128, lengths: drawn(8, 64, 128, 2), ...turns }, 1.5, true), // prettier-ignore

@@ -2,6 +2,7 @@
 // only attention arranges them into padded blocks and back. Moving rows by an index is undone by the inverse index, so the gradient
 // of a gather is a gather too: fast, and the same on every run.
 import type { Dim, Graph, Value } from './graph';
+import { reduced, reshape } from './ops';
 import { expectType } from './shapes';
 
 /**
@@ -46,6 +47,48 @@ export function splitLast(g: Graph, x: Value, a: Value, b: Value): [Value, Value
     return [g.emit('Concat', [da, db], x.type, x.dims, { axis: x.dims.length - 1 })];
   });
   return parts;
+}
+
+/** Joins values along the axis before the last, which is then called `dim`. */
+export function joinTimes(g: Graph, parts: readonly Value[], dim: Dim): Value {
+  const axis = parts[0].dims.length - 2;
+  const dims = (time: Dim): Dim[] => [...parts[0].dims.slice(0, axis), time, parts[0].dims[axis + 1]];
+  const y = g.emit('Concat', parts, parts[0].type, dims(dim), { axis });
+  g.record(parts, [y], ([dy]) => (dy ? cutTimes(g, dy, parts.map(part => part.dims[axis])) : parts.map(() => null))); // prettier-ignore
+  return y;
+}
+
+/** Cuts x along the axis before the last into parts of these lengths. */
+export function splitTimes(g: Graph, x: Value, lengths: readonly Dim[]): Value[] {
+  const parts = cutTimes(g, x, lengths);
+  g.record([x], parts, gradients => {
+    if (gradients.some(dy => dy === null)) throw new Error('graph: splitTimes needs the gradient of every part');
+    return [g.emit('Concat', gradients, x.type, x.dims, { axis: x.dims.length - 2 })];
+  });
+  return parts;
+}
+
+function cutTimes(g: Graph, x: Value, lengths: readonly Dim[]): Value[] {
+  const axis = x.dims.length - 2;
+  const sizes = lengths.map(size => (typeof size === 'number' ? g.integers([size]) : g.symbolSize(size)));
+  const parts = lengths.map(time => ({
+    type: x.type,
+    dims: [...x.dims.slice(0, axis), time, x.dims[axis + 1]],
+  }));
+  return g.emitMany('Split', [x, g.emit('Concat', sizes, 'int64', [sizes.length], { axis: 0 })], parts, { axis });
+}
+
+/** Repeats x [p, k, …] for `members` m: [p, k, m, …]. */
+export function repeatMembers(g: Graph, x: Value, members: string): Value {
+  const [p, k, ...rest] = x.dims;
+  const once = reshape(g, x, [p, k, 1, ...rest]);
+  const dims: Dim[] = [p, k, members, ...rest];
+  const before = g.integers([1, 1]);
+  const after = g.integers(rest.map(() => 1));
+  const times = g.emit('Concat', [before, g.symbolSize(members), after], 'int64', [once.dims.length], { axis: 0 });
+  const y = g.emit('Expand', [once, times], x.type, dims);
+  g.record([once], [y], ([dy]) => [dy && reduced(g, 'ReduceSum', dy, [2])]);
+  return y;
 }
 
 /** Cuts x along its first axis into parts whose lengths are `sizes` (int64 [parts]); part i has `${stem}${i}` rows. */

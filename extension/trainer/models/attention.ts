@@ -1,26 +1,20 @@
 // How packed tokens attend: among themselves (training and scoring, differentiable), or over a cache of past keys and values plus the
 // tokens of this call (generation). Grouped-query attention without copying keys: the queries that share a key head are stacked
 // along time, so one product per key head serves them all. In a group of episodes the common beginning is computed once: its keys and
-// values are shared by all rows, whose queries against it are one product (cf. Hydragen, arXiv 2402.05099, here with gradients).
+// values are shared by all rows (cf. Hydragen, arXiv 2402.05099, here with gradients).
 import type { Dim, Graph, Value } from '../engine/graph';
 import { matmul, softmax } from '../engine/layer-ops';
 import { add, reshape } from '../engine/ops';
-import { arrange, collect, concatLast, splitLast } from '../engine/packed-ops';
+import { arrange, collect, concatLast, joinTimes, repeatMembers, splitLast, splitTimes } from '../engine/packed-ops';
 import type { Attend } from './decoder';
 import type { DecoderConfig } from './decoder-config';
-
-/** Names of the inputs that arrange packed tokens into blocks, see packing.ts; those of `prefix` only where beginnings are shared. */
-export const layoutInputs = {
-  rows: ['query_rows', 'key_rows', 'rows_mask'],
-  prefix: ['query_prefixes', 'key_prefixes', 'prefixes_mask', 'prefix_mask'],
-  back: ['query_places', 'key_places'],
-} as const;
 
 const stacked = (size: string, groups: number): Dim => (groups === 1 ? size : `${groups}*${size}`);
 
 /**
  * Causal attention among packed tokens. Without shared beginnings: blocks of b rows of t tokens. With them: p beginnings of u tokens,
- * each continued by m rows of t tokens, which see the beginning and themselves.
+ * each continued by m rows of t tokens, which see the beginning and themselves. The e earlier tokens of the rows attend by themselves and
+ * the l later ones after them: a quarter of the scores, all of which the mask would hide, is never computed.
  */
 export function packedAttention(g: Graph, c: DecoderConfig, shared: boolean): Attend {
   const groups = c.heads / c.kvHeads;
@@ -29,47 +23,53 @@ export function packedAttention(g: Graph, c: DecoderConfig, shared: boolean): At
   const index = (name: string, dims: readonly Dim[]): Value => g.input(name, 'int32', dims);
   const queryRows = index('query_rows', [...batch, gt]);
   const keyRows = index('key_rows', [...batch, 't']);
-  const rowsMask = g.input('rows_mask', 'float32', ['t', 't']);
-  const beginning = shared && {
-    queries: index('query_prefixes', ['p', c.kvHeads, gu]),
-    keys: index('key_prefixes', ['p', c.kvHeads, 'u']),
-    causal: g.input('prefixes_mask', 'float32', ['u', 'u']),
-    seen: g.input('prefix_mask', 'float32', ['p', 1, 1, 'u']),
-  };
+  const maskOf = (name: string, own: string, seen: string): Value =>
+    g.input(name, 'float32', shared ? ['p', 1, 1, 1, own, `u+${seen}`] : [own, seen]);
+  const masks = [maskOf('early_mask', 'e', 'e'), maskOf('late_mask', 'l', 't')];
+  const beginning = shared
+    ? {
+        queries: index('query_prefixes', ['p', c.kvHeads, gu]),
+        keys: index('key_prefixes', ['p', c.kvHeads, 'u']),
+        causal: g.input('prefixes_mask', 'float32', ['u', 'u']),
+      }
+    : undefined;
   const queryPlaces = index('query_places', ['n*h']);
   const keyPlaces = index('key_places', ['n*k']);
   const alpha = c.headSize ** -0.5;
 
-  /** Scores of each row's own tokens, masked. */
-  const ownScores = (q: Value, k: Value, mask: Value, size: string): Value => {
+  /** What the stacked queries [.., groups·t, headSize] see of keys and values [.., s, headSize]. */
+  const attended = (q: Value, k: Value, v: Value, mask: Value): Value => {
     const scores = matmul(g, q, k, { transB: true, alpha });
-    const lead = scores.dims.slice(0, -2);
-    return reshape(g, add(g, reshape(g, scores, [...lead, groups, size, size]), mask), scores.dims);
+    const apart: Dim[] = [...scores.dims.slice(0, -2), groups, ...mask.dims.slice(-2)];
+    return matmul(g, softmax(g, reshape(g, add(g, reshape(g, scores, apart), mask), scores.dims)), v);
   };
   return (_layer, q, k, v) => {
     const heads = (x: Value, places: Value): Value => reshape(g, x, [places.dims[0], c.headSize]);
-    const back = (blocks: Value[], forward: Value[]): Value =>
-      reshape(g, collect(g, blocks, forward, queryPlaces), q.dims);
-    if (!beginning) {
-      const [queries] = arrange(g, heads(q, queryPlaces), [queryRows], queryPlaces);
-      const [keys] = arrange(g, heads(k, keyPlaces), [keyRows], keyPlaces);
-      const [values] = arrange(g, heads(v, keyPlaces), [keyRows], keyPlaces);
-      return back([matmul(g, softmax(g, ownScores(queries, keys, rowsMask, 't')), values)], [queryRows]);
-    }
-    const [prefixQ, rowQ] = arrange(g, heads(q, queryPlaces), [beginning.queries, queryRows], queryPlaces);
-    const [prefixK, rowK] = arrange(g, heads(k, keyPlaces), [beginning.keys, keyRows], keyPlaces);
-    const [prefixV, rowV] = arrange(g, heads(v, keyPlaces), [beginning.keys, keyRows], keyPlaces);
-    const onPrefixes = matmul(g, softmax(g, ownScores(prefixQ, prefixK, beginning.causal, 'u')), prefixV);
+    const blocks = (x: Value, places: Value, prefixes: Value | undefined, rows: Value): Value[] =>
+      arrange(g, heads(x, places), prefixes ? [prefixes, rows] : [rows], places);
+    const [rowQ, prefixQ] = blocks(q, queryPlaces, beginning?.queries, queryRows).reverse();
+    const [rowK, prefixK] = blocks(k, keyPlaces, beginning?.keys, keyRows).reverse();
+    const [rowV, prefixV] = blocks(v, keyPlaces, beginning?.keys, keyRows).reverse();
 
-    const joined: Dim[] = ['p', c.kvHeads, `m*${gt}`];
-    const flatQ = reshape(g, rowQ, [...joined, c.headSize]);
-    const toPrefix = add(g, matmul(g, flatQ, prefixK, { transB: true, alpha }), beginning.seen);
-    const toRow = ownScores(rowQ, rowK, rowsMask, 't');
-    const weights = softmax(g, concatLast(g, toPrefix, reshape(g, toRow, [...joined, 't']), 'u+t'));
-    const [onPrefix, onRow] = splitLast(g, weights, toPrefix, toRow);
-    const own = matmul(g, reshape(g, onRow, toRow.dims), rowV);
-    const context = add(g, reshape(g, matmul(g, onPrefix, prefixV), own.dims), own);
-    return back([onPrefixes, context], [beginning.queries, queryRows]);
+    const halves = splitTimes(g, reshape(g, rowQ, [...batch, groups, 't', c.headSize]), ['e', 'l']);
+    /** Keys or values that each half sees: of the beginning all, of the row what there is until its end. */
+    const seen = (row: Value, prefix: Value | undefined): Value[] => {
+      const [early, late] = splitTimes(g, row, ['e', 'l']);
+      const before = prefix ? [repeatMembers(g, prefix, 'm')] : [];
+      const until = (parts: Value[], dim: string): Value =>
+        parts.length === 1 ? parts[0] : joinTimes(g, parts, prefix ? `u+${dim}` : dim);
+      return [until([...before, early], 'e'), until([...before, early, late], 't')];
+    };
+    const [keys, values] = [seen(rowK, prefixK), seen(rowV, prefixV)];
+    const contexts = halves.map((half, i) => {
+      const [time] = half.dims.slice(-2);
+      const queries = reshape(g, half, [...batch, stacked(String(time), groups), c.headSize]);
+      return reshape(g, attended(queries, keys[i], values[i], masks[i]), half.dims);
+    });
+    const context = reshape(g, joinTimes(g, contexts, 't'), rowQ.dims);
+    const all = beginning ? [attended(prefixQ, prefixK, prefixV, beginning.causal), context] : [context];
+    const forward = beginning ? [beginning.queries, queryRows] : [queryRows];
+    return reshape(g, collect(g, all, forward, queryPlaces), q.dims);
   };
 }
 

@@ -138,7 +138,8 @@ export function packPass(
   const members = clusters.flatMap(cluster => cluster.members);
   const rows = Math.max(...clusters.map(cluster => cluster.members.length));
   const u = Math.max(...clusters.map(({ prefix }) => prefix));
-  const t = Math.max(...clusters.flatMap(({ members, prefix }) => members.map(i => samples[i].ids.length - prefix)));
+  // Rows attend in two halves, neither of which may be empty.
+  const t = Math.max(2, ...clusters.flatMap(({ members, prefix }) => members.map(i => samples[i].ids.length - prefix)));
   const ids: number[] = [];
   const positions: number[] = [];
   const append = (source: Int32Array, from: number, to: number): number => {
@@ -190,17 +191,14 @@ export function packPass(
     positions: int64(BigInt64Array.from(positions, BigInt), [n]),
     query_rows: int32(queries.forward.at(-1)!, [...rowDims, groups * t]),
     key_rows: int32(keys.forward.at(-1)!, [...rowDims, t]),
-    rows_mask: causalMask(t),
+    ...halfMasks(t, u, shared ? clusters : null),
     query_places: int32(queries.back, [n * c.heads]),
     key_places: int32(keys.back, [n * c.kvHeads]),
   };
   if (shared) {
-    const seen = new Float32Array(clusters.length * u).fill(masked);
-    clusters.forEach(({ prefix }, p) => seen.fill(0, p * u, p * u + prefix));
     feeds.query_prefixes = int32(queries.forward[0], [...prefixDims, groups * u]);
     feeds.key_prefixes = int32(keys.forward[0], [...prefixDims, u]);
     feeds.prefixes_mask = causalMask(u);
-    feeds.prefix_mask = float32(seen, [clusters.length, 1, 1, u]);
   }
   return {
     feeds,
@@ -211,6 +209,26 @@ export function packPass(
       return position < prefix ? prefixStart + position : rowStart + position - prefix;
     },
   };
+}
+
+/**
+ * Additive masks of rows of t tokens: of the earlier half over itself, and of the later half over all of the row; with clusters, over
+ * their beginnings, of at most u tokens, in front of it.
+ */
+function halfMasks(t: number, u: number, clusters: readonly Cluster[] | null): Record<string, Tensor> {
+  const early = Math.ceil(t / 2);
+  const mask = (from: number, to: number): Tensor => {
+    const width = u + to;
+    const data = new Float32Array((clusters?.length ?? 1) * (to - from) * width);
+    let at = 0;
+    for (const { prefix } of clusters ?? [{ prefix: 0 }])
+      for (let i = from; i < to; i++, at += width) {
+        data.fill(masked, at + prefix, at + u);
+        data.fill(masked, at + u + i + 1, at + width);
+      }
+    return float32(data, clusters ? [clusters.length, 1, 1, 1, to - from, width] : [to - from, width]);
+  };
+  return { early_mask: mask(0, early), late_mask: mask(early, t) };
 }
 
 /** Chunks of new tokens, one a row, as feeds of the generate graph; row r's tokens begin at `starts[r]`. */

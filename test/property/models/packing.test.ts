@@ -149,7 +149,7 @@ describe('a packed pass', () => {
             const { clusters } = pass;
             const rows = Math.max(...clusters.map(({ members }) => members.length));
             const u = Math.max(...clusters.map(({ prefix }) => prefix));
-            const t = Math.max(...clusters.flatMap(({ members, prefix }) => members.map(i => samples[i].ids.length - prefix))); // prettier-ignore
+            const t = Math.max(2, ...clusters.flatMap(({ members, prefix }) => members.map(i => samples[i].ids.length - prefix))); // prettier-ignore
             const firsts = clusters.map((_, p) =>
               clusters.slice(0, p).reduce((n, { members }) => n + members.length, 0),
             );
@@ -181,14 +181,24 @@ describe('a packed pass', () => {
       fc.property(batch, budget, (samples, limits) => {
         for (const pass of planPasses(samples, limits)) {
           const { feeds } = packPass(pass, samples, config);
-          expect(feeds.rows_mask).toEqual(causalMask(feeds.key_rows.dims.at(-1)!));
-          if (!pass.shared) continue;
-          const u = feeds.key_prefixes.dims.at(-1)!;
-          expect(feeds.prefixes_mask).toEqual(causalMask(u));
-          const seen = pass.clusters.flatMap(({ prefix }) =>
-            Array.from({ length: u }, (_, i) => (i < prefix ? 0 : masked)),
-          );
-          expect(numbers(feeds.prefix_mask)).toEqual(seen.map(Math.fround));
+          const t = feeds.key_rows.dims.at(-1)!;
+          const u = pass.shared ? feeds.key_prefixes.dims.at(-1)! : 0;
+          const early = Math.ceil(t / 2);
+          expect(t).toBeGreaterThan(1);
+          if (pass.shared) expect(feeds.prefixes_mask).toEqual(causalMask(u));
+          for (const [name, from, to] of [
+            ['early_mask', 0, early],
+            ['late_mask', early, t],
+          ] as const) {
+            const expected: number[] = [];
+            for (const { prefix } of pass.shared ? pass.clusters : [{ prefix: 0 }])
+              for (let i = from; i < to; i++)
+                for (let k = 0; k < u + to; k++) expected.push((k < u ? k < prefix : k - u <= i) ? 0 : masked);
+            expect(feeds[name].dims).toEqual(
+              pass.shared ? [pass.clusters.length, 1, 1, 1, to - from, u + to] : [to - from, to],
+            );
+            expect(numbers(feeds[name])).toEqual(expected.map(Math.fround));
+          }
         }
       }),
     );

@@ -5,7 +5,16 @@ import type { Dim, FloatType, Graph, Value } from '../../../extension/trainer/en
 import { dequantized, frozenLinear } from '../../../extension/trainer/engine/frozen-ops';
 import type { Int8Weight } from '../../../extension/trainer/engine/frozen-ops';
 import { converted, mul } from '../../../extension/trainer/engine/ops';
-import { arrange, collect, concatLast, splitLast, splitRows } from '../../../extension/trainer/engine/packed-ops';
+import {
+  arrange,
+  collect,
+  concatLast,
+  joinTimes,
+  repeatMembers,
+  splitLast,
+  splitRows,
+  splitTimes,
+} from '../../../extension/trainer/engine/packed-ops';
 import type { OperationCase } from './operation-cases';
 
 const of = (...dims: Dim[]): { dims: Dim[] } => ({ dims });
@@ -88,6 +97,27 @@ export const packedCases: OperationCase[] = [
     what: 'parts of fixed lengths',
     inputs: [of(2, 5), of(2, 3), of(2, 2)],
     build: (g, [x, a, b]) => splitLast(g, mul(g, x, x), a, b).map((part, i) => mul(g, part, [a, b][i])),
+  },
+  {
+    op: 'joinTimes',
+    inputs: [of('b', 's', 2), of('b', 't', 2), of('b', 1, 2)],
+    sizes: { b: 2, s: 3, t: 2, 's+t+1': 6 },
+    build: (g, parts) => {
+      const y = joinTimes(g, parts, 's+t+1');
+      return mul(g, y, y);
+    },
+  },
+  {
+    op: 'splitTimes',
+    inputs: [of('b', 's+t', 2), of('b', 's', 2), of('b', 't', 2)],
+    sizes: { b: 2, s: 1, t: 4, 's+t': 5 },
+    build: (g, [x, a, b]) => splitTimes(g, mul(g, x, x), ['s', 't']).map((part, i) => mul(g, part, [a, b][i])),
+  },
+  {
+    op: 'repeatMembers',
+    inputs: [of('p', 2, 'u', 2), of('p', 2, 'm', 'u', 2)],
+    sizes: { p: 2, u: 3, m: 4 },
+    build: (g, [x, y]) => mul(g, repeatMembers(g, mul(g, x, x), 'm'), y),
   },
   {
     op: 'splitRows',
