@@ -49,14 +49,18 @@ const sampling = (tokens: number): SamplingOptions => ({
   max_model_len: maxPositions,
 });
 
-async function loadOptions(s: ModelSettings, threads: number, checkpointed: boolean): Promise<LoadOptions> {
+async function loadOptions(
+  s: ModelSettings & { quantised?: boolean },
+  threads: number,
+  checkpointed: boolean,
+): Promise<LoadOptions> {
   return {
     modelFolder: await randomModel(s),
     adapterFolder: null,
     device: 'cpu',
     threads,
     lora: s.lora_rank > 0 ? { rank: s.lora_rank, alpha: 2 * s.lora_rank, dropout: 0, targets: 'all-linear' } : null,
-    rolloutQuantization: 'none',
+    rolloutQuantization: s.quantised ? 'int8' : 'none',
     baseQuantization: 'none',
     checkpointed,
     referenceFolder: null,
@@ -67,7 +71,11 @@ async function loadOptions(s: ModelSettings, threads: number, checkpointed: bool
   };
 }
 
-async function openEngine(s: ModelSettings, threads: number, checkpointed: boolean): Promise<RemoteEngine> {
+async function openEngine(
+  s: ModelSettings & { quantised?: boolean },
+  threads: number,
+  checkpointed: boolean,
+): Promise<RemoteEngine> {
   const engine = startEngine(worker);
   await engine.load(await loadOptions(s, threads, checkpointed));
   return engine;
