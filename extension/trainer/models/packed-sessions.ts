@@ -31,4 +31,15 @@ export class PackedSessions {
     }
     return session;
   }
+
+  /** Others of the same network, of which none is made yet. */
+  likewise(): PackedSessions {
+    return new PackedSessions(this.network, this.options, this.checkpointed);
+  }
+
+  /** Closes all sessions and gives their memory back. */
+  async release(): Promise<void> {
+    for (const session of this.sessions.values()) await (await session).release();
+    this.sessions.clear();
+  }
 }

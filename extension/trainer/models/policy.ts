@@ -9,6 +9,7 @@ import type {
   UpdateMetrics,
   WeightedSample,
 } from '../engine/engine';
+import { dispose } from '../engine/device-tensor';
 import { RandomStream } from '../engine/random-stream';
 import { float32 } from '../engine/session';
 import type { SessionOptions, Tensor } from '../engine/session';
@@ -161,12 +162,13 @@ export class Policy {
     return loss;
   }
 
-  /** Computes the gradient of a batch and forgets it: nothing changes. */
+  /** Computes the gradient of a batch and forgets it: nothing changes, and the memory that it took is given back. */
   async tryGradient(samples: readonly Sample[], budget: PassBudget): Promise<void> {
     const { passes, chunks } = this.prepare(samples, budget);
+    const sessions = this.training.likewise();
     for (const { shared, feeds, count, tokens } of passes) {
-      const session = await this.training.get('imitate', { shared, chunks }, imitateGraph);
-      await session.run({
+      const session = await sessions.get('imitate', { shared, chunks }, imitateGraph);
+      const result = await session.run({
         ...this.bank.feeds(),
         ...feeds,
         ...chunkFeeds(count, chunks),
@@ -174,7 +176,9 @@ export class Policy {
         ...scalarFeeds({ inverse_temperature: 1 }),
         weight: float32(new Float32Array(count), [count]),
       });
+      dispose(Object.values(result));
     }
+    await sessions.release();
   }
 
   /** The passes of a batch, and in how many parts their tokens go through the output head: as the largest of them needs. */
