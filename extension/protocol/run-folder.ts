@@ -84,6 +84,7 @@ export const eventSchema = z.object({
   kind: z.enum([
     'state',
     'checkpoint',
+    'memory_plan',
     'longest_batch',
     'resume',
     'download',

@@ -1,12 +1,13 @@
 #!/usr/bin/env node
-// The terminal: `ragen train|resume|eval|runs`. Every command takes --json: then standard output is one JSON document, and everything
-// for people goes to standard error. A user's mistake is one sentence and exit code 1.
+// The terminal: `ragen train|resume|eval|runs|presets|score|generate|export|doctor`. Every command takes --json: then standard output
+// is one JSON document, and everything for people goes to standard error. A user's mistake is one sentence and exit code 1.
 import { Command, CommanderError } from 'commander';
 import type { Manifest, RunState } from '../protocol/run-folder';
 import { UserError } from '../protocol/user-error';
 import { presets } from './config/load-config';
 import { answer } from './terminal/answer';
 import type { Answer } from './terminal/answer';
+import { addDoctor } from './terminal/doctor';
 import { addExport } from './terminal/export';
 import { addGenerate } from './terminal/generate';
 import { addScore } from './terminal/score';
@@ -112,6 +113,7 @@ withCommon(program.command('presets').description('list the configurations that 
 addScore(program);
 addGenerate(program);
 addExport(program);
+addDoctor(program);
 
 async function start(overrides: string[], flags: StartFlags, from?: Manifest): Promise<Answer> {
   const workspace = workspaceOf(flags.workspace);

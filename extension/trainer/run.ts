@@ -13,7 +13,10 @@ import { startEngine } from './engine/remote-engine';
 import type { RemoteEngine } from './engine/remote-engine';
 import { installation } from './installation';
 import type { Journal } from './journal';
-import { checkModelFolder, readTokenizer } from './models/model-folder';
+import { gibibytes, memoryForRun } from './machine-memory';
+import { planMemory } from './models/memory-plan';
+import type { PlanInput } from './models/memory-plan';
+import { readTokenizer } from './models/model-folder';
 import { adapterFiles, adapterWeightsName } from './models/peft-adapter';
 import { Weights } from './models/weights';
 import { AgentProxy } from './rollout/agent-proxy';
@@ -25,6 +28,7 @@ import type { RunControl } from './run-control';
 import { RunStopped } from './run-control';
 import { momentFiles, readMoments } from './moment-files';
 import { runModelFolder } from './run-model';
+import { newAdapters, planInput, usesCritic, usesReference } from './run-plan';
 import { trainingSuccess } from './step-metrics';
 import { readBlob, readFloats, writeCheckpoint } from './store/checkpoint';
 import type { StoredCheckpoint } from './store/checkpoint';
@@ -103,6 +107,8 @@ export class Run {
     const modelFolder = await runModelFolder(folder, workspace, control, journal);
     const tokenizer = readTokenizer(modelFolder);
     const { rollout } = config.actor_rollout_ref;
+    const plan = await planInput(config, modelFolder, workspace);
+    tellPlan(plan, config, journal);
     const engine = startEngine(installation.engineWorker);
     let environments: EnvironmentProcess | undefined;
     try {
@@ -114,19 +120,15 @@ export class Run {
         rolloutQuantization: config.workbench.rollout_quantization,
         baseQuantization: config.workbench.base_quantization,
         precision: config.workbench.precision,
-        checkpointed: await checkpoints(config, modelFolder),
+        checkpointed: plan.checkpointed,
         moments: { actor: config.actor_rollout_ref.actor.optim.moments, critic: config.critic.optim.moments },
-        critic: config.algorithm.adv_estimator === 'gae',
+        critic: usesCritic(config),
         seed: deriveSeed('new-weights', config.seed.train),
         maxPositions: rollout.max_model_len,
         cacheFolder: installation.cache,
       });
       if (model.deviceCheck !== null)
         journal.event('setting', `the model runs on ${model.provider}; tried ${model.deviceCheck}`);
-      if (rollout.max_model_len > model.maxPositions)
-        throw new UserError(
-          `config: actor_rollout_ref.rollout.max_model_len is ${rollout.max_model_len}, but ${config.model_path} has ${model.maxPositions} positions: lower it`,
-        );
       environments = await EnvironmentProcess.start({
         entry: installation.environmentHost,
         stepTimeoutMs: config.workbench.step_timeout_ms,
@@ -172,7 +174,7 @@ export class Run {
   }
 
   get usesCritic(): boolean {
-    return this.config.algorithm.adv_estimator === 'gae';
+    return usesCritic(this.config);
   }
 
   /**
@@ -322,8 +324,21 @@ export class Run {
 /** A token that only those who may read the lease know. */
 export const newToken = (): string => randomBytes(24).toString('hex');
 
-function usesReference({ actor_rollout_ref: { actor } }: RunConfig): boolean {
-  return actor.use_ref && actor.use_kl_loss;
+/** Writes down what the run is planned to hold, and warns where that is more than there is. A model on a GPU holds most of it there. */
+function tellPlan(input: PlanInput, config: RunConfig, journal: Journal): void {
+  const { device } = config.workbench;
+  if (device === 'webgpu' || device === 'cuda') return;
+  const { peak } = planMemory(input);
+  const available = memoryForRun();
+  const data = { planned: peak.bytes, available, phase: peak.phase };
+  const [planned, free] = [gibibytes(peak.bytes), gibibytes(available)];
+  journal.event('memory_plan', `on the CPU the trainer will hold at most ${planned} (${peak.phase}) of ${free}`, data);
+  if (peak.bytes > available)
+    journal.event(
+      'warning',
+      `memory: on the CPU the trainer may come to hold ${planned} in its ${peak.phase}, but ${free} can be had: if it ends for want of memory, ask ragen doctor with the same configuration what would fit`,
+      data,
+    );
 }
 
 /** What one pass of the engine may hold: as many tokens as so many of the longest episodes. */
@@ -334,22 +349,14 @@ export function passBudget({ actor_rollout_ref }: RunConfig, episodes: number, r
 
 /** What is loaded: the model with all its weights, a checkpoint's where there is one, or the model under adapters. */
 function adaptation(
-  { actor_rollout_ref: { model } }: RunConfig,
+  config: RunConfig,
   modelFolder: string,
   workspace: string,
   checkpoint: string | undefined,
 ): Pick<LoadOptions, 'modelFolder' | 'adapterFolder' | 'lora'> {
+  const { model } = config.actor_rollout_ref;
   const first = model.lora_adapter_path === null ? null : resolve(workspace, model.lora_adapter_path);
   if (model.lora_rank === 0 && first === null)
     return { modelFolder: checkpoint ?? modelFolder, adapterFolder: null, lora: null };
-  const { lora_rank: rank, lora_alpha: alpha, lora_dropout: dropout, target_modules: targets } = model;
-  return { modelFolder, adapterFolder: checkpoint ?? first, lora: rank > 0 ? { rank, alpha, dropout, targets } : null };
-}
-
-/** From so many parameters on, `auto` computes activations again instead of keeping them. */
-const largeModel = 1e8;
-
-async function checkpoints({ actor_rollout_ref: { model } }: RunConfig, modelFolder: string): Promise<boolean> {
-  const { enable_gradient_checkpointing: wanted } = model;
-  return wanted === 'auto' ? (await checkModelFolder(modelFolder)).parameters >= largeModel : wanted;
+  return { modelFolder, adapterFolder: checkpoint ?? first, lora: newAdapters(config) };
 }

@@ -58,38 +58,41 @@ export interface GraphMemory {
   outputs: number;
 }
 
-/** Throws where a dimension has no size. `order` is that of `runOrder`, for a caller who asks for several sizes. */
-export function graphMemory(graph: Graph, sizes: Sizes, order = runOrder(graph)): GraphMemory {
-  const bytesOf = (name: string): number => {
-    const { type, dims } = graph.values.get(name)!;
-    return dims.reduce<number>((product, dim) => product * sizeOf(dim, sizes), elementBytes[type]);
-  };
+/**
+ * How much memory a graph takes at given sizes. What does not depend on them, the order and who shares a buffer with whom, is worked out
+ * once. The function throws where a dimension has no size; what it gives never falls where a size grows.
+ */
+export function graphMemory(graph: Graph): (sizes: Sizes) => GraphMemory {
+  const order = runOrder(graph);
   const bufferOf = planBuffers(graph, order);
   const lastUse = new Map<string, number>();
   order.forEach(({ inputs, outputs }, i) =>
     [...inputs, ...outputs].forEach(name => lastUse.set(bufferOf.get(name) ?? name, i)),
   );
-  for (const name of graph.sources.values()) lastUse.set(bufferOf.get(name) ?? name, Infinity);
-  const held = new Map<string, number>();
-  let alive = 0;
-  let peak = 0;
-  order.forEach(({ inputs, outputs }, i) => {
-    for (const name of outputs) {
-      const buffer = bufferOf.get(name)!;
-      if (held.has(buffer)) continue;
-      held.set(buffer, bytesOf(buffer));
-      alive += held.get(buffer)!;
-    }
-    peak = Math.max(peak, alive);
-    for (const name of [...inputs, ...outputs]) {
-      const buffer = bufferOf.get(name) ?? name;
-      if (!held.has(buffer) || lastUse.get(buffer)! > i) continue;
-      alive -= held.get(buffer)!;
-      held.delete(buffer);
-    }
+  const results = [...graph.sources.values()];
+  for (const name of results) lastUse.set(bufferOf.get(name) ?? name, Infinity);
+  const made = new Set<string>();
+  /** For each node the buffers that are there from it on, and those that are gone after it. */
+  const steps = order.map(({ inputs, outputs }, i) => {
+    const begin = [...new Set(outputs.map(name => bufferOf.get(name)!))].filter(buffer => !made.has(buffer));
+    for (const buffer of begin) made.add(buffer);
+    const touched = new Set([...inputs, ...outputs].map(name => bufferOf.get(name) ?? name));
+    return { begin, end: [...touched].filter(buffer => made.has(buffer) && lastUse.get(buffer)! === i) };
   });
-  const outputs = [...graph.sources.values()].reduce((sum, name) => sum + bytesOf(bufferOf.get(name)!), 0);
-  return { peak, outputs };
+  return sizes => {
+    const bytesOf = (name: string): number => {
+      const { type, dims } = graph.values.get(name)!;
+      return dims.reduce<number>((product, dim) => product * sizeOf(dim, sizes), elementBytes[type]);
+    };
+    let alive = 0;
+    let peak = 0;
+    for (const { begin, end } of steps) {
+      for (const buffer of begin) alive += bytesOf(buffer);
+      peak = Math.max(peak, alive);
+      for (const buffer of end) alive -= bytesOf(buffer);
+    }
+    return { peak, outputs: results.reduce((sum, name) => sum + bytesOf(bufferOf.get(name)!), 0) };
+  };
 }
 
 /**
@@ -99,22 +102,30 @@ export function graphMemory(graph: Graph, sizes: Sizes, order = runOrder(graph))
  */
 function planBuffers(graph: Graph, order: readonly Node[]): Map<string, string> {
   const known = knownShapes(graph, order);
-  const shapeOf = (name: string): string | undefined => {
-    const value = known.has(name) ? graph.values.get(name) : undefined;
-    return value && value.dims.length > 0 ? `${elementBytes[value.type]}:${value.dims.join()}` : undefined;
-  };
+  const shapes = new Map<string, string>();
+  for (const name of known) {
+    const value = graph.values.get(name);
+    if (value && value.dims.length > 0) shapes.set(name, `${elementBytes[value.type]}:${value.dims.join()}`);
+  }
   const outputs = new Set(graph.sources.values());
   const bufferOf = new Map<string, string>();
   const uses = new Map<string, number>();
   for (const { inputs } of order) for (const name of inputs) uses.set(name, (uses.get(name) ?? 0) + 1);
   for (const name of outputs) uses.set(name, (uses.get(name) ?? 0) + 1);
-  const free: string[] = []; // buffers that nobody reads any more, the newest first
+  const free = new Map<string, string[]>(); // by shape: buffers that nobody reads any more, the newest last
+  const setFree = (buffer: string): void => {
+    const shape = shapes.get(buffer);
+    if (shape === undefined) return;
+    const others = free.get(shape);
+    if (others) others.push(buffer);
+    else free.set(shape, [buffer]);
+  };
   const release = (name: string): void => {
     const buffer = bufferOf.get(name);
     if (buffer === undefined) return; // an input or a constant
     const left = uses.get(buffer)! - 1;
     uses.set(buffer, left);
-    if (left === 0) free.unshift(buffer);
+    if (left === 0) setFree(buffer);
   };
   const reuse = (name: string, buffer: string): void => {
     bufferOf.set(name, buffer);
@@ -122,24 +133,26 @@ function planBuffers(graph: Graph, order: readonly Node[]): Map<string, string> 
   };
   for (const { op, inputs, outputs: made } of order) {
     for (const name of made) {
-      const shape = shapeOf(name);
+      const shape = shapes.get(name);
       const first = bufferOf.get(inputs[0]);
       const overwritten =
         inPlace.has(op) && shape !== undefined
           ? inputs.find(input => {
               const buffer = bufferOf.get(input);
-              return buffer !== undefined && uses.get(buffer) === 1 && shapeOf(input) === shape;
+              return buffer !== undefined && uses.get(buffer) === 1 && shapes.get(input) === shape;
             })
           : undefined;
-      const old = free.findIndex(buffer => shape !== undefined && shapeOf(buffer) === shape);
       if (outputs.has(name)) bufferOf.set(name, name);
       else if (aliases.has(op) && first !== undefined) reuse(name, first);
       else if (overwritten !== undefined) reuse(name, bufferOf.get(overwritten)!);
-      else if (old >= 0) reuse(name, free.splice(old, 1)[0]);
-      else bufferOf.set(name, name);
+      else {
+        const old = shape === undefined ? undefined : free.get(shape)?.pop();
+        if (old === undefined) bufferOf.set(name, name);
+        else reuse(name, old);
+      }
     }
     for (const name of inputs) release(name);
-    for (const name of made) if (!uses.get(bufferOf.get(name)!)) free.unshift(bufferOf.get(name)!);
+    for (const name of made) if (!uses.get(bufferOf.get(name)!)) setFree(bufferOf.get(name)!);
   }
   return bufferOf;
 }

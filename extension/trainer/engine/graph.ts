@@ -98,7 +98,7 @@ export class Graph {
    * only a value that is an input, a constant or an output already is copied.
    */
   output(name: string, value: Value): void {
-    const made = this.nodes.some(node => node.outputs.includes(value.name));
+    const made = this.values.has(value.name);
     const taken = [...this.sources.values()].includes(value.name);
     const source = made && !taken ? value : this.emit('Identity', [value], value.type, value.dims);
     this.outputs.push({ ...value, name });

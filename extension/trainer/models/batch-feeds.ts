@@ -81,6 +81,9 @@ export function headChunks(tokens: number, vocab: number): number {
   return Math.min(chunks, 64, 2 ** Math.floor(Math.log2(Math.max(tokens, 1))));
 }
 
+/** Most tokens that go through a head of `vocab` logits in so many parts. */
+export const headTokens = (chunks: number, vocab: number): number => Math.floor((chunks * logitBytes) / (vocab * 4));
+
 export function scalarFeeds(values: Record<string, number>): Record<string, Tensor> {
   return Object.fromEntries(Object.entries(values).map(([name, x]) => [name, float32(new Float32Array([x]), [])]));
 }

@@ -107,7 +107,8 @@ export class Critic {
   }
 }
 
-function valuesGraph(network: Network, shape: PackedShape): Graph {
+/** Inputs: packed tokens, rows [n']. Output: `values` [n']. */
+export function valuesGraph(network: Network, shape: PackedShape): Graph {
   const g = new Graph('values', shape.lowering);
   g.output('values', tokenValues(g, network, { ...shape, checkpointed: false }).value);
   return g;

@@ -4,11 +4,11 @@
 // What is not derived but measured stands in `measured`; test/unit/models/memory-plan.test.ts holds the plan against real processes.
 import { chunkSize } from '../engine/adamw';
 import { blockSize } from '../engine/byte-moments';
-import type { LoadOptions, MomentFormat } from '../engine/engine';
-import { graphMemory, runOrder } from '../engine/graph-memory';
-import type { Graph, Node } from '../engine/graph';
-import { headChunks } from './batch-feeds';
-import { criticGraph, criticSpecs, valueHeadSpec } from './critic';
+import type { MomentFormat } from '../engine/engine';
+import type { Graph } from '../engine/graph';
+import { graphMemory } from '../engine/graph-memory';
+import { headChunks, headTokens } from './batch-feeds';
+import { criticGraph, criticSpecs, valueHeadSpec, valuesGraph } from './critic';
 import { elements, parameterSpecs } from './decoder-config';
 import type { DecoderConfig, ParameterSpec } from './decoder-config';
 import type { FileTensor, TensorSource } from './decoder-parameters';
@@ -22,7 +22,9 @@ import type { Network, PackedShape } from './policy-graphs';
 /** What was measured on Linux with Node 20 to 24 and onnxruntime 1.30. */
 const measured = {
   /** Bytes of a process that has loaded onnxruntime and made its sessions. */
-  process: 120 * 2 ** 20,
+  process: 110 * 2 ** 20,
+  /** Bytes of reading frozen weights once, a part at a time, with what waits to be collected. */
+  reading: 64 * 2 ** 20,
   /** onnxruntime's arena over the bytes alive in it: it grows by doubling and gives nothing back. */
   arena: 1.3,
   /** Bytes of an optimizer step for each parameter of the chunk in hand. */
@@ -30,6 +32,10 @@ const measured = {
 };
 
 const momentBytes: Record<MomentFormat, number> = { float32: 8, int8: 2 + 8 / blockSize };
+
+/** The parts of a run, in the order of a step; each holds what those before it hold too, since arenas give nothing back. */
+export const phases = ['loading', 'rollout', 'log-probs', 'critic update', 'policy update'] as const;
+export type Phase = (typeof phases)[number];
 
 export interface PlanInput {
   decoder: DecoderConfig;
@@ -39,18 +45,23 @@ export interface PlanInput {
   lora: LoraOptions | null;
   rolloutQuantization: 'none' | 'int8';
   baseQuantization: 'none' | 'int8';
+  /** How the optimizers hold their moments. */
+  moments: { actor: MomentFormat; critic: MomentFormat };
   /** Activations are computed again on the way back. */
   checkpointed: boolean;
   reference: boolean;
   critic: boolean;
-  /** How the optimizers hold their moments; in float32 where nothing is said. */
-  moments?: LoadOptions['moments'];
   klLoss: boolean;
+  /** False where episodes are played alone. */
+  trains: boolean;
   /** Most tokens of a sequence. */
   longest: number;
-  /** Packed tokens of one pass with gradient, and of one without. */
+  /** Packed tokens of one pass with gradient, of the policy and of the critic. */
   updateTokens: number;
+  criticTokens: number;
+  /** Packed tokens of one pass for old log-probs, 0 where the sampler's own are taken; and of one of the reference. */
   scoreTokens: number;
+  referenceTokens: number;
   /** Episodes played at the same time. */
   rollouts: number;
 }
@@ -60,26 +71,36 @@ export interface PlanRow {
   bytes: number;
   /** The formula in words. */
   how: string;
+  /** From when on it is held. */
+  phase: Phase;
 }
 
 export interface MemoryPlan {
   rows: PlanRow[];
-  total: number;
+  /** Bytes held at the end of each phase that the run has. */
+  phases: { phase: Phase; held: number }[];
+  /** The most bytes held, and in which phase. */
+  peak: { phase: Phase; bytes: number };
 }
 
 export function planMemory(input: PlanInput): MemoryPlan {
-  return new Planner(input).plan(input.updateTokens);
+  return new Planner(input).plan(input);
 }
 
 /**
- * Most packed tokens of a pass with gradient for which the plan stays within `limitBytes`, in steps of the longest sequence; 0 where not
- * even one such sequence fits.
+ * Most packed tokens of a pass with gradient, of the policy and of the critic, for which the plan stays within `limitBytes`, in whole
+ * sequences of the greatest length; 0 where not even one such sequence fits. At most 2²⁰.
  */
 export function largestMicroBatchTokens(input: PlanInput, limitBytes: number): number {
   const planner = new Planner(input);
-  const fits = (sequences: number): boolean => planner.plan(sequences * input.longest).total <= limitBytes;
-  let [low, high] = [0, 1]; // low fits, high does not
-  while (high * input.longest <= mostTokens && fits(high)) [low, high] = [high, high * 2];
+  const fits = (sequences: number): boolean => {
+    const tokens = sequences * input.longest;
+    return planner.plan({ updateTokens: tokens, criticTokens: tokens }).peak.bytes <= limitBytes;
+  };
+  const most = Math.max(1, Math.floor(mostTokens / input.longest));
+  let [low, high] = [0, 1]; // low fits
+  while (high <= most && fits(high)) [low, high] = [high, high * 2];
+  high = Math.min(high, most + 1); // high does not fit, or is not asked about
   while (high - low > 1) {
     const middle = Math.floor((low + high) / 2);
     if (fits(middle)) low = middle;
@@ -91,10 +112,12 @@ export function largestMicroBatchTokens(input: PlanInput, limitBytes: number): n
 /** No pass is planned with more. */
 const mostTokens = 2 ** 20;
 
+type PassKind = 'update' | 'score' | 'reference' | 'critic' | 'values';
+
 class Planner {
   private readonly base: Network;
   private readonly actor: Network;
-  private readonly graphs = new Map<string, { graph: Graph; order: Node[] }>();
+  private readonly graphs = new Map<string, ReturnType<typeof graphMemory>>();
 
   constructor(private readonly input: PlanInput) {
     const { decoder: c, lora, longest } = input;
@@ -103,110 +126,149 @@ class Planner {
     this.actor = lora ? adaptedNetwork(this.base, lora) : this.base;
   }
 
-  plan(updateTokens: number): MemoryPlan {
-    const { decoder: c, lora, stored, longest, rollouts, scoreTokens } = this.input;
-    const all = count(parameterSpecs(c));
-    const trained = lora ? count(loraSpecs(c, lora)) : all;
-    const width = bytesOf[stored];
-    const rows: PlanRow[] = [
-      { what: 'process', bytes: measured.process, how: 'Node and onnxruntime with their code and sessions, measured' },
-    ];
-    const add = (what: string, bytes: number, how: string): void => {
-      rows.push({ what, bytes: Math.ceil(bytes), how });
-    };
-    if (lora) {
-      const eight = this.input.baseQuantization === 'int8' || this.input.rolloutQuantization === 'int8';
-      if (this.input.baseQuantization === 'none')
-        add('base', all * width, `${millions(all)} parameters × ${width} bytes, mapped from the model's files`);
-      if (eight) add('8-bit base', all, `${millions(all)} parameters × 1 byte, mapped from the cache`);
-      const float = this.input.rolloutQuantization === 'none';
-      const linear = all - count(parameterSpecs(c).filter(({ name }) => !isLinear(name, c)));
-      add(
-        'base laid out for rollouts',
-        linear * (float ? 4 : 1),
-        `${millions(linear)} parameters of linear layers × ${float ? 4 : 1} bytes`,
-      );
-      add('adapters', trained * 4, `${millions(trained)} trained parameters × 4 bytes`);
-    } else add('weights', all * 4, `${millions(all)} parameters × 4 bytes`);
-    if (this.input.reference && !lora)
-      add('reference', all * width, `${millions(all)} parameters × ${width} bytes, mapped from the model's files`);
-    add('gradients', trained * 8, `${millions(trained)} trained × (4 bytes of the sum + 4 of a pass's own)`);
-    const { actor, critic } = this.input.moments ?? { actor: 'float32', critic: 'float32' };
-    add('optimizer', trained * momentBytes[actor], `${millions(trained)} trained × ${momentBytes[actor]} bytes of two moments`); // prettier-ignore
-    add('optimizer step', Math.min(trained, chunkSize) * measured.step, `${chunkSize} parameters at a time × ${measured.step} bytes`); // prettier-ignore
-    if (this.input.critic) {
-      const head = count([valueHeadSpec(c)]);
-      const own = lora ? trained + head : count(criticSpecs(c));
-      const each = 12 + momentBytes[critic];
-      add(
-        'critic',
-        own * each,
-        `${millions(own)} parameters × (4 + 8 of gradients + ${momentBytes[critic]} of moments)`,
-      );
-      add(
-        'critic activations',
-        this.peak('critic', updateTokens),
-        `${updateTokens} tokens through the critic's graph with gradient`,
-      );
-    }
-    add(
-      'activations and logits',
-      this.peak('update', updateTokens),
-      `${updateTokens} tokens through the policy's graph with gradient, as its values live and die, × ${measured.arena}`,
-    );
-    const scored = this.peak('score', scoreTokens);
-    add('scoring', scored * (this.input.reference ? 2 : 1), `${scoreTokens} tokens without gradient${this.input.reference ? ', by policy and reference' : ''}, × ${measured.arena}`); // prettier-ignore
-    const together = Math.min(rollouts, decodedRows);
-    const perToken = 2 * c.layers * c.kvHeads * c.headSize * 4;
-    add(
-      'keys and values',
-      (rollouts + together) * longest * perToken,
-      `(${rollouts} episodes + ${together} in the batch) × ${longest} tokens × ${perToken} bytes`,
-    );
-    add(
-      'generation',
-      Math.max(this.decoding(together), this.prefilling()),
-      `the larger of ${together} rows × 1 token and ${prefillTokens} tokens of prompts, × ${measured.arena}`,
-    );
-    return { rows, total: rows.reduce((sum, { bytes }) => sum + bytes, 0) };
+  plan(passes: Pick<PlanInput, 'updateTokens' | 'criticTokens'>): MemoryPlan {
+    const rows = [
+      ...this.weightRows(),
+      ...this.rolloutRows(),
+      ...(this.input.trains ? this.trainingRows(passes) : []),
+    ].filter(({ bytes }) => bytes > 0);
+    const held = phases
+      .filter(phase => rows.some(row => row.phase === phase))
+      .map(phase => {
+        const until = rows.filter(row => phases.indexOf(row.phase) <= phases.indexOf(phase));
+        return { phase, held: until.reduce((sum, { bytes }) => sum + bytes, 0) };
+      });
+    const { phase, held: bytes } = held.at(-1)!;
+    return { rows, phases: held, peak: { phase, bytes } };
   }
 
-  /** Bytes of the arena after a pass of `tokens` in sequences of the greatest length. */
-  private peak(kind: 'update' | 'score' | 'critic', tokens: number): number {
-    const { decoder: c, longest } = this.input;
-    const t = Math.min(longest, tokens);
-    const b = Math.max(1, Math.floor(tokens / t));
-    const n = b * (t - 1);
-    const chunks = kind === 'critic' ? 1 : headChunks(n, c.vocabSize);
-    const { graph, order } = this.graph(`${kind} ${chunks}`, () => this.build(kind, chunks));
+  private weightRows(): PlanRow[] {
+    const { decoder: c, lora, stored, critic, reference, baseQuantization, rolloutQuantization } = this.input;
+    const all = count(parameterSpecs(c));
+    const width = bytesOf[stored];
+    const mapped = `${millions(all)} parameters × ${width} bytes, mapped from the model's files`;
+    const rows = [row('loading', 'process', measured.process, 'Node and onnxruntime with their code and sessions, measured')]; // prettier-ignore
+    if (lora) {
+      if (baseQuantization === 'none') rows.push(row('loading', 'base', all * width, mapped));
+      if (baseQuantization === 'int8' || rolloutQuantization === 'int8')
+        rows.push(row('loading', '8-bit base', all, `${millions(all)} parameters × 1 byte, mapped from the cache`));
+      const trained = this.trained();
+      rows.push(row('loading', 'adapters', trained * 4, `${millions(trained)} trained parameters × 4 bytes`));
+      const linear = count(parameterSpecs(c).filter(({ name }) => isLinear(name, c)));
+      const each = rolloutQuantization === 'none' ? 4 : 1;
+      const how = `${millions(linear)} parameters of linear layers × ${each} byte${each > 1 ? 's' : ''}`;
+      rows.push(row('rollout', 'base laid out for rollouts', linear * each, how));
+    } else {
+      rows.push(row('loading', 'weights', all * 4, `${millions(all)} parameters × 4 bytes`));
+      if (reference) rows.push(row('loading', 'reference', all * width, mapped));
+    }
+    if (lora ?? reference) {
+      const bytes = Math.min(measured.reading, all * 8);
+      rows.push(row('loading', 'looking at frozen weights', bytes, 'a part at a time, measured'));
+    }
+    if (critic) {
+      const own = this.criticTrained();
+      rows.push(row('loading', 'critic', own * 4, `${millions(own)} parameters of its own × 4 bytes`));
+    }
+    return rows;
+  }
+
+  private rolloutRows(): PlanRow[] {
+    const { decoder: c, longest, rollouts } = this.input;
+    const together = Math.min(rollouts, decodedRows);
+    const perToken = 2 * c.layers * c.kvHeads * c.headSize * 4;
+    return [
+      row(
+        'rollout',
+        'keys and values',
+        (rollouts + together) * longest * perToken,
+        `(${rollouts} episodes + ${together} in the batch) × ${longest} tokens × ${perToken} bytes`,
+      ),
+      row(
+        'rollout',
+        'generation',
+        Math.max(this.decoding(together), this.prefilling()),
+        `the larger of ${together} rows × 1 token and at most ${prefillTokens} tokens of prompts, × ${measured.arena}`,
+      ),
+    ];
+  }
+
+  private trainingRows({ updateTokens, criticTokens }: Pick<PlanInput, 'updateTokens' | 'criticTokens'>): PlanRow[] {
+    const { scoreTokens, referenceTokens, reference, critic, moments } = this.input;
+    const pass = (phase: Phase, what: string, kind: PassKind, tokens: number, whose: string): PlanRow =>
+      row(phase, what, tokens > 0 ? this.peak(kind, tokens) : 0, `${tokens} tokens through ${whose}, as its values live and die, × ${measured.arena}`); // prettier-ignore
+    const rows = [pass('log-probs', 'old log-probs', 'score', scoreTokens, "the policy's graph without gradient")];
+    if (reference)
+      rows.push(pass('log-probs', 'reference log-probs', 'reference', referenceTokens, "the reference's graph"));
+    if (critic)
+      rows.push(
+        pass('log-probs', 'values', 'values', criticTokens, "the critic's graph without gradient"),
+        pass('critic update', 'critic activations', 'critic', criticTokens, "the critic's graph with gradient"),
+        ...optimizerRows('critic update', 'critic ', this.criticTrained(), moments.critic),
+      );
+    return [
+      ...rows,
+      pass('policy update', 'activations and logits', 'update', updateTokens, "the policy's graph with gradient"),
+      ...optimizerRows('policy update', '', this.trained(), moments.actor),
+    ];
+  }
+
+  private trained(): number {
+    const { decoder, lora } = this.input;
+    return count(lora ? loraSpecs(decoder, lora) : parameterSpecs(decoder));
+  }
+
+  private criticTrained(): number {
+    const { decoder, lora } = this.input;
+    return lora ? this.trained() + count([valueHeadSpec(decoder)]) : count(criticSpecs(decoder));
+  }
+
+  /**
+   * Bytes of the arena after passes of up to `tokens` in sequences of the greatest length. The largest pass is not always the hungriest:
+   * one whose logits go through the head in twice as many parts may need less than the largest of those in half as many.
+   */
+  private peak(kind: PassKind, tokens: number): number {
+    const { longest, decoder: c } = this.input;
+    const t = Math.max(2, Math.min(longest, tokens));
+    const n = Math.max(1, Math.floor(tokens / t)) * (t - 1);
+    const chunks = kind === 'critic' || kind === 'values' ? 1 : headChunks(n, c.vocabSize);
+    const most = chunks > 1 ? this.passBytes(kind, headTokens(chunks / 2, c.vocabSize), t, chunks / 2) : 0;
+    return Math.max(this.passBytes(kind, n, t, chunks), most);
+  }
+
+  /** Bytes of the arena after one pass of `n` predicted tokens in sequences of `t`; the graph's outputs are counted with the gradients. */
+  private passBytes(kind: PassKind, n: number, t: number, chunks: number): number {
+    const { decoder: c } = this.input;
+    const b = n / (t - 1);
+    const memory = this.graph(`${kind} ${chunks}`, () => this.build(kind, chunks));
     const sizes = new Map([
       ['tokens', b * t],
       ['n', n],
       ['b', b],
       ['t', t],
+      ['e', Math.ceil(t / 2)], // the earlier and the later tokens of a row
+      ['l', Math.floor(t / 2)],
       ['n*h', b * t * c.heads],
       ['n*k', b * t * c.kvHeads],
       ['features', c.intermediateSize],
     ]);
-    const part = Math.ceil(n / chunks); // `n0`, `weight1`, …: what a chunk has of the predicted tokens
-    const { peak, outputs } = graphMemory(
-      graph,
-      symbol => sizes.get(symbol) ?? (/^[a-z_]+\d+$/.test(symbol) ? part : undefined),
-      order,
+    const part = n / chunks; // `n0`, `weight1`, …: what a chunk has of the predicted tokens
+    const { peak, outputs } = memory(
+      symbol => sizes.get(symbol) ?? (/^[a-z_]+\d+$/.test(symbol) ? part : within(symbol, t)),
     );
-    // The outputs are counted with the gradients.
-    return measured.arena * peak - (kind === 'score' ? 0 : outputs);
+    return measured.arena * peak - (kind === 'update' || kind === 'critic' ? outputs : 0);
   }
 
-  private build(kind: 'update' | 'score' | 'critic', chunks: number): Graph {
-    const { checkpointed, klLoss, critic, lora, decoder } = this.input;
+  private build(kind: PassKind, chunks: number): Graph {
+    const { checkpointed, klLoss, lora, decoder } = this.input;
     const shape: PackedShape = { lowering: 'cpu', shared: false, chunks, checkpointed };
     if (kind === 'score') return scoreGraph(this.actor, shape);
+    if (kind === 'reference') return scoreGraph(lora ? this.base : { ...this.frozen('none'), maxPositions: this.base.maxPositions }, shape); // prettier-ignore
     if (kind === 'update') return updateGraph(this.actor, shape, { kl: klLoss ? 'k3' : null, entropy: true });
-    if (!critic) throw new Error('memory plan: there is no critic');
     const value = valueHeadSpec(decoder);
     const network = lora ? adaptedNetwork(this.base, lora, [value]) : trainedNetwork(decoder, criticSpecs(decoder));
-    return criticGraph({ ...network, maxPositions: this.input.longest }, shape);
+    const critic = { ...network, maxPositions: this.input.longest };
+    return kind === 'critic' ? criticGraph(critic, shape) : valuesGraph(critic, { ...shape, checkpointed: false });
   }
 
   private decoding(rows: number): number {
@@ -214,14 +276,14 @@ class Planner {
   }
 
   private prefilling(): number {
-    const { longest } = this.input;
-    return this.generating(Math.max(1, Math.floor(prefillTokens / longest)), longest, 32);
+    const { longest, rollouts } = this.input;
+    return this.generating(Math.max(1, Math.min(rollouts, Math.floor(prefillTokens / longest))), longest, 32);
   }
 
   /** `rows` rows of `t` new tokens each, over `s` cached ones. */
   private generating(rows: number, t: number, s: number): number {
     const { decoder: c, lora, rolloutQuantization } = this.input;
-    const { graph, order } = this.graph('generate', () => {
+    const memory = this.graph('generate', () => {
       const base = this.frozen(rolloutQuantization);
       const plan = { ...base.plan, int8Products: rolloutQuantization === 'int8' };
       const network = lora ? adaptedNetwork({ ...base, plan }, { ...lora, dropout: 0 }) : trainedNetwork(c);
@@ -236,16 +298,13 @@ class Planner {
       ['n*h', rows * t * c.heads],
       ['n*k', rows * t * c.kvHeads],
     ]);
-    const { peak, outputs } = graphMemory(graph, symbol => sizes.get(symbol), order);
+    const { peak, outputs } = memory(symbol => sizes.get(symbol) ?? within(symbol, t));
     return measured.arena * peak + outputs;
   }
 
-  private graph(key: string, build: () => Graph): { graph: Graph; order: Node[] } {
+  private graph(key: string, build: () => Graph): ReturnType<typeof graphMemory> {
     let known = this.graphs.get(key);
-    if (!known) {
-      const graph = build();
-      this.graphs.set(key, (known = { graph, order: runOrder(graph) }));
-    }
+    if (!known) this.graphs.set(key, (known = graphMemory(build())));
     return known;
   }
 
@@ -265,6 +324,33 @@ class Planner {
   }
 }
 
+/** Any other dimension is some of a row's tokens. */
+const within = (symbol: string, t: number): number | undefined => (/^[a-z]$/.test(symbol) ? t : undefined);
+
+const row = (phase: Phase, what: string, bytes: number, how: string): PlanRow => ({
+  what,
+  bytes: Math.ceil(bytes),
+  how,
+  phase,
+});
+
+/** What a network of `trained` parameters needs to be changed; `whose` begins the rows' names. */
+function optimizerRows(phase: Phase, whose: string, trained: number, moments: MomentFormat): PlanRow[] {
+  const m = millions(trained);
+  const chunk = Math.min(trained, chunkSize);
+  const each = momentBytes[moments];
+  return [
+    row(phase, `${whose}gradients`, trained * 8, `${m} trained × (4 bytes of the sum + 4 of a pass's own)`),
+    row(phase, `${whose}optimizer`, trained * each, `${m} trained × ${each} bytes of two moments`),
+    row(
+      phase,
+      `${whose}optimizer step`,
+      chunk * measured.step,
+      `${millions(chunk)} at a time × ${measured.step} bytes`,
+    ),
+  ];
+}
+
 const embedding = 'model.embed_tokens.weight';
 /** Whether the tensor is multiplied with activations: layers' projections and the output head, which may be the embedding. */
 const isLinear = (name: string, { tiedHead }: DecoderConfig): boolean =>
@@ -272,4 +358,4 @@ const isLinear = (name: string, { tiedHead }: DecoderConfig): boolean =>
 
 const bytesOf: Record<FileTensor['dtype'], number> = { F32: 4, F16: 2, BF16: 2 };
 const count = (specs: readonly ParameterSpec[]): number => specs.reduce((sum, { dims }) => sum + elements(dims), 0);
-const millions = (n: number): string => `${(n / 1e6).toPrecision(3)} M`;
+const millions = (n: number): string => `${(n / 1e6).toLocaleString('en', { maximumSignificantDigits: 3 })} M`;

@@ -2,11 +2,13 @@
 // onnxruntime and what `auto` comes to, and the programs and libraries that some features need. Nothing is changed or downloaded.
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, readdirSync, statfsSync } from 'node:fs';
-import { arch, availableParallelism, cpus, freemem, platform, release, totalmem } from 'node:os';
+import { arch, availableParallelism, cpus, platform, release } from 'node:os';
 import { dirname, join } from 'node:path';
 import { chooseProvider, providerStates } from '../engine/devices';
 import type { Checked, Provider, ProviderState } from '../engine/devices';
 import { installation } from '../installation';
+import { machineMemory } from '../machine-memory';
+import type { MachineMemory } from '../machine-memory';
 
 /** Compares a small model's loss, gradients and sampled tokens on a provider with the CPU's. */
 export type SelfCheck = (provider: Provider) => Promise<Checked>;
@@ -21,33 +23,32 @@ export interface MachineReport {
   platform: string;
   /** `usable` counts the cores that this process may run on. */
   cpu: { model: string; cores: number; usable: number };
-  /** Bytes. `limit` is that of the control group or null; `available` is what a run can have now. */
-  memory: { total: number; free: number; limit: number | null; available: number };
+  memory: MachineMemory;
   onnxruntime: { version: string; providers: ProviderReport[]; auto: Provider };
   /** Bytes free where the runs of this folder lie. */
   disk: { folder: string; free: number };
   optional: { name: string; found: string | null; for: string }[];
 }
 
-/** `workspace` is the folder whose runs are asked about; `selfCheck` is run on every provider but the CPU that is there. */
-export async function machineReport(workspace: string, selfCheck?: SelfCheck): Promise<MachineReport> {
-  const states = await providerStates();
+/** `workspace` is the folder whose runs are asked about; `selfCheck` is run on those of `candidates` that are there. */
+export async function machineReport(
+  workspace: string,
+  selfCheck?: SelfCheck,
+  candidates: readonly Provider[] = ['cuda', 'webgpu'],
+): Promise<MachineReport> {
   const providers: ProviderReport[] = [];
-  for (const state of states) {
-    const checked = selfCheck && state.provider !== 'cpu' && state.known && state.installed;
+  for (const state of await providerStates()) {
+    const checked = selfCheck && candidates.includes(state.provider) && state.known && state.installed;
     providers.push({ ...state, self_check: checked ? await selfCheck(state.provider) : null });
   }
   const sound = providers.filter(({ provider, self_check }) => provider === 'cpu' || self_check?.faster);
+  const version = process.versions.node;
   const required = packageOf(installation.root).engines?.node ?? '';
   return {
-    node: {
-      version: process.versions.node,
-      required,
-      fits: Number.parseInt(process.versions.node) >= Number(/\d+/.exec(required)?.[0]),
-    },
+    node: { version, required, fits: nodeFits(version, required) },
     platform: `${platform()}-${arch()} ${release()}`,
     cpu: { model: cpus()[0]?.model.trim() ?? 'unknown', cores: cpus().length, usable: availableParallelism() },
-    memory: memory(),
+    memory: machineMemory(),
     onnxruntime: {
       version: packageOf(join(installation.root, 'node_modules', 'onnxruntime-node')).version,
       providers,
@@ -58,12 +59,9 @@ export async function machineReport(workspace: string, selfCheck?: SelfCheck): P
   };
 }
 
-/** Memory in bytes, as a run can have it: the smaller of what the system and the control group leave. */
-export function memory(): MachineReport['memory'] {
-  const constrained = process.constrainedMemory();
-  const limit = constrained > 0 && constrained < totalmem() ? constrained : null;
-  return { total: totalmem(), free: freemem(), limit, available: Math.min(process.availableMemory(), freemem()) };
-}
+/** Whether a version of Node is one that package.json's engines ask for, in the form `>=20`. */
+export const nodeFits = (version: string, required: string): boolean =>
+  Number.parseInt(version) >= Number(/\d+/.exec(required)?.[0]);
 
 /** Free space of the nearest folder that is there. */
 function disk(folder: string): MachineReport['disk'] {

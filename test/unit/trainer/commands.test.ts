@@ -65,6 +65,8 @@ describe('train', () => {
   test('writes a run folder that tells all', () => {
     const { events, checkpoints, episodes } = readRun(whole.folder);
     expect(checkpoints).toEqual(['step-000001', 'step-000002', 'step-000003', 'step-000004']);
+    const measured = events.splice(0, 1).concat(events.splice(1, 1)); // with numbers of this machine
+    expect(measured.map(({ kind }) => kind)).toEqual(['memory_plan', 'longest_batch']);
     expect(events.map(({ kind, message }) => `${kind} ${message}`)).toEqual([
       'state running',
       ...checkpoints.map(name => `checkpoint checkpoint checkpoints/${name}`),

@@ -62,7 +62,8 @@ test('is fetched before training, noted by its commit, and trains as the same mo
   expect(fetched.code, fetched.stderr).toBe(0);
   expect(fetched.stderr).toMatch(/^Fetching the model \(1 MB\)$/m);
   const { events, metrics, status } = readRun(fetched.answer.folder);
-  expect(events.map(({ kind, message }) => `${kind} ${message}`).slice(0, 2)).toEqual([
+  const told = events.filter(({ kind }) => kind !== 'memory_plan');
+  expect(told.map(({ kind, message }) => `${kind} ${message}`).slice(0, 2)).toEqual([
     `download fetched ${repo} (1 MB) at commit ${commit}`,
     'state running',
   ]);

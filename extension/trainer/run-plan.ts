@@ -1,0 +1,119 @@
+// A configuration and a model's config.json as the input of the memory plan (models/memory-plan.ts): what a run of it loads, packs into
+// passes and plays at a time. No weights are needed, so that a model can be planned before it is fetched.
+import { readFileSync, readdirSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { UserError } from '../protocol/user-error';
+import type { RunConfig } from './config/schema';
+import type { LoadOptions } from './engine/engine';
+import { elements, parameterSpecs } from './models/decoder-config';
+import type { DecoderConfig } from './models/decoder-config';
+import type { FileTensor } from './models/decoder-parameters';
+import type { PlanInput } from './models/memory-plan';
+import type { Bounds } from './models/memory-remedy';
+import { openDecoder, readDecoderConfig } from './models/model-folder';
+import { readAdapter } from './models/peft-adapter';
+
+/** From so many parameters on, `auto` computes activations again instead of keeping them. */
+const largeModel = 1e8;
+
+/** Whether activations are computed again on the way back (enable_gradient_checkpointing). */
+export function isCheckpointed({ actor_rollout_ref: { model } }: RunConfig, parameters: number): boolean {
+  const { enable_gradient_checkpointing: wanted } = model;
+  return wanted === 'auto' ? parameters >= largeModel : wanted;
+}
+
+/** Adapters as the configuration describes them; null where it trains all weights, or goes on with an adapter that it names. */
+export function newAdapters({ actor_rollout_ref: { model } }: RunConfig): LoadOptions['lora'] {
+  const { lora_rank: rank, lora_alpha: alpha, lora_dropout: dropout, target_modules: targets } = model;
+  return rank > 0 ? { rank, alpha, dropout, targets } : null;
+}
+
+export function usesReference({ actor_rollout_ref: { actor } }: RunConfig): boolean {
+  return actor.use_ref && actor.use_kl_loss;
+}
+
+export const usesCritic = ({ algorithm }: RunConfig): boolean => algorithm.adv_estimator === 'gae';
+
+/**
+ * What a run of `config` holds.
+ * @param modelFolder of a model whose weights need not be there
+ * @param workspace from which relative paths of the configuration lead
+ * @throws UserError where config.json, weights that are there, or the adapter cannot be used
+ */
+export async function planInput(config: RunConfig, modelFolder: string, workspace: string): Promise<PlanInput> {
+  const { actor, ref, rollout, model } = config.actor_rollout_ref;
+  const decoder = readDecoderConfig(modelFolder);
+  checkLength(config, decoder);
+  const longest = rollout.max_model_len;
+  const { train, val } = config.es_manager;
+  const trains = !config.trainer.val_only;
+  // As passBudget in run.ts; a pass holds at least one whole sequence and at most the mini-batch.
+  const pass = (micro: number, most: number): number =>
+    Math.max(longest, Math.min(Math.min(micro, most) * longest, actor.ppo_max_token_len_per_gpu));
+  const all = episodesOf(train);
+  const given =
+    model.lora_adapter_path === null
+      ? null
+      : await readAdapter(resolve(workspace, model.lora_adapter_path), { config: decoder, folder: modelFolder });
+  return {
+    decoder,
+    stored: await storedType(modelFolder),
+    lora: given?.lora ?? newAdapters(config),
+    rolloutQuantization: config.workbench.rollout_quantization,
+    baseQuantization: config.workbench.base_quantization,
+    moments: { actor: actor.optim.moments, critic: config.critic.optim.moments },
+    checkpointed: isCheckpointed(config, countParameters(decoder)),
+    reference: usesReference(config),
+    critic: usesCritic(config),
+    klLoss: actor.use_kl_loss,
+    trains,
+    longest,
+    updateTokens: pass(actor.ppo_micro_batch_size_per_gpu, actor.ppo_mini_batch_size),
+    criticTokens: pass(config.critic.ppo_micro_batch_size_per_gpu, config.critic.ppo_mini_batch_size),
+    scoreTokens: config.algorithm.rollout_correction.bypass_mode
+      ? 0
+      : pass(rollout.log_prob_micro_batch_size_per_gpu, all),
+    referenceTokens: pass(ref.log_prob_micro_batch_size_per_gpu, all),
+    rollouts: Math.max(trains ? episodesOf(train) : 0, episodesOf(val)),
+  };
+}
+
+const episodesOf = ({ env_groups, group_size }: RunConfig['es_manager']['val']): number => env_groups * group_size;
+
+/** Overrides by which validation, of one tag, plays no more episodes at a time than training does; null where it does not play more. */
+export function fewerEpisodes({ es_manager: { train, val } }: RunConfig): Bounds['fewerEpisodes'] {
+  const groups = Math.floor(episodesOf(train) / val.group_size);
+  if (groups < 1 || groups >= val.env_groups || val.env_configs.n_groups.length !== 1) return null;
+  return {
+    rollouts: episodesOf(train),
+    overrides: [`es_manager.val.env_groups=${groups}`, `es_manager.val.env_configs.n_groups=[${groups}]`],
+  };
+}
+
+export const countParameters = (decoder: DecoderConfig): number =>
+  parameterSpecs(decoder).reduce((sum, { dims }) => sum + elements(dims), 0);
+
+/** Throws the sentence about episodes that are longer than the model's positions. */
+export function checkLength(config: RunConfig, { maxPositions }: Pick<DecoderConfig, 'maxPositions'>): void {
+  const { max_model_len } = config.actor_rollout_ref.rollout;
+  if (max_model_len > maxPositions)
+    throw new UserError(
+      `config: actor_rollout_ref.rollout.max_model_len is ${max_model_len}, but ${config.model_path} has ${maxPositions} positions: lower it`,
+    );
+}
+
+const types = { float32: 'F32', float16: 'F16', bfloat16: 'BF16' } as const;
+
+/** How the weights hold their numbers: by their own word where they are there, else by that of config.json. */
+async function storedType(folder: string): Promise<FileTensor['dtype']> {
+  const isThere = readdirSync(folder).some(name => name.endsWith('.safetensors'));
+  if (isThere) {
+    const { files, specs } = await openDecoder(folder);
+    const dtype = files.info(specs[0].name)?.dtype;
+    await files.close();
+    return Object.values(types).find(type => type === dtype) ?? 'F32';
+  }
+  const json = JSON.parse(readFileSync(join(folder, 'config.json'), 'utf8')) as Record<string, unknown>;
+  const said = json.dtype ?? json.torch_dtype; // since transformers 5, and before
+  return Object.entries(types).find(([name]) => name === said)?.[1] ?? 'F32';
+}
