@@ -47,9 +47,9 @@ export function packedAttention(g: Graph, c: DecoderConfig, shared: boolean): At
     const heads = (x: Value, places: Value): Value => reshape(g, x, [places.dims[0], c.headSize]);
     const blocks = (x: Value, places: Value, prefixes: Value | undefined, rows: Value): Value[] =>
       arrange(g, heads(x, places), prefixes ? [prefixes, rows] : [rows], places);
-    const [rowQ, prefixQ] = blocks(q, queryPlaces, beginning?.queries, queryRows).reverse();
-    const [rowK, prefixK] = blocks(k, keyPlaces, beginning?.keys, keyRows).reverse();
-    const [rowV, prefixV] = blocks(v, keyPlaces, beginning?.keys, keyRows).reverse();
+    const [rowQ, prefixQ] = blocks(q, queryPlaces, beginning?.queries, queryRows).toReversed();
+    const [rowK, prefixK] = blocks(k, keyPlaces, beginning?.keys, keyRows).toReversed();
+    const [rowV, prefixV] = blocks(v, keyPlaces, beginning?.keys, keyRows).toReversed();
 
     const halves = splitTimes(g, reshape(g, rowQ, [...batch, groups, 't', c.headSize]), ['e', 'l']);
     /** Keys or values that each half sees: of the beginning all, of the row what there is until its end. */

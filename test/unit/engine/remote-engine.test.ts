@@ -28,6 +28,8 @@ beforeAll(async () => {
   await build({
     entryPoints: ['extension/trainer/engine/worker.ts'],
     outfile: workerFile,
+    define: { 'import.meta.url': '__importMetaUrl' },
+    banner: { js: "const __importMetaUrl = require('node:url').pathToFileURL(__filename).href;" },
     bundle: true,
     platform: 'node',
     format: 'cjs',

@@ -66,7 +66,9 @@ describe('the self-check', () => {
 
   it('is not passed by what gives other numbers or cannot run', async () => {
     const off = faulty(({ loss }) => (loss.grad_norm *= 2));
-    const wrong = await selfCheck('webgpu', 1, 'float32', async ({ provider }) => (provider === 'cpu' ? expected : off));
+    const wrong = await selfCheck('webgpu', 1, 'float32', async ({ provider }) =>
+      provider === 'cpu' ? expected : off,
+    );
     expect(wrong).toEqual({
       passed: false,
       faster: false,
