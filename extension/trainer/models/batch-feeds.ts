@@ -74,15 +74,22 @@ export function chunkFeeds(count: number, chunks: number): Record<string, Tensor
 /** Bytes of logits that may live at a time. */
 const logitBytes = 64 * 2 ** 20;
 
+/**
+ * Bytes of logits that may live at a time where the head's gradient takes `gradientBytes` (0: it is not trained). Each part of the tokens
+ * makes such a gradient, so that logits smaller than it would save less than they cost.
+ */
+export const logitsAtATime = (gradientBytes: number): number => Math.max(logitBytes, gradientBytes);
+
 /** Parts in which so many tokens go through a head of `vocab` logits: a power of two, so that few graphs are made. */
-export function headChunks(tokens: number, vocab: number): number {
-  const needed = (tokens * vocab * 4) / logitBytes;
+export function headChunks(tokens: number, vocab: number, atATime = logitBytes): number {
+  const needed = (tokens * vocab * 4) / atATime;
   const chunks = 2 ** Math.max(0, Math.ceil(Math.log2(needed)));
   return Math.min(chunks, 64, 2 ** Math.floor(Math.log2(Math.max(tokens, 1))));
 }
 
 /** Most tokens that go through a head of `vocab` logits in so many parts. */
-export const headTokens = (chunks: number, vocab: number): number => Math.floor((chunks * logitBytes) / (vocab * 4));
+export const headTokens = (chunks: number, vocab: number, atATime = logitBytes): number =>
+  Math.floor((chunks * atATime) / (vocab * 4));
 
 export function scalarFeeds(values: Record<string, number>): Record<string, Tensor> {
   return Object.fromEntries(Object.entries(values).map(([name, x]) => [name, float32(new Float32Array([x]), [])]));

@@ -28,7 +28,7 @@ export interface TokenInputs {
 }
 
 /** Name of the tensor that turns hidden states into logits. */
-export const headName = (c: DecoderConfig, parameters: DecoderParameters): string =>
+export const headName = (c: DecoderConfig, parameters: Pick<DecoderParameters, 'has'>): string =>
   c.tiedHead && !parameters.has('lm_head.weight') ? 'model.embed_tokens.weight' : 'lm_head.weight';
 
 /** Hidden states after the final norm, [n, hidden]. */

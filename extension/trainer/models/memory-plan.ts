@@ -7,7 +7,7 @@ import { blockSize } from '../engine/byte-moments';
 import type { MomentFormat } from '../engine/engine';
 import type { Graph } from '../engine/graph';
 import { graphMemory } from '../engine/graph-memory';
-import { headChunks, headTokens } from './batch-feeds';
+import { headChunks, headTokens, logitsAtATime } from './batch-feeds';
 import { criticGraph, criticSpecs, valueHeadSpec, valuesGraph } from './critic';
 import { elements, parameterSpecs } from './decoder-config';
 import type { DecoderConfig, ParameterSpec } from './decoder-config';
@@ -16,7 +16,7 @@ import { decodedRows, prefillTokens } from './generator';
 import { loraSpecs } from './lora';
 import type { LoraOptions } from './lora';
 import { adaptedNetwork, frozenNetwork, trainedNetwork } from './networks';
-import { generateGraph, scoreGraph, updateGraph } from './policy-graphs';
+import { generateGraph, headGradientBytes, scoreGraph, updateGraph } from './policy-graphs';
 import type { Network, PackedShape } from './policy-graphs';
 
 /** What was measured on Linux with Node 20 to 24 and onnxruntime 1.30. */
@@ -231,8 +231,9 @@ class Planner {
     const { longest, decoder: c } = this.input;
     const t = Math.max(2, Math.min(longest, tokens));
     const n = Math.max(1, Math.floor(tokens / t)) * (t - 1);
-    const chunks = kind === 'critic' || kind === 'values' ? 1 : headChunks(n, c.vocabSize);
-    const most = chunks > 1 ? this.passBytes(kind, headTokens(chunks / 2, c.vocabSize), t, chunks / 2) : 0;
+    const atATime = logitsAtATime(kind === 'update' ? headGradientBytes(this.actor) : 0);
+    const chunks = kind === 'critic' || kind === 'values' ? 1 : headChunks(n, c.vocabSize, atATime);
+    const most = chunks > 1 ? this.passBytes(kind, headTokens(chunks / 2, c.vocabSize, atATime), t, chunks / 2) : 0;
     return Math.max(this.passBytes(kind, n, t, chunks), most);
   }
 

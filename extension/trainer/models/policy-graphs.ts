@@ -27,7 +27,7 @@ import {
 } from '../engine/ops';
 import { splitRows } from '../engine/packed-ops';
 import { cachedAttention, packedAttention, residentAttention } from './attention';
-import { decoderHidden, decoderLogits } from './decoder';
+import { decoderHidden, decoderLogits, headName } from './decoder';
 import type { DecoderConfig } from './decoder-config';
 import { DecoderParameters } from './decoder-parameters';
 import type { ParameterPlan } from './decoder-parameters';
@@ -40,6 +40,12 @@ export interface Network {
   folder?: string;
   /** Every position is below this; by default the model's limit. */
   maxPositions?: number;
+}
+
+/** Bytes of the output head's gradient, 0 where the head is not trained. */
+export function headGradientBytes({ config, plan }: Network): number {
+  const name = headName(config, { has: wanted => plan.specs.some(({ name }) => name === wanted) });
+  return plan.source(name).kind === 'input' ? 4 * config.vocabSize * config.hiddenSize : 0;
 }
 
 /** What varies between the graphs over packed tokens. */

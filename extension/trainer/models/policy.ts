@@ -13,13 +13,13 @@ import { dispose } from '../engine/device-tensor';
 import { RandomStream } from '../engine/random-stream';
 import { float32 } from '../engine/session';
 import type { SessionOptions, Tensor } from '../engine/session';
-import { batchFeeds, chunkFeeds, headChunks, scalarFeeds } from './batch-feeds';
+import { batchFeeds, chunkFeeds, headChunks, logitsAtATime, scalarFeeds } from './batch-feeds';
 import type { BatchFeeds } from './batch-feeds';
 import { PackedSessions } from './packed-sessions';
 import { planPasses } from './packing';
 import type { Sample } from './packing';
 import type { ParameterBank } from './parameter-bank';
-import { imitateGraph, scoreGraph, updateGraph, updateSums } from './policy-graphs';
+import { headGradientBytes, imitateGraph, scoreGraph, updateGraph, updateSums } from './policy-graphs';
 import type { LossTerms, Network } from './policy-graphs';
 
 export interface Scores {
@@ -40,12 +40,14 @@ interface PreparedPass<S extends Sample> extends BatchFeeds<S> {
 export class Policy {
   private readonly training: PackedSessions;
   private readonly scoring: PackedSessions;
+  private readonly headGradient: number;
 
   constructor(
     readonly network: Network,
     readonly bank: ParameterBank,
     { checkpointed = false, ...options }: PolicyOptions,
   ) {
+    this.headGradient = headGradientBytes(network);
     this.training = new PackedSessions(network, options, checkpointed);
     this.scoring = new PackedSessions(withoutDropout(network), options, false);
   }
@@ -57,7 +59,7 @@ export class Policy {
     temperature: number,
   ): Promise<Scores> {
     const scores: Scores = { logprobs: [], entropies: [] };
-    const { passes, chunks } = this.prepare(samples, budget);
+    const { passes, chunks } = this.prepare(samples, budget, 0);
     for (const { shared, feeds, count, scatter } of passes) {
       const session = await this.scoring.get('score', { shared, chunks }, scoreGraph);
       const { logprob, entropy } = await session.run({
@@ -94,7 +96,7 @@ export class Policy {
       entropy_coeff: loss.entropy_coeff,
       kl_coef: loss.use_kl_loss ? loss.kl_loss_coef : 0,
     });
-    const { passes, chunks } = this.prepare(samples, budget);
+    const { passes, chunks } = this.prepare(samples, budget, this.headGradient);
     const noise = new RandomStream(seed);
     const sums = Object.fromEntries(updateSums.map(name => [name, 0]));
     let tokens = 0;
@@ -140,7 +142,7 @@ export class Policy {
     optimizer: OptimizerOptions,
     seed = 0,
   ): Promise<number> {
-    const { passes, chunks } = this.prepare(samples, budget);
+    const { passes, chunks } = this.prepare(samples, budget, this.headGradient);
     const total = passes.reduce((sum, { count }) => sum + count, 0);
     const noise = new RandomStream(seed);
     let loss = 0;
@@ -164,7 +166,7 @@ export class Policy {
 
   /** Computes the gradient of a batch and forgets it: nothing changes, and the memory that it took is given back. */
   async tryGradient(samples: readonly Sample[], budget: PassBudget): Promise<void> {
-    const { passes, chunks } = this.prepare(samples, budget);
+    const { passes, chunks } = this.prepare(samples, budget, this.headGradient);
     const sessions = this.training.likewise();
     for (const { shared, feeds, count, tokens } of passes) {
       const session = await sessions.get('imitate', { shared, chunks }, imitateGraph);
@@ -181,10 +183,14 @@ export class Policy {
     await sessions.release();
   }
 
-  /** The passes of a batch, and in how many parts their tokens go through the output head: as the largest of them needs. */
+  /**
+   * The passes of a batch, and in how many parts their tokens go through the output head: as the largest of them needs.
+   * `headGradient` are the bytes of the gradient that each part makes of the head, 0 for none.
+   */
   private prepare<S extends Sample>(
     samples: readonly S[],
     budget: PassBudget,
+    headGradient: number,
   ): { passes: PreparedPass<S>[]; chunks: number } {
     const { config } = this.network;
     const trained = samples.filter(({ mask }) => mask.includes(1, 1));
@@ -195,7 +201,7 @@ export class Policy {
     });
     const most = Math.max(0, ...passes.map(({ count }) => count));
     const least = Math.min(...passes.map(({ count }) => count));
-    return { passes, chunks: Math.min(headChunks(most, config.vocabSize), headChunks(least, Infinity)) };
+    return { passes, chunks: Math.min(headChunks(most, config.vocabSize, logitsAtATime(headGradient)), headChunks(least, Infinity)) };
   }
 
   private dropoutFeeds(tokens: number, noise: RandomStream): Record<string, Tensor> {
