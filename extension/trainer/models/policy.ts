@@ -201,7 +201,10 @@ export class Policy {
     });
     const most = Math.max(0, ...passes.map(({ count }) => count));
     const least = Math.min(...passes.map(({ count }) => count));
-    return { passes, chunks: Math.min(headChunks(most, config.vocabSize, logitsAtATime(headGradient)), headChunks(least, Infinity)) };
+    return {
+      passes,
+      chunks: Math.min(headChunks(most, config.vocabSize, logitsAtATime(headGradient)), headChunks(least, Infinity)),
+    };
   }
 
   private dropoutFeeds(tokens: number, noise: RandomStream): Record<string, Tensor> {
