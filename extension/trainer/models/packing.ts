@@ -101,12 +101,13 @@ function compareIds(a: Int32Array, b: Int32Array): number {
   return a.length - b.length;
 }
 
-/** A cluster of more tokens than a pass holds becomes several, each with the beginning. */
+/** A cluster of more tokens than a pass holds becomes several, each with the beginning; rows of like length stay together. */
 function cutToSize(cluster: Cluster, samples: readonly Pick<Sample, 'ids'>[], maxTokens: number): Cluster[] {
   if (tokensOf(cluster, samples) <= maxTokens || cluster.members.length === 1) return [cluster];
   const parts: number[][] = [];
   let tokens = Infinity;
-  for (const member of cluster.members) {
+  const length = (member: number): number => samples[member].ids.length;
+  for (const member of cluster.members.toSorted((a, b) => length(b) - length(a) || a - b)) {
     const own = samples[member].ids.length - cluster.prefix;
     if (tokens + own > maxTokens) {
       parts.push([]);
