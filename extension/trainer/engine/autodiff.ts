@@ -48,6 +48,23 @@ export function checkpoint(g: Graph, inputs: Value, make: (inputs: Value) => Val
   return y;
 }
 
+/**
+ * The value x, computed only after the scalar `first`, whatever that is: an executor that would otherwise come to `first` at the very end
+ * need not keep until then what it is made from. Not differentiable.
+ */
+export function following(g: Graph, x: Value, first: Value): Value {
+  const positive = g.emit('Greater', [first, g.scalar(0)], 'bool', []);
+  const zero = g.emit('Where', [positive, g.scalar(0), g.scalar(0)], 'float32', []);
+  return binary(g, 'Add', x, zero);
+}
+
+/** x; its gradient is computed only after the scalar that `first` gives, which may be made from x. */
+export function gradientFollowing(g: Graph, x: Value, first: () => Value): Value {
+  const y = g.emit('Identity', [x], x.type, x.dims);
+  g.record([x], [y], ([dy]) => [dy && following(g, dy, first())]);
+  return y;
+}
+
 /** Gradients of `wrt`, given those of some values; null where none flows. */
 function pullBack(
   g: Graph,

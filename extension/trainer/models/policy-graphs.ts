@@ -2,7 +2,7 @@
 // formulas), imitate demonstrations, and generate over cached keys and values. All describe one decoder (decoder.ts); the gradients
 // leave in the order in which they become available, so that little is kept. Where the vocabulary is large, logits live a chunk of
 // tokens at a time: a chunk's loss and gradient are done before the next chunk begins.
-import { gradients } from '../engine/autodiff';
+import { following, gradientFollowing, gradients } from '../engine/autodiff';
 import type { PolicyLossOptions } from '../engine/engine';
 import { Graph } from '../engine/graph';
 import type { Lowering, Value } from '../engine/graph';
@@ -82,7 +82,7 @@ export function scoreGraph(network: Network, shape: PackedShape): Graph {
   const chunks = tokenChunks(g, network, { ...shape, checkpointed: false }).chunks.map(chunk => chunk.statistics());
   const joined = (values: Value[]): Value =>
     values.length === 1 ? values[0] : g.emit('Concat', values, 'float32', ['n'], { axis: 0 });
-  g.output('logprob', joined(chunks.map(({ logprob }) => logprob)));
+  g.output('logprob', joined(chunks.map(({ logprob, entropySum }) => following(g, logprob, entropySum))));
   g.output('entropy', joined(chunks.map(({ entropy }) => entropy)));
   return g;
 }
@@ -111,7 +111,7 @@ export function updateGraph(network: Network, shape: PackedShape, terms: LossTer
   const flag = (condition: Value): Value => sumAll(g, toFloat(g, condition));
 
   const parts = chunks.map((chunk, i) => {
-    const { logprob, entropy } = chunk.statistics();
+    const { logprob, entropy, entropySum } = chunk.statistics();
     const logRatio = clip(g, sub(g, logprob, old[i]), g.scalar(-20), g.scalar(20));
     const ratio = exp(g, logRatio);
     const plain = neg(g, mul(g, advantage[i], ratio));
@@ -130,7 +130,7 @@ export function updateGraph(network: Network, shape: PackedShape, terms: LossTer
       pg_loss: policyLoss,
       entropy_loss: entropyLoss,
       kl_loss: klLoss,
-      entropy: sumAll(g, entropy),
+      entropy: entropySum,
       clipped: flag(compare(g, 'Greater', clipped, plain)),
       clipped_lower: sumAll(g, mul(g, toFloat(g, compare(g, 'Less', ceiling, surrogate)), toFloat(g, negative))),
       minus_log_ratio: neg(g, sumAll(g, logRatio)),
@@ -204,8 +204,8 @@ function klPenalty(g: Graph, logprob: Value, reference: Value, type: PolicyLossO
 }
 
 interface TokenChunk {
-  /** Log-prob of each target and entropy of its distribution, [chunk's tokens]. */
-  statistics(): { logprob: Value; entropy: Value };
+  /** Log-prob of each target and entropy of its distribution, [chunk's tokens], and the sum of the entropies. */
+  statistics(): { logprob: Value; entropy: Value; entropySum: Value };
 }
 
 /** Hidden states of packed tokens, [n, hidden], with the parameters they were computed from. */
@@ -235,9 +235,18 @@ function tokenChunks(
   const sizes = shape.chunks > 1 ? g.input('chunk_sizes', 'int64', [shape.chunks]) : null;
   const split = (value: Value): Value[] => (sizes ? splitRows(g, value, sizes, 'n') : [value]);
   const targetsOf = split(targets);
-  const chunks = split(predicting).map((part, i) => ({
-    statistics: () => tokenLogProbs(g, decoderLogits(network.config, parameters, part), targetsOf[i]),
-  }));
+  // All that is read of a chunk's logits is read before its gradient goes on, else every chunk's logits are kept for what is read last.
+  const chunks = split(predicting).map((part, i): TokenChunk => {
+    const entropies: Value[] = [];
+    const hidden = sizes ? gradientFollowing(g, part, () => entropies[0]) : part;
+    return {
+      statistics: () => {
+        const { logprob, entropy } = tokenLogProbs(g, decoderLogits(network.config, parameters, hidden), targetsOf[i]);
+        entropies.push(sumAll(g, entropy));
+        return { logprob, entropy, entropySum: entropies[0] };
+      },
+    };
+  });
   return { chunks, parameters, split };
 }
 
