@@ -58,10 +58,13 @@ export function following(g: Graph, x: Value, first: Value): Value {
   return binary(g, 'Add', x, zero);
 }
 
-/** x; its gradient is computed only after the scalar that `first` gives, which may be made from x. */
-export function gradientFollowing(g: Graph, x: Value, first: () => Value): Value {
+/** x; its gradient is computed only after the scalar that `first` gives, if any, which may be made from x. */
+export function gradientFollowing(g: Graph, x: Value, first: () => Value | undefined): Value {
   const y = g.emit('Identity', [x], x.type, x.dims);
-  g.record([x], [y], ([dy]) => [dy && following(g, dy, first())]);
+  g.record([x], [y], ([dy]) => {
+    const before = first();
+    return [dy && before ? following(g, dy, before) : dy];
+  });
   return y;
 }
 

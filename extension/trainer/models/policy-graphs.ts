@@ -82,7 +82,7 @@ export function scoreGraph(network: Network, shape: PackedShape): Graph {
   const chunks = tokenChunks(g, network, { ...shape, checkpointed: false }).chunks.map(chunk => chunk.statistics());
   const joined = (values: Value[]): Value =>
     values.length === 1 ? values[0] : g.emit('Concat', values, 'float32', ['n'], { axis: 0 });
-  g.output('logprob', joined(chunks.map(({ logprob, entropySum }) => following(g, logprob, entropySum))));
+  g.output('logprob', joined(chunks.map(({ logprob, entropy }) => following(g, logprob, sumAll(g, entropy)))));
   g.output('entropy', joined(chunks.map(({ entropy }) => entropy)));
   return g;
 }
@@ -111,7 +111,9 @@ export function updateGraph(network: Network, shape: PackedShape, terms: LossTer
   const flag = (condition: Value): Value => sumAll(g, toFloat(g, condition));
 
   const parts = chunks.map((chunk, i) => {
-    const { logprob, entropy, entropySum } = chunk.statistics();
+    const { logprob, entropy } = chunk.statistics();
+    const entropySum = sumAll(g, entropy);
+    chunk.readBeforeGradient(entropySum);
     const logRatio = clip(g, sub(g, logprob, old[i]), g.scalar(-20), g.scalar(20));
     const ratio = exp(g, logRatio);
     const plain = neg(g, mul(g, advantage[i], ratio));
@@ -204,8 +206,10 @@ function klPenalty(g: Graph, logprob: Value, reference: Value, type: PolicyLossO
 }
 
 interface TokenChunk {
-  /** Log-prob of each target and entropy of its distribution, [chunk's tokens], and the sum of the entropies. */
-  statistics(): { logprob: Value; entropy: Value; entropySum: Value };
+  /** Log-prob of each target and entropy of its distribution, [chunk's tokens]. */
+  statistics(): { logprob: Value; entropy: Value };
+  /** The chunk's gradient is to follow a scalar made from its logits, which else would all be kept until it is computed. */
+  readBeforeGradient(value: Value): void;
 }
 
 /** Hidden states of packed tokens, [n, hidden], with the parameters they were computed from. */
@@ -235,16 +239,12 @@ function tokenChunks(
   const sizes = shape.chunks > 1 ? g.input('chunk_sizes', 'int64', [shape.chunks]) : null;
   const split = (value: Value): Value[] => (sizes ? splitRows(g, value, sizes, 'n') : [value]);
   const targetsOf = split(targets);
-  // All that is read of a chunk's logits is read before its gradient goes on, else every chunk's logits are kept for what is read last.
   const chunks = split(predicting).map((part, i): TokenChunk => {
-    const entropies: Value[] = [];
-    const hidden = sizes ? gradientFollowing(g, part, () => entropies[0]) : part;
+    let first: Value | undefined;
+    const hidden = sizes ? gradientFollowing(g, part, () => first) : part;
     return {
-      statistics: () => {
-        const { logprob, entropy } = tokenLogProbs(g, decoderLogits(network.config, parameters, hidden), targetsOf[i]);
-        entropies.push(sumAll(g, entropy));
-        return { logprob, entropy, entropySum: entropies[0] };
-      },
+      statistics: () => tokenLogProbs(g, decoderLogits(network.config, parameters, hidden), targetsOf[i]),
+      readBeforeGradient: value => (first = value),
     };
   });
   return { chunks, parameters, split };

@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { drawToken } from '../../../extension/trainer/engine/sampling';
 import type { SamplingCuts } from '../../../extension/trainer/engine/sampling';
+import { plainSampling } from '../../unit/models/models';
 
 /** Multiples of 1/64: ties are common, and logits that differ have weights that differ. */
 const logit = fc.oneof(
@@ -16,14 +17,7 @@ const logits = fc
   .map(row => Float32Array.from(row));
 const temperature = fc.constantFrom(0.05, 0.5, 1, 1.7);
 const uniform = fc.integer({ min: 0, max: 2 ** 32 - 1 }).map(word => word / 2 ** 32);
-const uncut: SamplingCuts = {
-  temperature: 1,
-  top_p: 1,
-  top_k: -1,
-  min_p: 0,
-  repetition_penalty: 1,
-  do_sample: true,
-};
+const uncut: SamplingCuts = plainSampling;
 
 const draw = (row: Float32Array, cuts: SamplingCuts, u: number) => drawToken(row, 0, row.length, cuts, u);
 

@@ -6,15 +6,9 @@ import { Sampler } from '../../../extension/trainer/engine/sampler';
 import { drawToken } from '../../../extension/trainer/engine/sampling';
 import type { SamplingCuts } from '../../../extension/trainer/engine/sampling';
 import { float32 } from '../../../extension/trainer/engine/session';
+import { plainSampling } from '../models/models';
 
-const plain: SamplingCuts = {
-  temperature: 1,
-  top_p: 1,
-  top_k: -1,
-  min_p: 0,
-  repetition_penalty: 1,
-  do_sample: true,
-};
+const plain: SamplingCuts = plainSampling;
 
 /** Logits of a vocabulary as a language model has them: a few likely tokens and a long tail. */
 function logitsOf(vocab: number, seed: number): Float32Array {
