@@ -47,6 +47,12 @@ export interface RolloutSettings extends ModelSettings {
   frozen: boolean;
   /** Ours multiplies bytes; the peer stays with floats. */
   quantised: boolean;
+  /** So many ids end an episode, which is cut off after `tokens`: with random weights each is drawn about once in `vocab` tokens. */
+  stop_ids: number;
+  /** Episodes that are decoded together at most. */
+  at_once: number;
+  /** The peer's code: by hand for this work, or `generate` of transformers. */
+  peer: 'by hand' | 'transformers';
 }
 
 /**
@@ -171,8 +177,12 @@ function iteration(name: string, settings: IterationSettings): Definition {
   return { name, kind: 'iteration', unit: 'iterations/s', better: 'higher', target: 2, large: true, operations, settings }; // prettier-ignore
 }
 
-const rows32 = { groups: 4, group_size: 8, prompt: 64, frozen: true, quantised: false };
-const distinct = { group_size: 1, prompt: 32, tokens: 64, frozen: false, quantised: false };
+const equal = { stop_ids: 0, quantised: false, peer: 'by hand' } as const;
+const rows32 = { ...equal, groups: 4, group_size: 8, prompt: 64, frozen: true, at_once: 32 };
+const distinct = { ...equal, group_size: 1, prompt: 32, tokens: 64, frozen: false };
+/** Twice the mean length that the stop ids give is the most: a batch that waits for its longest does a bit over twice the work. */
+const unequal = { ...rows32, groups: 16, tokens: 128, stop_ids: 16 };
+const unequalLarge = { ...rows32, groups: 8, tokens: 32, stop_ids: 9496 };
 const turns = { sampled: 24, observed: 16, steps: 1 };
 const truncated: IterationSettings = {
   ...adapted, layers: 4, groups: 2, group_size: 16, prompt: 96, turns: 2, sampled: 24, observed: 16, mini_batch: 32, quantised: false, iterations: 1,
@@ -198,14 +208,21 @@ export const limit: DefinitionOf<'product'> = {
 
 export const definitions: readonly Definition[] = [
   training('training, d128/4L', { ...tiny, ...dense(32, 128), steps: 5 }, null, false),
-  rollout('rollout, d128/4L, batch 32', { ...tiny, ...distinct, groups: 32 }, null, false),
-  rollout('rollout, d128/4L, batch 64', { ...tiny, ...distinct, groups: 64 }, null, false),
+  rollout('rollout, d128/4L, batch 32', { ...tiny, ...distinct, groups: 32, at_once: 32 }, null, false),
+  rollout('rollout, d128/4L, batch 64', { ...tiny, ...distinct, groups: 64, at_once: 64 }, null, false),
   training('training, d256/6L', { ...d256, groups: 2, group_size: 16, prompt: 160, lengths: drawn(32, 64, 256, 1), ...turns }, 1.5, false), // prettier-ignore
   training('training dense, d256/6L', { ...d256, ...dense(16, 256), steps: 1 }, null, false),
   rollout('rollout, d256/6L, batch 32', { ...d256, ...rows32, tokens: 128, frozen: false }, 2.5, false),
   training('training, 0.5B LoRA r16', { ...adapted, groups: 1, group_size: 8, prompt: 128, lengths: drawn(8, 64, 128, 2), ...turns }, 1.5, true), // prettier-ignore
   rollout('rollout, 0.5B, batch 32', { ...halfBillion, ...rows32, tokens: 32 }, 2, true),
   rollout('rollout, 0.5B quantised, batch 32', { ...halfBillion, ...rows32, tokens: 32, quantised: true }, 5, true),
+  rollout('rollout, d256/6L, batch 32, against transformers', { ...d256, ...rows32, tokens: 128, peer: 'transformers' }, null, false), // prettier-ignore
+  rollout('episodes of unequal length, d256/6L, 32 at once', { ...d256, ...unequal }, null, false),
+  rollout('episodes of unequal length, d256/6L, 32 at once, against transformers', { ...d256, ...unequal, peer: 'transformers' }, null, false), // prettier-ignore
+  rollout('rollout, 0.5B, batch 32, against transformers', { ...halfBillion, ...rows32, tokens: 32, peer: 'transformers' }, null, true), // prettier-ignore
+  rollout('rollout, 0.5B quantised, batch 32, against transformers', { ...halfBillion, ...rows32, tokens: 32, quantised: true, peer: 'transformers' }, null, true), // prettier-ignore
+  rollout('episodes of unequal length, 0.5B quantised, 32 at once, against transformers', { ...halfBillion, ...unequalLarge, quantised: true, peer: 'transformers' }, null, true), // prettier-ignore
+  rollout('episodes of unequal length, 0.5B, 32 at once, against transformers', { ...halfBillion, ...unequalLarge, peer: 'transformers' }, null, true), // prettier-ignore
   iteration('StarPO iteration, 0.5B truncated to 4 layers', truncated),
   iteration('StarPO iteration, 0.5B truncated to 4 layers, quantised rollouts', { ...truncated, quantised: true }),
   {

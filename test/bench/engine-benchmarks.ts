@@ -36,7 +36,8 @@ const loss: PolicyLossOptions = {
   temperature: 1,
 };
 const optimizer: OptimizerOptions = { lr: 1e-6, betas: [0.9, 0.999], eps: 1e-8, weight_decay: 0.01, grad_clip: 1 };
-const sampling = (tokens: number): SamplingOptions => ({
+/** Ids below `stopIds` end a row. */
+const sampling = (tokens: number, stopIds = 0): SamplingOptions => ({
   temperature: 1,
   top_p: 1,
   top_k: -1,
@@ -44,7 +45,7 @@ const sampling = (tokens: number): SamplingOptions => ({
   repetition_penalty: 1,
   do_sample: true,
   max_new_tokens: tokens,
-  stop_token_ids: [],
+  stop_token_ids: Array.from({ length: stopIds }, (_, id) => id),
   stop: [],
   max_model_len: maxPositions,
 });
@@ -142,7 +143,7 @@ export async function rollout(s: RolloutSettings, threads: number): Promise<Work
   return {
     run: async () => {
       const rows = beginnings(s, stream);
-      const generated = await generate(rows, sampling(s.tokens));
+      const generated = await generate(rows, sampling(s.tokens, s.stop_ids));
       await release(rows.map(({ row }) => row));
       return generated.reduce((sum, { ids }) => sum + ids.length, 0);
     },
@@ -163,7 +164,11 @@ async function frozenGenerator(s: RolloutSettings, threads: number): Promise<Rol
   const bytes = s.quantised ? await quantizedNetwork(base, cacheFolder) : whole;
   const network = s.quantised ? { ...bytes, plan: { ...bytes.plan, int8Products: true } } : whole;
   const nothingTrained = new HostParameters(new Weights([]), { threads });
-  const generator = new Generator({ ...network, maxPositions }, nothingTrained, { threads, prepack: true });
+  const generator = new Generator({ ...network, maxPositions }, nothingTrained, {
+    threads,
+    prepack: true,
+    maxRows: s.at_once,
+  });
   return {
     generate: (rows, options) => generator.generate(rows, options),
     release: async rows => generator.release(rows),

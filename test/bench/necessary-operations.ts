@@ -33,8 +33,9 @@ export function trainingOperations(s: TrainingSettings): number {
   return (withBackward(s) * (s.groups * forward(s, s.prompt, 0) + further)) / tokens;
 }
 
-/** Per sampled token. */
-export function rolloutOperations(s: RolloutSettings): number {
+/** Per sampled token; null where it depends on the lengths that are drawn. */
+export function rolloutOperations(s: RolloutSettings): number | null {
+  if (s.stop_ids > 0) return null;
   const row = forward(s, s.tokens - 1, s.prompt) + head(s, s.tokens);
   return (s.groups * forward(s, s.prompt, 0) + s.groups * s.group_size * row) / (s.groups * s.group_size * s.tokens);
 }

@@ -28,8 +28,10 @@ def about(threads):
     return ", ".join(said)
 
 
-def implementation(kind):
-    if kind in ("training", "memory"):
+def implementation(kind, settings):
+    if kind == "rollout" and settings["peer"] == "transformers":
+        from generate import generate as work
+    elif kind in ("training", "memory"):
         from training import training as work
     elif kind == "rollout":
         from rollout import rollout as work
@@ -54,7 +56,7 @@ def rate(run):
 
 def ready(question):
     """The workload and how it works: the fastest way of all that are known, or the first."""
-    work = implementation(question["kind"])
+    work = implementation(question["kind"], question["settings"])
     known = ways(question["kind"], question["name"])
     if not question["tune"] or len(known) == 1:
         return work(question["settings"], known[0]), known[0]

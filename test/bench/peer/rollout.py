@@ -90,33 +90,46 @@ class Sampler:
         return x.repeat_interleave(copies, 0)
 
     @torch.inference_mode()
-    def turn(self, first, tokens):
-        """Samples `tokens` a row; `first` are hidden states, or ids [rows, t] to append first. Returns ids and log-probs, [rows, tokens]."""
+    def turn(self, first, tokens, stop_ids=0):
+        """Samples `tokens` a row, or until every row has had an id below `stop_ids`; `first` are hidden states, or ids [rows, t] to append
+        first. Returns ids and log-probs, [rows, sampled]."""
         uniform = lambda: torch.rand(self.rows, 1)
         if first.is_floating_point():
             drawn = [self.draw(first, uniform())]
         else:
             drawn = [self.step(first, self.length, uniform())]
             self.length += first.shape[1]
+        going = drawn[0][0] >= stop_ids
         for _ in range(tokens - 1):
+            if stop_ids and not going.any():
+                break
             drawn.append(self.next(drawn[-1][0], self.length, uniform()))
+            going &= drawn[-1][0] >= stop_ids
             self.length += 1
         ids, logp = zip(*drawn)
         return torch.cat(ids, 1), torch.cat(logp, 1)
 
 
 def rollout(s, how):
-    """`how`: the keywords of Sampler. Units are sampled tokens."""
-    rows = s["groups"] * s["group_size"]
+    """`how`: the keywords of Sampler. Batches of whole groups, each until its longest row has ended. Units are sampled tokens."""
+    rows, together = s["at_once"], s["at_once"] // s["group_size"]
     model = decoder(s)
     sampler = Sampler(model, s, rows, s["prompt"] + s["tokens"], **how)
 
     def run():
         if not s["frozen"]:
             sampler.refresh()
-        first = sampler.prompt(torch.randint(s["vocab"], (s["groups"], s["prompt"])))
-        ids, logp = sampler.turn(first, s["tokens"])
-        ids.tolist(), logp.tolist()
-        return rows * s["tokens"]
+        sampled = 0
+        for _ in range(s["groups"] // together):
+            first = sampler.prompt(torch.randint(s["vocab"], (together, s["prompt"])))
+            ids, logp = sampler.turn(first, s["tokens"], s["stop_ids"])
+            ids.tolist(), logp.tolist()
+            sampled += until_stop(ids, s["stop_ids"])
+        return sampled
 
     return run
+
+
+def until_stop(ids, stop_ids):
+    """Tokens of ids [rows, t] up to the first of each row that is below `stop_ids`, itself included."""
+    return int((((ids < stop_ids).cumsum(1) - (ids < stop_ids).int()) == 0).sum())
