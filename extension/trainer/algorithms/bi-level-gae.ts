@@ -1,15 +1,21 @@
-// Bi-level advantage estimation (VAGEN, Wang et al., 2025): first over turns, discounted by `high_level_gamma`, then over the tokens
-// inside each turn, whose last token gets the turn's estimated return as its reward.
-// Turn ends are given, not guessed from rewards that are not zero: a turn with reward 0 is a turn too.
+// Bi-level advantage estimation (VAGEN, Wang et al., 2025): first over turns with a γ and λ of their own, then over the tokens inside
+// each turn, whose last token gets the turn's estimated return as its reward.
+// Turn ends are given, not guessed from rewards that are not zero: a turn with reward 0 is a turn too. RAGEN's guess is there for
+// comparison (`nonZeroRewards`). Tokens after the last turn end are estimated as if the episode ended with them.
 import { withReturns, type AdvantagesAndReturns, type GaeOptions, type ValuedSequence } from './gae';
 
-/** A sequence whose turns end at the positions `turnEnds` (ascending, each a sampled token that carries its turn's reward). */
+/** A sequence whose turns end at the positions `turnEnds` (ascending, each a token that carries its turn's reward). */
 export interface TurnSequence extends ValuedSequence {
   turnEnds: readonly number[];
 }
 
+/** `gamma` and `lam` act between the tokens of a turn, the others between turns. */
 export interface BiLevelGaeOptions extends GaeOptions {
   high_level_gamma: number;
+  /** As `lam` where left out. */
+  high_level_lam?: number;
+  /** Where a turn's value is read: at its last token (RAGEN; the default), or at its first, before any of it is known (VAGEN). */
+  turn_value?: 'end' | 'start';
 }
 
 /** Advantages whitened over all sampled tokens of the batch, and the critic's returns. */
@@ -42,18 +48,31 @@ export function biLevelAdvantages(sequence: TurnSequence, options: BiLevelGaeOpt
   return advantages;
 }
 
+/** RAGEN's turn ends: the positions whose reward is not zero. A turn that earned nothing is joined to the next. */
+export const nonZeroRewards = (rewards: ArrayLike<number>): number[] =>
+  Array.from(rewards, (reward, position) => (reward !== 0 ? position : -1)).filter(position => position >= 0);
+
 /** Estimated return of each turn, keyed by the position of its end. */
-function highLevelReturns(
-  { rewards, values, turnEnds }: TurnSequence,
-  { lam, high_level_gamma }: BiLevelGaeOptions,
-): Map<number, number> {
+function highLevelReturns(sequence: TurnSequence, options: BiLevelGaeOptions): Map<number, number> {
+  const { rewards, values, turnEnds } = sequence;
+  const { high_level_gamma: gamma, high_level_lam: lam = options.lam, turn_value = 'end' } = options;
+  const places = turn_value === 'end' ? turnEnds : turnStarts(sequence);
   const returns = new Map<number, number>();
   let nextValue = 0;
   let running = 0;
-  for (const end of turnEnds.toReversed()) {
-    running = rewards[end] + high_level_gamma * nextValue - values[end] + high_level_gamma * lam * running;
-    nextValue = values[end];
-    returns.set(end, running + values[end]);
+  for (let turn = turnEnds.length - 1; turn >= 0; turn--) {
+    const value = values[places[turn]];
+    running = rewards[turnEnds[turn]] + gamma * nextValue - value + gamma * lam * running;
+    nextValue = value;
+    returns.set(turnEnds[turn], running + value);
   }
   return returns;
+}
+
+/** First sampled token of each turn; its end where none was sampled. */
+function turnStarts({ mask, turnEnds }: TurnSequence): number[] {
+  return turnEnds.map((end, turn) => {
+    const first = mask.indexOf(1, turn === 0 ? 0 : turnEnds[turn - 1] + 1);
+    return first < 0 || first > end ? end : first;
+  });
 }

@@ -1,5 +1,6 @@
 // Group-relative advantages: GRPO (Shao et al., 2024, DeepSeekMath) and Dr.GRPO (Liu et al., 2025), as RAGEN uses them: the episode's
 // score against the other rollouts of its prompt, the same advantage for every token of the episode.
+// BRPO and ARPO are the same over other groups: the batch, or each sample.
 // A group of one has nothing to be compared with and keeps its raw score (mean 0, deviation 1).
 import { forEachGroup, type GroupedScores } from './group-statistics';
 
@@ -22,3 +23,10 @@ export function grpoAdvantages(batch: GroupedScores, options: GrpoOptions): Floa
   });
   return advantages;
 }
+
+/** BRPO: the whole batch is one group. */
+export const brpoAdvantages = (batch: Omit<GroupedScores, 'groups'>, options: GrpoOptions): Float32Array =>
+  grpoAdvantages({ ...batch, groups: new Uint8Array(batch.scores.length) }, options);
+
+/** ARPO: every sample is a group of its own, so that its raw score is its advantage. */
+export const arpoAdvantages = (scores: ArrayLike<number>): Float32Array => Float32Array.from(scores);

@@ -21,7 +21,7 @@ export function splitMiniBatches(count: number, ppo_mini_batch_size: number, ran
 }
 
 /** The numbers 0…count−1 in a random order (Fisher–Yates from the end). */
-function shuffledIndices(count: number, random: IntegerStream): Int32Array {
+export function shuffledIndices(count: number, random: IntegerStream): Int32Array {
   const order = Int32Array.from({ length: count }, (_, index) => index);
   for (let last = count - 1; last > 0; last--) {
     const pick = random.integer(last + 1);

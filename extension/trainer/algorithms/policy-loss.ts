@@ -1,6 +1,9 @@
 // The policy loss in plain TypeScript: PPO's clipped surrogate (Schulman et al., 2017) with asymmetric clipping (DAPO, Yu et al.,
-// 2025) and dual clip (Ye et al., 2020), minus the entropy bonus, plus the KL loss. The training graph computes the same; this
-// form is what that graph is tested against, and small enough to be checked by eye.
+// 2025) and dual clip (Ye et al., 2020), or GSPO's or CISPO's loss in its place, minus the entropy bonus, plus the KL loss. The training
+// graph computes the same; this form is what that graph is tested against, and small enough to be checked by eye.
+import { cispoTokenLoss } from './cispo';
+import { gspoTokenLoss, sequenceLogRatio } from './gspo';
+import { tokenPolicyLoss, type ClipOptions, type TokenLoss } from './clipped-surrogate';
 import { clamp, tokenKl, type KlKind } from './kl';
 import { aggregationWeights, type LossAggMode } from './loss-aggregation';
 
@@ -16,14 +19,12 @@ export interface PolicySequence {
   ref_logprobs?: Float32Array;
 }
 
-export interface ClipOptions {
-  clip_ratio_low: number;
-  clip_ratio_high: number;
-  /** Dual clip constant c > 1: bounds the loss of tokens with a negative advantage. */
-  clip_ratio_c: number;
-}
+/** verl's `actor_rollout_ref.actor.policy_loss.loss_mode`: the clipped surrogate by token, GSPO or CISPO. */
+export type LossMode = 'vanilla' | 'gspo' | 'cispo';
 
 export interface PolicyLossSettings extends ClipOptions {
+  /** The clipped surrogate where left out. */
+  policy_loss?: { loss_mode: LossMode };
   entropy_coeff: number;
   use_kl_loss: boolean;
   kl_loss_coef: number;
@@ -45,19 +46,25 @@ export interface PolicyLoss {
   ppo_kl: number;
 }
 
-/** Surrogate loss of one token, and which of its bounds took effect. */
-export function tokenPolicyLoss(
-  logRatio: number,
-  advantage: number,
-  { clip_ratio_low, clip_ratio_high, clip_ratio_c }: ClipOptions,
-): { loss: number; clipped: boolean; clippedLower: boolean } {
-  const ratio = Math.exp(clamp(logRatio, -20, 20));
-  const plain = -advantage * ratio;
-  const bounded = -advantage * clamp(ratio, 1 - clip_ratio_low, 1 + clip_ratio_high);
-  const pessimistic = Math.max(plain, bounded);
-  const ceiling = -advantage * clip_ratio_c;
-  const clippedLower = advantage < 0 && ceiling < pessimistic;
-  return { loss: clippedLower ? ceiling : pessimistic, clipped: bounded > plain, clippedLower };
+/** The loss of every token of a sequence by the loss mode; tokens with mask 0 have one too, but weigh nothing in GSPO's ratio. */
+export function tokenLosses(
+  sequence: Pick<PolicySequence, 'logprobs' | 'old_logprobs' | 'advantages' | 'mask'>,
+  clip: ClipOptions,
+  mode: LossMode = 'vanilla',
+): TokenLoss[] {
+  const { logprobs, old_logprobs, advantages, mask } = sequence;
+  const ofSequence = sequenceLogRatio(logprobs, old_logprobs, mask);
+  return Array.from(logprobs, (logprob, token) => {
+    const logRatio = logprob - old_logprobs[token];
+    switch (mode) {
+      case 'vanilla':
+        return tokenPolicyLoss(logRatio, advantages[token], clip);
+      case 'gspo':
+        return gspoTokenLoss(ofSequence, advantages[token], clip);
+      case 'cispo':
+        return cispoTokenLoss(logprob, logRatio, advantages[token], clip);
+    }
+  });
 }
 
 /** The loss of a mini-batch. `paddedLength` as in `aggregationWeights`; the longest sequence's length when left out. */
@@ -83,10 +90,11 @@ export function policyLoss(
       throw new Error(`policy loss: entropy_coeff is ${settings.entropy_coeff} but sequence ${row} has no entropies`);
     if (settings.use_kl_loss && !sequence.ref_logprobs)
       throw new Error(`policy loss: use_kl_loss is on but sequence ${row} has no ref_logprobs`);
+    const losses = tokenLosses(sequence, settings, settings.policy_loss?.loss_mode);
     sequence.mask.forEach((bit, token) => {
       if (!bit) return;
+      const surrogate = losses[token];
       const logRatio = sequence.logprobs[token] - sequence.old_logprobs[token];
-      const surrogate = tokenPolicyLoss(logRatio, sequence.advantages[token], settings);
       sums.pg_loss += weights[row] * surrogate.loss;
       sums.pg_clipfrac += surrogate.clipped ? share : 0;
       sums.pg_clipfrac_lower += surrogate.clippedLower ? share : 0;

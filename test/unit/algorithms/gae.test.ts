@@ -1,7 +1,12 @@
-// GAE over an episode with an observation gap, bi-level GAE, and the critic's loss, against vectors worked out by hand.
+// GAE over an episode with an observation gap, with two masks, bi-level GAE, and the critic's loss, against vectors worked out by hand.
 import { describe, expect, it } from 'vitest';
-import { biLevelAdvantages, biLevelGaeAdvantages } from '../../../extension/trainer/algorithms/bi-level-gae';
+import {
+  biLevelAdvantages,
+  biLevelGaeAdvantages,
+  nonZeroRewards,
+} from '../../../extension/trainer/algorithms/bi-level-gae';
 import { gaeAdvantages, generalizedAdvantages } from '../../../extension/trainer/algorithms/gae';
+import { maskedGaeAdvantages } from '../../../extension/trainer/algorithms/masked-gae';
 import { valueLoss } from '../../../extension/trainer/algorithms/value-loss';
 import { expectNumbers } from './expect-numbers';
 
@@ -71,6 +76,70 @@ describe('bi-level GAE', () => {
     };
     // last turn: δ = 0 − .5; first turn: δ = .95·.5 − .5 = −.025, plus .95·(−.5) = −.5
     expectNumbers(biLevelAdvantages(sequence, { gamma: 1, lam: 1, high_level_gamma: 0.95 }), [-0.5, -0.5, -0.5, -0.5]);
+  });
+});
+
+describe('bi-level GAE between turns', () => {
+  const mask = Uint8Array.of(1, 1, 0, 1, 1);
+  const rewards = Float32Array.of(0, 1, 0, 0, 2);
+  const values = Float32Array.of(0.1, 0.2, 9, 0.4, 0.8);
+  const sequence = { rewards, values, mask, turnEnds: [1, 4] };
+
+  it('has a λ of its own', () => {
+    const options = { gamma: 1, lam: 0.5, high_level_gamma: 0.9, high_level_lam: 1 };
+    // turn 2: Â = 2 − .8 = 1.2; turn 1: Â = 1 + .9·.8 − .2 + .9·1.2 = 2.6, its return 2.8
+    // tokens: A₄ = 1.2, A₃ = .8 − .4 + .5·1.2 = 1; A₁ = 2.8 − .2 = 2.6, A₀ = .2 − .1 + .5·2.6 = 1.4
+    expectNumbers(biLevelAdvantages(sequence, options), [1.4, 2.6, 0, 1, 1.2]);
+    const tied = biLevelAdvantages(sequence, { ...options, high_level_lam: undefined });
+    // Â₁ = 1 + .72 − .2 + .45·1.2 = 2.06
+    expectNumbers(tied, [0.1 + 0.5 * 2.06, 2.06, 0, 1, 1.2]);
+  });
+
+  it('reads a turn’s value at its first token as VAGEN does', () => {
+    const options = { gamma: 1, lam: 1, high_level_gamma: 0.9, turn_value: 'start' } as const;
+    // turn 2: Â = 2 − .4 = 1.6, return 2; turn 1: Â = 1 + .9·.4 − .1 + .9·1.6 = 2.7, return 2.8
+    expectNumbers(biLevelAdvantages(sequence, options), [2.7, 2.6, 0, 1.6, 1.2]);
+  });
+
+  it('goes on past the last turn end, which RAGEN’s rule does not reach', () => {
+    expect(nonZeroRewards(Float32Array.of(0, 1, 0, -0.5, 0))).toEqual([1, 3]);
+    const options = { gamma: 1, lam: 1, high_level_gamma: 0.95 };
+    const late = { ...sequence, rewards: Float32Array.of(0, 1, 0, 0, 0) };
+    // tokens 3 and 4 follow the only reward: the episode ends with nothing, −V each
+    expectNumbers(
+      biLevelAdvantages({ ...late, turnEnds: nonZeroRewards(late.rewards) }, options),
+      [0.9, 0.8, 0, -0.4, -0.8],
+    );
+    const nothing = { ...sequence, rewards: new Float32Array(5), turnEnds: [] };
+    expectNumbers(biLevelAdvantages(nothing, options), [-0.1, -0.2, 0, -0.4, -0.8]);
+  });
+});
+
+describe('GAE with two masks', () => {
+  // tokens:               marker action marker | observation | marker action marker(end)
+  const mask = Uint8Array.of(1, 1, 1, 0, 1, 1, 1);
+  const advantageMask = Uint8Array.of(0, 1, 0, 0, 0, 1, 0);
+  const values = Float32Array.of(9, 0.5, 9, 9, 9, 1, 9);
+
+  it('estimates over the advantage mask, carries over gaps, and pays rewards of gaps before them', () => {
+    const rewards = Float32Array.of(7, 0, 1, 0, 0, 0, 3);
+    const { advantages, returns } = maskedGaeAdvantages([{ rewards, values, mask, advantageMask }], {
+      gamma: 1,
+      lam: 0.5,
+    });
+    // A₅ = 3 − 1 = 2; A₁ = 1 + 1 − .5 + .5·2 = 2.5; whitened: mean 2.25, unbiased deviation .25·√2
+    expectNumbers(returns[0], [0, 3, 0, 0, 0, 3, 0]);
+    const unit = Math.SQRT1_2;
+    expectNumbers(advantages[0], [unit, unit, -unit, 0, -unit, -unit, 0], 5);
+  });
+
+  it('is plain GAE where both masks are one', () => {
+    const sequence = { rewards: Float32Array.of(0, 1, 0, 0, 0, 0, 3), values, mask };
+    const options = { gamma: 0.9, lam: 0.8 };
+    const two = maskedGaeAdvantages([{ ...sequence, advantageMask: mask }], options);
+    const plain = gaeAdvantages([sequence], options);
+    expectNumbers(two.advantages[0], [...plain.advantages[0]]);
+    expectNumbers(two.returns[0], [...plain.returns[0]]);
   });
 });
 

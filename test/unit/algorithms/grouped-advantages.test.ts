@@ -1,12 +1,17 @@
-// GRPO, Dr.GRPO, RLOO and the group baseline of REINFORCE++ against vectors worked out by hand.
+// GRPO, Dr.GRPO, BRPO, ARPO, turn-wise GRPO, RLOO and the group baseline of REINFORCE++ against vectors worked out by hand.
 import { describe, expect, it } from 'vitest';
-import { grpoAdvantages } from '../../../extension/trainer/algorithms/grpo';
+import { arpoAdvantages, brpoAdvantages, grpoAdvantages } from '../../../extension/trainer/algorithms/grpo';
 import {
   discountedReturns,
   reinforcePlusPlusAdvantages,
   reinforcePlusPlusBaselineAdvantages,
 } from '../../../extension/trainer/algorithms/reinforce';
 import { rlooAdvantages } from '../../../extension/trainer/algorithms/rloo';
+import {
+  spreadOverTurns,
+  turnGrpoAdvantages,
+  turnReturns,
+} from '../../../extension/trainer/algorithms/turn-advantages';
 import { expectNumbers } from './expect-numbers';
 
 const grpo = { norm_adv_by_std_in_grpo: true };
@@ -48,6 +53,41 @@ describe('GRPO', () => {
     const perTurn = { scores: [1, 1, 1, 0], groups: [0, 0, 0, 0], episodes: [0, 0, 0, 1] };
     expectNumbers(grpoAdvantages(perTurn, drGrpo), [0.5, 0.5, 0.5, -0.5]);
     expectNumbers(grpoAdvantages({ ...perTurn, episodes: undefined }, drGrpo), [0.25, 0.25, 0.25, -0.75]);
+  });
+});
+
+describe('other groupings', () => {
+  const scores = [1, 0, 0, 1];
+  it('of BRPO is the batch, of ARPO the sample', () => {
+    expectNumbers(brpoAdvantages({ scores }, grpo), [0.866024, -0.866024, -0.866024, 0.866024]);
+    expectNumbers(brpoAdvantages({ scores }, drGrpo), [0.5, -0.5, -0.5, 0.5]);
+    expectNumbers(brpoAdvantages({ scores: [1, 1, 0], episodes: [0, 0, 1] }, drGrpo), [0.5, 0.5, -0.5]);
+    expectNumbers(arpoAdvantages([10.9, -1]), [10.9, -1]);
+  });
+});
+
+describe('turn-wise GRPO', () => {
+  it('judges a turn by what was earned from it on', () => {
+    expectNumbers(turnReturns([1, 0, 2], 0.5), [1.5, 1, 2]);
+    const batch = { rewards: [[1, 0, 2], [0, 0.5], [4]], groups: [3, 3, 8] };
+    const [first, second, alone] = turnGrpoAdvantages(batch, { ...drGrpo, high_level_gamma: 1 });
+    // group 3: returns 3, 2, 2 and .5, .5: mean 1.6
+    expectNumbers(first, [1.4, 0.4, 0.4]);
+    expectNumbers(second, [-1.1, -1.1]);
+    expectNumbers(alone, [4]);
+    const scaled = turnGrpoAdvantages(batch, { ...grpo, high_level_gamma: 1 });
+    const std = Math.sqrt((1.4 ** 2 + 2 * 0.4 ** 2 + 2 * 1.1 ** 2) / 4);
+    expectNumbers(scaled[0], [1.4 / std, 0.4 / std, 0.4 / std]);
+  });
+
+  it('is GRPO for episodes of one length that earn at the end', () => {
+    const rewards = [1, 0, 0, 1].map(score => [0, 0, score]);
+    const turns = turnGrpoAdvantages({ rewards, groups: [0, 0, 0, 0] }, { ...drGrpo, high_level_gamma: 1 });
+    turns.forEach((own, episode) => expectNumbers(own, new Array<number>(3).fill([0.5, -0.5, -0.5, 0.5][episode])));
+  });
+
+  it('gives a turn’s sampled tokens its advantage, and tokens after the last turn none', () => {
+    expectNumbers(spreadOverTurns([2, -1], [1, 4], Uint8Array.of(1, 1, 0, 1, 1, 1)), [2, 2, 0, -1, -1, 0]);
   });
 });
 

@@ -3,11 +3,10 @@ import { describe, expect, it } from 'vitest';
 import { klInReward, tokenKl } from '../../../extension/trainer/algorithms/kl';
 import { nextKlCoefficient } from '../../../extension/trainer/algorithms/kl-controller';
 import { aggregationWeights } from '../../../extension/trainer/algorithms/loss-aggregation';
-import {
-  policyLoss,
-  tokenPolicyLoss,
-  type PolicyLossSettings,
-} from '../../../extension/trainer/algorithms/policy-loss';
+import { cispoTokenLoss } from '../../../extension/trainer/algorithms/cispo';
+import { tokenPolicyLoss } from '../../../extension/trainer/algorithms/clipped-surrogate';
+import { gspoTokenLoss, sequenceLogRatio } from '../../../extension/trainer/algorithms/gspo';
+import { policyLoss, type PolicyLossSettings } from '../../../extension/trainer/algorithms/policy-loss';
 import { expectNumbers } from './expect-numbers';
 
 const clip = { clip_ratio_low: 0.2, clip_ratio_high: 0.28, clip_ratio_c: 3 };
@@ -35,6 +34,57 @@ describe('surrogate of one token', () => {
 
   it('bounds the log-ratio at ±20', () => {
     expect(tokenPolicyLoss(-500, 1, clip).loss).toBeCloseTo(-Math.exp(-20), 15);
+  });
+});
+
+describe('GSPO', () => {
+  // log-ratios .1, −.3 and .5 over three sampled tokens: mean .1, ratio e^.1 for all of them
+  const logprobs = Float32Array.of(-1, -9, -1.5, -0.5);
+  const old = Float32Array.of(-1.1, 0, -1.2, -1);
+  const mask = Uint8Array.of(1, 0, 1, 1);
+
+  it('has one ratio a sequence, the geometric mean of its tokens’', () => {
+    expect(sequenceLogRatio(logprobs, old, mask)).toBeCloseTo(0.1, 6);
+    expect(sequenceLogRatio(logprobs, old, new Uint8Array(4))).toBe(0);
+  });
+
+  it.each([
+    { logRatio: 0.1, advantage: 2, loss: -2 * Math.exp(0.1), slope: -2 * Math.exp(0.1), clipped: false },
+    { logRatio: 0.5, advantage: 2, loss: -2.56, slope: 0, clipped: true },
+    { logRatio: 0.5, advantage: -2, loss: 2 * Math.exp(0.5), slope: 2 * Math.exp(0.5), clipped: false },
+    { logRatio: -1, advantage: -2, loss: 1.6, slope: 0, clipped: true },
+    { logRatio: 11, advantage: -1, loss: Math.exp(10), slope: 0, clipped: false },
+  ])('log s $logRatio, A $advantage → $loss', ({ logRatio, advantage, loss, slope, clipped }) => {
+    const token = gspoTokenLoss(logRatio, advantage, clip);
+    expect(token.loss).toBeCloseTo(loss, 9);
+    expect(token.slope).toBeCloseTo(slope, 9);
+    expect(token).toMatchObject({ clipped, clippedLower: false });
+  });
+
+  it('gives all tokens of a sequence its ratio, and none the dual clip', () => {
+    const sequence = { logprobs, old_logprobs: old, mask, advantages: Float32Array.of(1, 1, 1, 1) };
+    const gspo = { ...settings, policy_loss: { loss_mode: 'gspo' }, loss_agg_mode: 'seq-mean-token-mean' } as const;
+    const loss = policyLoss([sequence], gspo);
+    expect(loss.pg_loss).toBeCloseTo(-Math.exp(0.1), 6);
+    expect(loss).toMatchObject({ pg_clipfrac: 0, pg_clipfrac_lower: 0 });
+    expect(loss.ppo_kl).toBeCloseTo(-0.1, 6);
+    const punished = policyLoss([{ ...sequence, advantages: sequence.advantages.map(() => -1), old_logprobs: old.map(x => x - 2) }], gspo); // prettier-ignore
+    expect(punished.pg_loss).toBeCloseTo(Math.exp(2.1), 5);
+    expect(punished.pg_clipfrac_lower).toBe(0);
+  });
+});
+
+describe('CISPO', () => {
+  it.each([
+    { logRatio: 0.1, advantage: 2, weight: Math.exp(0.1), clipped: false },
+    { logRatio: 0.5, advantage: 2, weight: 1.28, clipped: true },
+    { logRatio: -1, advantage: 2, weight: 0.8, clipped: true },
+    { logRatio: 5, advantage: -1, weight: 1.28, clipped: true },
+  ])('weighs −A log π by $weight at log ρ $logRatio', ({ logRatio, advantage, weight, clipped }) => {
+    const token = cispoTokenLoss(-1.5, logRatio, advantage, clip);
+    expect(token.loss).toBeCloseTo(weight * advantage * 1.5, 9);
+    expect(token.slope).toBeCloseTo(-weight * advantage, 9);
+    expect(token).toMatchObject({ clipped, clippedLower: false });
   });
 });
 

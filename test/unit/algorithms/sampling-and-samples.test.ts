@@ -1,0 +1,116 @@
+// What decides which samples a step trains on: DAPO's dynamic sampling and length punishment, per-turn samples joined to episodes, and
+// RAGEN's ways to make a batch divide.
+import { describe, expect, it } from 'vitest';
+import { adjustedSamples, batchMultiple } from '../../../extension/trainer/algorithms/batch-adjustment';
+import { groupsToSample, overlongReward, siftGroups } from '../../../extension/trainer/algorithms/dapo';
+import { joinEpisodes, spreadOverSamples } from '../../../extension/trainer/algorithms/episode-samples';
+import { filterRollouts, type RolloutFilter } from '../../../extension/trainer/algorithms/rollout-filter';
+import { RandomStream } from '../../../extension/trainer/engine/random-stream';
+
+describe('dynamic sampling', () => {
+  it('throws away groups that scored alike, and keeps lone samples', () => {
+    const batch = { groups: [5, 5, 7, 7, 9, 5, 7], scores: [0.1, 0.1, 1, 0, 3, 0.1, 1] };
+    expect(siftGroups(batch)).toEqual({ kept: [7, 9], dropped: [5] });
+  });
+
+  it.each([
+    { progress: { kept: 0, sampled: 0, rounds: 0 }, next: 8 },
+    { progress: { kept: 8, sampled: 8, rounds: 1 }, next: 0 },
+    { progress: { kept: 6, sampled: 8, rounds: 1 }, next: 3 },
+    { progress: { kept: 1, sampled: 8, rounds: 1 }, next: 8 },
+    { progress: { kept: 0, sampled: 8, rounds: 1 }, next: 8 },
+    { progress: { kept: 6, sampled: 24, rounds: 3 }, next: 0 },
+  ])('after $progress asks for $next of 8', ({ progress, next }) => {
+    expect(groupsToSample({ wanted: 8, max_num_gen_batches: 3, ...progress })).toBe(next);
+  });
+
+  it('goes on without a limit of rounds', () => {
+    const progress = { wanted: 8, kept: 7, sampled: 80, rounds: 10 };
+    expect(groupsToSample({ ...progress, max_num_gen_batches: 0 })).toBe(8);
+  });
+});
+
+describe('overlong answers', () => {
+  const buffer = { len: 4, penalty_factor: 0.5 };
+  it.each([
+    [10, 0],
+    [12, 0],
+    [13, -0.125],
+    [16, -0.5],
+    [20, -0.5],
+  ])('of %i tokens with a limit of 16 get %f', (length, reward) =>
+    expect(overlongReward(length, 16, buffer)).toBeCloseTo(reward, 12),
+  );
+
+  it('without a buffer are punished beyond the limit alone', () => {
+    const none = { len: 0, penalty_factor: 1 };
+    expect([16, 17].map(length => overlongReward(length, 16, none))).toEqual([0, -1]);
+  });
+});
+
+describe('samples of episodes', () => {
+  // Episode 0 of group 4 has two turns, episode 0 of group 9 three, episode 1 of each one.
+  const samples = {
+    groups: [4, 4, 9, 4, 9, 9, 9],
+    episodes: [0, 0, 0, 1, 0, 0, 1],
+    scores: [1, 1, 3, 0, 3, 3, 2],
+    entropies: [0.2, 0.4, 1, 0.5, 2, 3, 4],
+    lengths: [5, 7, 1, 9, 1, 2, 3],
+  };
+
+  it('are joined: one score, mean entropy, summed length', () => {
+    const joined = joinEpisodes(samples);
+    expect(joined).toMatchObject({ groups: [4, 9, 4, 9], scores: [1, 3, 0, 2], lengths: [12, 4, 9, 3] });
+    expect(joined.samples).toEqual([[0, 1], [2, 4, 5], [3], [6]]);
+    [0.3, 2, 0.5, 4].forEach((entropy, i) => expect(joined.entropies![i]).toBeCloseTo(entropy, 12));
+    expect(joinEpisodes({ groups: [1], episodes: [0], scores: [2] })).toEqual({
+      groups: [1],
+      scores: [2],
+      samples: [[0]],
+    });
+  });
+
+  it('are kept by what the filter says of their episodes', () => {
+    const filter: RolloutFilter = {
+      rollout_filter_value: 1,
+      rollout_filter_strategy: 'top_k_abs',
+      rollout_filter_type: 'largest',
+      rollout_filter_metric: 'entropy',
+      rollout_filter_include_zero: true,
+      rollout_filter_top_p_prob_mode: 'linear',
+      rollout_filter_selection_eps: 0.01,
+    };
+    const joined = joinEpisodes(samples);
+    const { kept, groupScores } = filterRollouts(joined, filter);
+    expect([...groupScores]).toEqual([Math.fround(0.4), 3]);
+    expect([...spreadOverSamples(kept, joined.samples)]).toEqual([0, 0, 1, 0, 1, 1, 1]);
+  });
+});
+
+describe('a batch that must divide', () => {
+  const adjusted = (count: number, multiple: number, mode: 'weights' | 'copy' | 'delete'): number[] =>
+    Array.from(adjustedSamples(count, multiple, mode, new RandomStream(3)));
+
+  it('by groups, mini-batch and devices', () => {
+    expect(batchMultiple(8, 32, 1)).toBe(32);
+    expect(batchMultiple(6, 4, 1)).toBe(12);
+  });
+
+  it('has RAGEN’s 16 copies for 80 samples, or 16 fewer, or is left alone', () => {
+    const copied = adjusted(80, 32, 'copy');
+    expect(copied.slice(0, 80)).toEqual([...Array(80).keys()]);
+    expect(new Set(copied.slice(80)).size).toBe(16);
+    const deleted = adjusted(80, 32, 'delete');
+    expect([deleted.length, new Set(deleted).size]).toEqual([64, 64]);
+    expect(deleted).toEqual(deleted.toSorted((a, b) => a - b));
+    expect(adjusted(80, 32, 'weights')).toEqual([...Array(80).keys()]);
+    for (const mode of ['copy', 'delete', 'weights'] as const) expect(adjusted(64, 32, mode)).toHaveLength(64);
+  });
+
+  it('copies samples several times where there are few, and is empty where all go', () => {
+    const copied = adjusted(3, 8, 'copy');
+    const counts = [0, 1, 2].map(sample => copied.filter(other => other === sample).length);
+    expect(counts.toSorted((a, b) => a - b)).toEqual([2, 3, 3]);
+    expect(adjusted(3, 8, 'delete')).toEqual([]);
+  });
+});
