@@ -1,8 +1,9 @@
 // Linear layers whose weights are not trained. The weight is asked for anew wherever it is read: it may be a half-precision or 8-bit
 // tensor mapped from a file whose float32 form shall live only while one product reads it.
 // The 8-bit product quantises each row of activations by itself, so a row's result does not depend on the rows beside it.
-import type { Graph, Value } from './graph';
-import { binary, unary } from './ops';
+import { contrib } from './graph';
+import type { Dim, Graph, Value } from './graph';
+import { binary, reshape, unary } from './ops';
 import { expectDim, expectDims, expectType } from './shapes';
 
 /** x [n, in] · Wᵀ (+ b [out]) → [n, out] with W [out, in], or x · W with W [in, out] where `transposed` is false. */
@@ -45,20 +46,32 @@ export function quantizeRows(g: Graph, x: Value): QuantizedRows {
   const column = [x.dims[0], 1];
   const largest = g.emit('ReduceMax', [unary(g, 'Abs', x), g.integers([1])], 'float32', column, { keepdims: 1 });
   const scale = binary(g, 'Mul', binary(g, 'Max', largest, g.scalar(1e-12)), g.scalar(1 / 127));
-  const rounded = unary(g, 'Round', binary(g, 'Div', x, scale));
   // The CPU's product is fastest with unsigned activations; CUDA's takes signed ones alone.
-  if (g.lowering === 'cuda') return { bytes: g.emit('Cast', [rounded], 'int8', x.dims, { to: 3 }), scale };
-  const shifted = binary(g, 'Add', rounded, g.scalar(128));
-  return { bytes: g.emit('Cast', [shifted], 'uint8', x.dims, { to: 2 }), scale };
+  if (g.lowering === 'cuda') {
+    const rounded = unary(g, 'Round', binary(g, 'Div', x, scale));
+    return { bytes: g.emit('Cast', [rounded], 'int8', x.dims, { to: 3 }), scale };
+  }
+  const units = reshape(g, scale, [x.dims[0]]);
+  const count = g.emit('Shape', [units], 'int64', [1]);
+  const zeros = g.emit('Expand', [g.bytes(128), count], 'uint8', units.dims);
+  return { bytes: g.emit('QuantizeLinear', [x, units, zeros], 'uint8', x.dims, { axis: 0 }), scale };
 }
 
 /** Product of quantised rows and an 8-bit weight, as float32 [n, out]; not differentiable. */
 export function int8Linear(g: Graph, x: QuantizedRows, { weight, scale }: Int8Weight, bias: Value | null): Value {
   const dims = [x.bytes.dims[0], weight.dims[1]];
-  const factors = x.bytes.type === 'int8' ? [x.bytes, weight] : [x.bytes, weight, g.bytes(128)];
-  const sums = g.emit('MatMulInteger', factors, 'int32', dims);
-  const scaled = binary(g, 'Mul', binary(g, 'Mul', g.emit('Cast', [sums], 'float32', dims, { to: 1 }), x.scale), scale);
+  const scaled = binary(g, 'Mul', inUnitsOfRows(g, x.bytes, weight, scale, dims), x.scale);
   return bias ? binary(g, 'Add', scaled, bias) : scaled;
+}
+
+/** The product scaled by the weight's columns; on the CPU within the product, which spares passes over memory. */
+function inUnitsOfRows(g: Graph, bytes: Value, weight: Value, scale: Value, dims: readonly Dim[]): Value {
+  if (bytes.type === 'uint8') {
+    const inputs = [bytes, weight, g.scalar(1), scale, g.bytes(128)];
+    return g.emit('MatMulIntegerToFloat', inputs, 'float32', dims, {}, contrib);
+  }
+  const sums = g.emit('MatMulInteger', [bytes, weight], 'int32', dims);
+  return binary(g, 'Mul', g.emit('Cast', [sums], 'float32', dims, { to: 1 }), scale);
 }
 
 /** The float32 form of an 8-bit weight, [in, out]. */

@@ -79,7 +79,7 @@ describe('a product of bytes', () => {
       for (let o = 0; o < out; o++) {
         let sum = 0;
         for (let i = 0; i < from; i++) sum += (bytes[row * from + i] - 128) * w[i * out + o];
-        const expected = Math.fround(Math.fround(Math.fround(Math.fround(sum) * units[row]) * scale[o]) + bias[o]);
+        const expected = Math.fround(Math.fround(Math.fround(Math.fround(sum) * scale[o]) * units[row]) + bias[o]);
         expect(y[row * out + o], `[${row}, ${o}]`).toBe(expected);
       }
   });
