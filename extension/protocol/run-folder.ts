@@ -13,6 +13,8 @@ export const runFiles = {
   environments: 'environments',
   log: 'trainer.log',
   lease: 'lease',
+  /** Of an evaluation: what it came to. */
+  evaluation: 'evaluation.json',
 } as const;
 
 /** Where a workspace keeps its runs, from the workspace's root. */
@@ -148,6 +150,10 @@ export const episodeSchema = z.object({
     mask: z.array(z.union([z.literal(0), z.literal(1)])).describe('1 where the token was sampled'),
     logprobs: z.array(z.number().nullable()).describe('of the sampled tokens under the sampler, null elsewhere'),
     advantages: z.array(z.number()).optional(),
+    starts: z
+      .array(z.number().int())
+      .optional()
+      .describe('where each training sample begins, in a windowed context; left out where there is one'),
   }),
 });
 export type Episode = z.infer<typeof episodeSchema>;

@@ -154,6 +154,8 @@ export class Run {
       const proxy = new AgentProxy(generator, environments, tokenizer, {
         seed: config.seed,
         agent_proxy: config.agent_proxy,
+        enable_response_mask: config.enable_response_mask,
+        ragen: false,
         rollout,
         es_manager,
         custom_envs: config.custom_envs,
@@ -208,6 +210,18 @@ export class Run {
           this.journal.event('environment_error', failure.message, { tag, seed, kind: failure.kind, at: failure.at });
         told = true;
       },
+    });
+  }
+
+  /** Plays some episodes of the validation (by env_id), for an evaluation, which tells its progress itself. */
+  async playValidation(only: ReadonlySet<number>): Promise<RolloutBatch> {
+    return this.proxy.rollout({
+      mode: 'val',
+      step: 0,
+      only,
+      environments: this.loaded,
+      onFailure: ({ tag, seed, failure: { message, kind, at } }) =>
+        this.journal.event('environment_error', message, { tag, seed, kind, at }),
     });
   }
 

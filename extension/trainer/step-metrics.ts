@@ -1,5 +1,5 @@
 // Metrics of a step under RAGEN's keys (docs/METRICS.md), from rollouts and per-token arrays.
-import type { RolloutBatch, RolloutEpisode } from './rollout/rollout-batch';
+import type { RolloutBatch, RolloutSample } from './rollout/rollout-batch';
 
 /** A rollout's metrics with the prefix of its mode; `rollout/…` and `charts/…` of training keep their own. */
 export function metricsOfRollout({ metrics }: RolloutBatch, prefix: 'train' | 'val-env'): Record<string, number> {
@@ -34,16 +34,16 @@ export function describe(key: string, values: ArrayLike<number>): Record<string,
   return { [`${key}/mean`]: sum / values.length, [`${key}/max`]: max, [`${key}/min`]: min };
 }
 
-/** Lengths of responses (sampled tokens) and first prompts of the trained episodes. */
-export function lengthsOf(episodes: readonly RolloutEpisode[]): Record<string, number> {
+/** Lengths of responses (trained tokens) and first prompts of the trained samples. */
+export function lengthsOf(samples: readonly Pick<RolloutSample, 'mask'>[]): Record<string, number> {
   return {
     ...describe(
       'response_length',
-      episodes.map(({ mask }) => mask.reduce((n, bit) => n + bit, 0)),
+      samples.map(({ mask }) => mask.reduce((n, bit) => n + bit, 0)),
     ),
     ...describe(
       'prompt_length',
-      episodes.map(({ mask }) => mask.indexOf(1)),
+      samples.map(({ mask }) => mask.indexOf(1)),
     ),
   };
 }

@@ -19,8 +19,8 @@ import { RandomStream } from './engine/random-stream';
 import { passBudget } from './run';
 import type { Run, TrainerState } from './run';
 import { episodeRecord } from './rollout/episode-record';
-import { isTrainable } from './rollout/rollout-batch';
-import type { RolloutEpisode } from './rollout/rollout-batch';
+import { isTrainable, sampledMask, sampledTokens } from './rollout/rollout-batch';
+import type { RolloutEpisode, RolloutSample } from './rollout/rollout-batch';
 import { deriveSeed } from './rollout/seeds';
 import { Stopwatch } from './stopwatch';
 import {
@@ -97,7 +97,7 @@ async function trainStep(run: Run, state: TrainerState): Promise<Record<string, 
     {
       groups: trainable.map(e => e.group_id),
       scores: trainable.map(e => e.score),
-      lengths: trainable.map(lengthOf),
+      lengths: trainable.map(sampledTokens),
     },
     sampling,
   );
@@ -109,21 +109,29 @@ async function trainStep(run: Run, state: TrainerState): Promise<Record<string, 
     'rollout/empty_steps': state.emptySteps,
   });
 
-  const advantages =
-    kept.length > 0 ? await update(run, step, trainable, kept, filtered.keptRatio, clock, metrics) : [];
+  const advantagesOf =
+    kept.length > 0
+      ? await update(run, step, trainable, kept, filtered.keptRatio, clock, metrics)
+      : new Map<RolloutSample, Float32Array>();
   await engine.release(rollout.episodes.map(e => e.id)); // their keys and values belong to the old weights
 
-  const advantagesOf = new Map(kept.map((episode, i) => [episode, advantages[i]]));
+  const trained = new Set(kept);
   await clock.time('dump_rollouts', async () =>
     journal.episodes(
       'train',
       step,
-      rollout.episodes.map(e => episodeRecord(e, { kept: advantagesOf.has(e), advantages: advantagesOf.get(e) })),
+      rollout.episodes.map(e =>
+        trained.has(e)
+          ? episodeRecord(e, { kept: true, advantages: e.samples.map(sample => advantagesOf.get(sample)!) })
+          : episodeRecord(e, { kept: false }),
+      ),
     ),
   );
 
-  const tokens = rollout.episodes.reduce((n, e) => n + e.ids.length, 0);
-  const sampled = rollout.episodes.reduce((n, e) => n + lengthOf(e), 0);
+  const tokensOf = (episodes: readonly RolloutEpisode[]) =>
+    episodes.reduce((n, e) => n + e.samples.reduce((m, { ids }) => m + ids.length, 0), 0);
+  const tokens = tokensOf(rollout.episodes);
+  const sampled = rollout.episodes.reduce((n, e) => n + sampledTokens(e), 0);
   return {
     ...metrics,
     ...clock.metrics(),
@@ -133,12 +141,12 @@ async function trainStep(run: Run, state: TrainerState): Promise<Record<string, 
     'perf/rollout_tokens_per_s': sampled / clock.seconds('gen'),
     'perf/rss_mb': process.memoryUsage.rss() / 2 ** 20,
     ...(kept.length > 0 && {
-      'perf/train_tokens_per_s': kept.reduce((n, e) => n + e.ids.length, 0) / clock.seconds('update_actor'),
+      'perf/train_tokens_per_s': tokensOf(kept) / clock.seconds('update_actor'),
     }),
   };
 }
 
-/** Advantages for the kept episodes, then optimizer steps of critic and actor. Gives each kept episode's advantages by token. */
+/** Advantages for the kept episodes, then optimizer steps of critic and actor. Gives the advantages of each kept sample by token. */
 async function update(
   run: Run,
   step: number,
@@ -147,22 +155,24 @@ async function update(
   keptRatio: number,
   clock: Stopwatch,
   metrics: Record<string, number>,
-): Promise<Float32Array[]> {
+): Promise<Map<RolloutSample, Float32Array>> {
   const { config, engine, journal } = run;
   const { actor, ref, rollout: sampling } = config.actor_rollout_ref;
   const { algorithm } = config;
   journal.update({ phase: 'update' });
-  const masks = kept.map(e => e.mask);
-  const lengths = kept.map(e => e.ids.length);
-  const bare = kept.map(({ ids, mask }) => ({ ids, mask }));
-  const budget = (episodes: number) => passBudget(config, episodes, kept.length);
+  // What is trained on: one sample an episode where the whole chat is shown, one a turn in a windowed context.
+  const samples = kept.flatMap(e => e.samples.map(sample => ({ ...sample, episode: e, sampled: sampledMask(sample) })));
+  const masks = samples.map(s => s.mask);
+  const lengths = samples.map(s => s.ids.length);
+  const bare = samples.map(({ ids, mask }) => ({ ids, mask }));
+  const budget = (episodes: number) => passBudget(config, episodes, samples.length);
 
   // Log-probs of the sampled tokens under the policy before its update, and under the reference policy.
   const scored = (which: 'actor' | 'reference', episodes: number) =>
     engine.score(which, bare, budget(episodes), sampling.temperature);
   const bypass = algorithm.rollout_correction.bypass_mode;
   const old = bypass
-    ? kept.map(e => e.logprobs)
+    ? samples.map(s => s.logprobs)
     : await clock.time('old_log_prob', async () => {
         const scores = await scored('actor', sampling.log_prob_micro_batch_size_per_gpu);
         metrics['actor/entropy'] = meanOf(scores.entropies, masks);
@@ -172,8 +182,10 @@ async function update(
     ? await clock.time('ref', async () => (await scored('reference', ref.log_prob_micro_batch_size_per_gpu)).logprobs)
     : lengths.map(n => new Float32Array(n));
   if (run.usesReference) metrics['rollout/ref_log_prob'] = meanOf(reference, masks);
-  const sampled = kept.map(e => e.logprobs);
-  const correction = rolloutWeights({ old, rollout: sampled, masks }, algorithm.rollout_correction);
+  const correction = rolloutWeights(
+    { old, rollout: samples.map(s => s.logprobs), masks: samples.map(s => s.sampled) },
+    algorithm.rollout_correction,
+  );
   if (!bypass) Object.assign(metrics, correction.metrics);
 
   // Scores become token rewards on the last sampled token; the estimator turns them into advantages.
@@ -182,16 +194,17 @@ async function update(
     config.agent_proxy.reward_normalization,
   );
   const scoreOf = new Map(trainable.map((episode, i) => [episode, normalized[i]]));
-  const scores = kept.map(e => scoreOf.get(e)!);
-  const rewards = kept.map((e, i) => placeRewards(e.ids.length, [e.mask.lastIndexOf(1)], [scores[i]]));
+  const scores = samples.map(s => scoreOf.get(s.episode)!);
+  const rewards = samples.map((s, i) => placeRewards(lengths[i], [s.mask.lastIndexOf(1)], [scores[i]]));
   const values = run.usesCritic
     ? await clock.time('values', () => engine.values(bare, budget(config.critic.ppo_micro_batch_size_per_gpu)))
     : lengths.map(n => new Float32Array(n));
   const batch: AdvantageBatch = {
     scores,
-    groups: kept.map(e => e.group_id),
+    groups: samples.map(s => s.episode.group_id),
+    episodes: samples.map(s => s.episode.env_id),
     masks,
-    sequences: kept.map((e, i) => ({ rewards: rewards[i], values: values[i], mask: e.mask })),
+    sequences: samples.map((s, i) => ({ rewards: rewards[i], values: values[i], mask: s.mask })),
   };
   if (algorithm.adv_estimator === 'remax') throw new Error('train: remax is refused by the configuration checks');
   const { advantages, returns } = estimators[algorithm.adv_estimator](batch, config);
@@ -200,17 +213,17 @@ async function update(
     row.forEach((a, t) => (row[t] = algorithm.zero_task_advantage ? 0 : a * share * correction.weights[i][t])),
   );
   Object.assign(metrics, describe('critic/score', scores), describe('critic/rewards', scores));
-  Object.assign(metrics, describe('critic/advantages', sampledOf(advantages, masks)), lengthsOf(kept));
+  Object.assign(metrics, describe('critic/advantages', sampledOf(advantages, masks)), lengthsOf(samples));
 
   // Optimizer steps: ppo_epochs passes over seeded mini-batches.
   const order = new RandomStream(deriveSeed('mini-batches', config.seed.train, step));
   const work = (settings: { ppo_epochs: number; ppo_mini_batch_size: number }) =>
     Array.from({ length: settings.ppo_epochs }, () =>
-      splitMiniBatches(kept.length, settings.ppo_mini_batch_size, order).map(mini => Array.from(mini)),
+      splitMiniBatches(samples.length, settings.ppo_mini_batch_size, order).map(mini => Array.from(mini)),
     ).flat();
   const shares = (mini: readonly number[], mode: typeof actor.loss_agg_mode) => {
     const weights = aggregationWeights(
-      mini.map(i => lengthOf(kept[i])),
+      mini.map(i => trainedTokens(masks[i])),
       mode,
       Math.max(...mini.map(i => lengths[i])),
     );
@@ -230,14 +243,14 @@ async function update(
       const results: Record<string, number>[] = [];
       for (const mini of work(config.critic)) {
         const weights = shares(mini, config.critic.loss_agg_mode);
-        const samples = mini.map((i, k) => ({
+        const batch = mini.map((i, k) => ({
           ...bare[i],
           old_values: values[i],
           returns: returns[i],
           weights: weights[k],
         }));
         const pass = budget(config.critic.ppo_micro_batch_size_per_gpu);
-        results.push(await engine.updateCritic(samples, pass, config.critic, optimizer));
+        results.push(await engine.updateCritic(batch, pass, config.critic, optimizer));
       }
       Object.assign(metrics, averaged('critic', results));
     });
@@ -249,7 +262,7 @@ async function update(
       const batches = work(actor);
       for (const [k, mini] of batches.entries()) {
         const weights = shares(mini, actor.loss_agg_mode);
-        const samples = mini.map((i, j) => ({
+        const batch = mini.map((i, j) => ({
           ...bare[i],
           old_logprobs: old[i],
           ref_logprobs: reference[i],
@@ -258,16 +271,16 @@ async function update(
         }));
         const loss = { ...actor, temperature: sampling.temperature };
         const seed = deriveSeed('adapter-dropout', config.seed.train, step, k);
-        results.push(await engine.update(samples, budget(actor.ppo_micro_batch_size_per_gpu), loss, optimizer, seed));
+        results.push(await engine.update(batch, budget(actor.ppo_micro_batch_size_per_gpu), loss, optimizer, seed));
         journal.progress((k + 1) / batches.length);
       }
       const { 'actor/skipped': skipped = 0, 'actor/entropy': entropy, ...rest } = averaged('actor', results);
       Object.assign(metrics, rest, { 'actor/skipped_updates': skipped * results.length });
       metrics['actor/entropy'] ??= entropy; // measured during the update where no pass before it did
-      Object.assign(metrics, { 'train/batch_size': kept.length, 'train/num_mini_batches': results.length });
+      Object.assign(metrics, { 'train/batch_size': samples.length, 'train/num_mini_batches': results.length });
     });
   }
-  return advantages;
+  return new Map(kept.flatMap(e => e.samples).map((sample, i) => [sample, advantages[i]]));
 }
 
 /** Plays the validation groups, whose seeds are the same each time, and writes their episodes. */
@@ -319,13 +332,15 @@ interface AdvantageBatch {
   /** Per sample: normalised score and prompt group. */
   scores: ArrayLike<number>;
   groups: ArrayLike<number>;
+  /** Episode of each sample: it counts once in its group's statistics. */
+  episodes: ArrayLike<number>;
   masks: readonly Uint8Array[];
   sequences: readonly { rewards: Float32Array; values: Float32Array; mask: Uint8Array }[];
 }
 
 type Estimator = (batch: AdvantageBatch, config: RunConfig) => { advantages: Float32Array[]; returns?: Float32Array[] };
 
-const lengthOf = ({ mask }: RolloutEpisode): number => mask.reduce((n, bit) => n + bit, 0);
+const trainedTokens = (mask: Uint8Array): number => mask.reduce((n, bit) => n + bit, 0);
 
 const sampledOf = (rows: readonly Float32Array[], masks: readonly Uint8Array[]): number[] =>
   rows.flatMap((row, i) => Array.from(row).filter((_, t) => masks[i][t]));

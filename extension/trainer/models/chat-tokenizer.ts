@@ -31,6 +31,8 @@ export class ChatTokenizer {
   private readonly template: ChatTemplate;
   /** Ids that end an answer. */
   readonly stopTokenIds: number[];
+  /** The token that every message begins with. */
+  readonly turnMarker: number;
   /** What the template writes right after an answer, tokenised: the stop token first. */
   private readonly turnEnd: number[];
   private readonly encoded = new Map<string, number[]>();
@@ -62,6 +64,7 @@ export class ChatTokenizer {
         `${folder}: the chat template writes nothing after an answer: it must close a turn with a token`,
       );
     this.stopTokenIds = [...new Set([this.turnEnd[0], ...files.eosTokenIds])];
+    this.turnMarker = this.encodeContinuation(false, 'x', '')[this.turnEnd.length];
   }
 
   /** Ids of a text. The members of a group share their prompts, so the newest texts are remembered. */
@@ -82,7 +85,7 @@ export class ChatTokenizer {
       : this.tokenizer.decode([...ids], { skip_special_tokens: !special, clean_up_tokenization_spaces: false });
   }
 
-  /** Ids of a conversation that ends with a user's message, the assistant's header and the literal `prefix`. */
+  /** Ids of a conversation, the assistant's header and the literal `prefix`. */
   encodePrompt(messages: readonly ChatMessage[], prefix: string): number[] {
     return this.encode(this.render(messages, true) + prefix);
   }
@@ -102,6 +105,11 @@ export class ChatTokenizer {
     );
     const ids = this.encode(text + prefix);
     return endedByStop ? ids.slice(1) : ids;
+  }
+
+  /** Ids that the template writes after a sampled answer that is the last (without the stop token where it was sampled). */
+  encodeEnd(endedByStop: boolean): number[] {
+    return this.turnEnd.slice(Number(endedByStop));
   }
 
   /** The whole conversation as text, for people. */

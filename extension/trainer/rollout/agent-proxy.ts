@@ -5,7 +5,8 @@ import type { EnvironmentFailure, LoadedEnvironment } from '../../protocol/envir
 import type { EpisodeTurn } from '../../protocol/run-folder';
 import { UserError } from '../../protocol/user-error';
 import type { GeneratedRow, GenerationRow, SamplingOptions } from '../engine/engine';
-import { FullContext, type EpisodeContext, type PromptTokenizer } from './context-manager';
+import { EpisodeContext, type PromptTokenizer } from './context-manager';
+import { ChatWindow, MemoryWindow, windowTurns, withoutOldestMessages, withoutOldestTurn } from './context-window';
 import type { EnvironmentPool } from './environment-pool';
 import {
   EnvironmentStateManager,
@@ -16,10 +17,12 @@ import {
 } from './environment-state-manager';
 import type { EnvGroups, SeedState } from './group-layout';
 import { finishedEpisode, type RolloutBatch } from './rollout-batch';
+import { alfWorldMemory, simpleMemory } from './memories';
+import { maskRule, type ContextWindowMode } from './response-mask';
 import { measureRollout } from './rollout-metrics';
 import { deriveSeed } from './seeds';
 import { systemMessage } from './system-message';
-import { generationPrefix, parseResponse, rewardText, turnText, type TurnProtocol } from './turn-protocol';
+import { generationPrefix, parseResponse, type TurnPrompt, type TurnProtocol } from './turn-protocol';
 
 /** The engine's generation, with a row's keys and values cached until it is released. */
 export interface Generator {
@@ -45,7 +48,14 @@ interface Sampling {
 /** What the proxy reads of the configuration, under its keys. */
 export interface AgentProxyOptions {
   seed: { train: number; val: number };
-  agent_proxy: TurnProtocol & { max_turn: number };
+  agent_proxy: TurnProtocol & {
+    max_turn: number;
+    context_window_mode: ContextWindowMode;
+    max_context_window: number | null;
+  };
+  enable_response_mask: boolean;
+  /** Mask and shorten as RAGEN does (workbench.compat). */
+  ragen: boolean;
   rollout: Sampling & { max_model_len: number; response_length: number; stop: string[]; val_kwargs: Sampling };
   es_manager: { format_penalty: number; train: EnvGroups; val: EnvGroups };
   custom_envs: Record<string, TagSettings & { env_instruction?: string | null; max_tokens?: number | null }>;
@@ -54,6 +64,11 @@ export interface AgentProxyOptions {
   stop_token_ids: number[];
 }
 
+/** What shapes an episode's context. */
+export type ContextSettings = Pick<AgentProxyOptions, 'agent_proxy' | 'enable_response_mask' | 'ragen'> & {
+  rollout: Pick<AgentProxyOptions['rollout'], 'max_model_len' | 'response_length'>;
+};
+
 export interface RolloutRequest {
   mode: 'train' | 'val';
   step: number;
@@ -61,6 +76,8 @@ export interface RolloutRequest {
   environments: readonly LoadedEnvironment[];
   /** Forces the seed of the first group. */
   seed?: number;
+  /** Plays these episodes of the batch (by env_id) alone; each comes out as it would beside the others. */
+  only?: ReadonlySet<number>;
   /** Honoured between turns; the rollout rejects with the signal's reason and leaves no trace. */
   signal?: AbortSignal;
   /** Share of the rollout that is done, 0…1, never falling. */
@@ -113,7 +130,8 @@ export class AgentProxy {
     const { mode, step } = request;
     const manager = this.managers[mode];
     const before = manager.state;
-    const entries = manager.layOut(step, request.environments, request.seed);
+    const laidOut = manager.layOut(step, request.environments, request.seed);
+    const entries = laidOut.filter(({ env_id }) => request.only?.has(env_id) ?? true);
     const playing = entries.map(entry => ({ entry, context: this.openContext(entry), finishes: [] }));
     try {
       await this.play(manager, playing, request);
@@ -136,7 +154,7 @@ export class AgentProxy {
     this.reportFailures(await manager.reset(all.map(({ entry }) => entry)), all, request);
     for (let turn = 1; turn <= max_turn; turn++) {
       request.signal?.throwIfAborted();
-      const rows = this.promptAll(all, turn, request);
+      const rows = await this.promptAll(all, turn, request);
       const living = all.filter(({ entry }) => !isDone(entry));
       if (turn === 1) this.requireRoom(all);
       if (living.length === 0) break;
@@ -144,6 +162,9 @@ export class AgentProxy {
       request.signal?.throwIfAborted();
       const inputs = living.map((episode, index) => this.readAnswer(episode, generated[index]));
       this.reportFailures(await manager.step(inputs), all, request);
+      living.forEach(({ entry }, index) => {
+        if (generated[index].failed) Object.assign(entry, { truncated: true, success: false });
+      });
       await this.generator.release(living.filter(({ entry }) => isDone(entry)).map(({ entry }) => entry.id));
       progress(0);
     }
@@ -151,51 +172,45 @@ export class AgentProxy {
   }
 
   private openContext({ environment, tag, max_actions_per_traj }: EpisodeEntry): EpisodeContext {
-    const { agent_proxy, rollout, custom_envs } = this.options;
+    const { agent_proxy, custom_envs } = this.options;
     const system = systemMessage(environment, {
       env_instruction: custom_envs[tag].env_instruction,
       max_actions_per_traj,
       max_actions_per_turn: agent_proxy.max_actions_per_turn,
       action_sep: agent_proxy.action_sep,
     });
-    return new FullContext(
-      this.tokenizer,
-      {
-        prefix: generationPrefix(agent_proxy),
-        max_model_len: rollout.max_model_len,
-        response_length: rollout.response_length,
-      },
-      system,
-    );
+    return episodeContext(this.tokenizer, this.options, system, environment.name);
   }
 
-  /** The next prompt of each living episode; one that does not fit ends its episode. */
-  private promptAll(all: readonly Playing[], turn: number, { mode, step }: RolloutRequest): GenerationRow[] {
+  /** The next prompt of each living episode; one that does not fit ends its episode. Rows that begin anew are let go of first. */
+  private async promptAll(
+    all: readonly Playing[],
+    turn: number,
+    { mode, step }: RolloutRequest,
+  ): Promise<GenerationRow[]> {
     const rows: GenerationRow[] = [];
+    const renewed: string[] = [];
     for (const { entry, context } of all) {
       if (isDone(entry)) continue;
-      const append = context.prompt(this.userText(entry, turn));
-      if (append) {
+      const ids = context.prompt(this.turnPrompt(entry, turn), entry.history);
+      if (ids) {
         const seed = deriveSeed(`${mode}-sampling`, this.options.seed[mode], step, entry.env_id, turn);
-        rows.push({ row: entry.id, append, seed });
+        rows.push({ row: entry.id, append: ids.append, seed });
+        if (ids.fresh && turn > 1) renewed.push(entry.id);
       } else entry.context_full = entry.truncated = true;
     }
+    if (renewed.length > 0) await this.generator.release(renewed);
     return rows;
   }
 
-  private userText(entry: EpisodeEntry, turn: number): string {
-    const last = entry.history.at(-1);
-    const prompt = turnText(
-      {
-        turn,
-        state: entry.state,
-        actions_left: entry.max_actions_per_traj - entry.num_actions,
-        warn: entry.manager_invalid_action,
-        max_tokens: this.options.custom_envs[entry.tag].max_tokens ?? this.options.rollout.response_length,
-      },
-      this.options.agent_proxy,
-    );
-    return last ? rewardText(last.reward, last.executed.length) + prompt : prompt;
+  private turnPrompt(entry: EpisodeEntry, turn: number): TurnPrompt {
+    return {
+      turn,
+      state: entry.state,
+      actions_left: entry.max_actions_per_traj - entry.num_actions,
+      warn: entry.manager_invalid_action,
+      max_tokens: this.options.custom_envs[entry.tag].max_tokens ?? this.options.rollout.response_length,
+    };
   }
 
   private readAnswer({ entry, context, finishes }: Playing, generated: GeneratedRow): TurnInput {
@@ -229,6 +244,31 @@ export class AgentProxy {
     await this.generator.release(entries.map(({ id }) => id));
     await manager.close(entries);
   }
+}
+
+/** The context of an episode under `agent_proxy.context_window_mode`; `environment` is the environment's name, which has a memory of its own or not. */
+export function episodeContext(
+  tokenizer: PromptTokenizer,
+  { agent_proxy, rollout, enable_response_mask, ragen }: ContextSettings,
+  system: string,
+  environment: string,
+): EpisodeContext {
+  const { context_window_mode: mode, max_context_window } = agent_proxy;
+  const prefix = generationPrefix(agent_proxy);
+  const turns = mode === 'full' ? Infinity : windowTurns(max_context_window);
+  const shown = { system, prefix, protocol: agent_proxy, turns };
+  const window =
+    mode === 'single_turn'
+      ? new MemoryWindow(tokenizer, shown, environment === 'alfworld' ? alfWorldMemory : simpleMemory)
+      : new ChatWindow(tokenizer, shown, ragen ? withoutOldestMessages : withoutOldestTurn);
+  return new EpisodeContext(tokenizer, window, {
+    system,
+    prefix,
+    max_model_len: rollout.max_model_len,
+    response_length: rollout.response_length,
+    samplePerTurn: mode !== 'full',
+    mask: maskRule({ mode, enable_response_mask, ragen }, tokenizer.turnMarker),
+  });
 }
 
 /** Sampling of a mode: validation has its own temperature and cuts. */

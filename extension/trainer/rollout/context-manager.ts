@@ -1,7 +1,13 @@
-// The context of an episode (RAGEN's context manager, mode `full`): the chat as messages for people, and as token ids for the model.
-// Ids grow by segments, prompt · sampled · what follows · sampled …, and sampled ids stay exactly as sampled: nothing is
-// tokenised again, so the policy is trained on the very tokens it drew, and the mask is 1 on these and nowhere else.
+// The context of an episode (RAGEN's context manager): the conversation as messages for people, and as token ids for the model and
+// for training. Sampled ids stay exactly as sampled: nothing is tokenised again, so the policy is trained on the very tokens it drew
+// in the very context it drew them from, and the mask is 1 on these and nowhere else unless the configuration says otherwise.
+// In mode `full` the chat grows in one sample; where a turn's prompt does not begin with all that came before, since the chat had to be
+// shortened, a further sample begins. In the windowed modes each turn is a sample of its own.
 import type { GeneratedRow } from '../engine/engine';
+import type { ContextWindow, TurnInHand } from './context-window';
+import type { MaskRule } from './response-mask';
+import type { RolloutSample } from './rollout-batch';
+import type { TurnPrompt } from './turn-protocol';
 
 export interface ChatMessage {
   role: 'system' | 'user' | 'assistant';
@@ -10,83 +16,130 @@ export interface ChatMessage {
 
 /** What the context needs of a tokenizer with a chat template. */
 export interface PromptTokenizer {
-  /** Ids of a conversation that ends with a user's message, the assistant's header and the literal `prefix`. */
+  /** Ids of a conversation, the assistant's header and the literal `prefix`. */
   encodePrompt(messages: readonly ChatMessage[], prefix: string): number[];
   /** Ids between a sampled answer and the next one: the turn's end (its stop token only if that was not sampled), the user's message, the assistant's header, `prefix`. */
   encodeContinuation(endedByStop: boolean, userText: string, prefix: string): number[];
+  /** Ids that the template writes after a sampled answer that is the last. */
+  encodeEnd(endedByStop: boolean): number[];
+  /** The token that every message begins with. */
+  readonly turnMarker: number;
   /** Text of sampled ids, special tokens left out. */
   decode(ids: readonly number[]): string;
 }
 
-/** An episode's context, whatever its window. */
-export interface EpisodeContext {
-  readonly messages: readonly ChatMessage[];
-  /** All ids so far; `mask` is 1 and `logprobs` is set where a token was sampled (else 0). */
-  readonly ids: readonly number[];
-  readonly mask: readonly (0 | 1)[];
-  readonly logprobs: readonly number[];
-  /** Span [from, to) of each turn's sampled tokens in `ids`. */
-  readonly spans: readonly [number, number][];
-  /**
-   * Adds the user's text of the next turn; gives the ids to append before generating. Null, with nothing changed, when what follows
-   * would not fit: the episode is over then, since this mode never drops tokens.
-   */
-  prompt(userText: string): number[] | null;
-  /** Takes the sampled answer; gives its text with the generation prefix in front. */
-  accept(generated: Pick<GeneratedRow, 'ids' | 'logprobs' | 'finish'>): string;
-}
-
 export interface ContextOptions {
+  system: string;
   /** What every answer begins with. */
   prefix: string;
   max_model_len: number;
   /** Most tokens of an answer: a prompt must leave room for so many. */
   response_length: number;
+  /** Each turn is a sample of its own. */
+  samplePerTurn: boolean;
+  /** Which tokens of a sample are trained on. */
+  mask: MaskRule;
 }
 
-/** Mode `full`: the whole chat, one training sequence an episode. */
-export class FullContext implements EpisodeContext {
+/** What the engine is to read before it answers: ids behind what the row holds already, or, `fresh`, all of a row begun anew. */
+export interface PromptIds {
+  append: number[];
+  fresh: boolean;
+}
+
+interface Answer {
+  ids: number[];
+  endedByStop: boolean;
+}
+
+/** A sample that is being made. */
+interface GrowingSample {
+  ids: number[];
+  logprobs: number[];
+  turns: RolloutSample['turns'];
+  endedByStop: boolean;
+}
+
+export class EpisodeContext {
   readonly messages: ChatMessage[];
-  readonly ids: number[] = [];
-  readonly mask: (0 | 1)[] = [];
-  readonly logprobs: number[] = [];
-  readonly spans: [number, number][] = [];
-  private endedByStop = true;
+  /** Turns were left out that the window would have shown, for want of room. */
+  shortened = false;
+  private readonly prompts: TurnPrompt[] = [];
+  private readonly answers: Answer[] = [];
+  private readonly growing: GrowingSample[] = [];
+  /** What the engine's row holds: the newest prompt, and its answer once there is one. */
+  private row: number[] = [];
+  private extended = false;
 
   constructor(
     private readonly tokenizer: PromptTokenizer,
+    private readonly window: ContextWindow,
     private readonly options: ContextOptions,
-    system: string,
   ) {
-    this.messages = [{ role: 'system', content: system }];
+    this.messages = [{ role: 'system', content: options.system }];
   }
 
-  prompt(userText: string): number[] | null {
-    const message: ChatMessage = { role: 'user', content: userText };
-    const { prefix, max_model_len, response_length } = this.options;
-    const append =
-      this.spans.length === 0
-        ? this.tokenizer.encodePrompt([...this.messages, message], prefix)
-        : this.tokenizer.encodeContinuation(this.endedByStop, userText, prefix);
-    if (this.ids.length + append.length + response_length > max_model_len) return null;
-    this.messages.push(message);
-    for (const id of append) this.push(id, 0, 0);
-    return append;
+  /**
+   * Asks the next turn; `history` holds the turns before. Null, with nothing changed, when even the shortest prompt of the window leaves
+   * no room for an answer: the episode is over then.
+   */
+  prompt(prompt: TurnPrompt, history: TurnInHand['history']): PromptIds | null {
+    const turn: TurnInHand = { prompts: [...this.prompts, prompt], history, answers: this.answers };
+    const { max_model_len, response_length } = this.options;
+    let shortened = false;
+    for (const { ids, user } of this.window.prompts(turn)) {
+      if (ids.length + response_length <= max_model_len) {
+        this.prompts.push(prompt);
+        this.messages.push({ role: 'user', content: user });
+        this.shortened ||= shortened;
+        return this.take(ids);
+      }
+      shortened = true;
+    }
+    return null;
   }
 
+  /** Takes the sampled answer; gives its text with the generation prefix in front. */
   accept({ ids, logprobs, finish }: Pick<GeneratedRow, 'ids' | 'logprobs' | 'finish'>): string {
-    const from = this.ids.length;
-    ids.forEach((id, index) => this.push(id, 1, logprobs[index]));
-    this.spans.push([from, this.ids.length]);
-    this.endedByStop = finish === 'stop';
+    const from = this.row.length;
+    this.row.push(...ids);
+    const endedByStop = finish === 'stop';
+    this.answers.push({ ids: [...ids], endedByStop });
+    const last = this.growing.at(-1);
+    const grows = last !== undefined && this.extended && !this.options.samplePerTurn;
+    const sample = grows ? last : { ids: [], logprobs: [], turns: [], endedByStop };
+    if (!grows) this.growing.push(sample);
+    while (sample.logprobs.length < from) sample.logprobs.push(0);
+    sample.ids = [...this.row];
+    sample.logprobs.push(...logprobs);
+    sample.turns.push({ turn: this.answers.length, span: [from, this.row.length] });
+    sample.endedByStop = endedByStop;
     const raw = this.options.prefix + this.tokenizer.decode(ids);
     this.messages.push({ role: 'assistant', content: raw });
     return raw;
   }
 
-  private push(id: number, sampled: 0 | 1, logprob: number): void {
-    this.ids.push(id);
-    this.mask.push(sampled);
-    this.logprobs.push(logprob);
+  /** What there is to train on. */
+  samples(): RolloutSample[] {
+    return this.growing.map(({ ids, logprobs, turns, endedByStop }) => {
+      const end = this.options.mask.closed ? this.tokenizer.encodeEnd(endedByStop) : [];
+      const all = Int32Array.from([...ids, ...end]);
+      return {
+        ids: all,
+        mask: this.options.mask.mask({ ids: all, turns }),
+        logprobs: Float32Array.from([...logprobs, ...end.map(() => 0)]),
+        turns,
+      };
+    });
+  }
+
+  /** Makes `ids` the row's content; a row that holds their beginning already is appended to. */
+  private take(ids: number[]): PromptIds {
+    const held = this.row;
+    this.extended = held.length <= ids.length && held.every((id, index) => id === ids[index]);
+    this.row = ids;
+    return this.extended
+      ? { append: ids.slice(held.length), fresh: held.length === 0 }
+      : { append: [...ids], fresh: true };
   }
 }

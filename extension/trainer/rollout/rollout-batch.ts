@@ -1,9 +1,22 @@
 // What a rollout gives: whole episodes with the tokens the model saw and drew, and the batch's metrics. Training, validation, the
 // run folder and the diagnostics all read these.
+// An episode is trained on in samples: one of the whole chat in mode `full` (a further one where the chat had to be shortened), one a
+// turn in the windowed modes. Scores, groups, filter and metrics speak of episodes, which count once however many samples they have.
 import type { EpisodeTurn } from '../../protocol/run-folder';
 import type { EnvironmentFailure } from '../../protocol/environment-link';
 import type { ChatMessage, EpisodeContext } from './context-manager';
 import type { EpisodeEntry } from './environment-state-manager';
+
+/** What is trained on at once: a context exactly as the model saw it, with answers that it drew there. Arrays have the length of `ids`. */
+export interface RolloutSample {
+  ids: Int32Array;
+  /** 1 where a token is trained on: where one was sampled in `turns`, unless the configuration says otherwise (response-mask.ts). */
+  mask: Uint8Array;
+  /** Of the sampled tokens under the sampler, in nats; 0 elsewhere. */
+  logprobs: Float32Array;
+  /** Turns (counted from 1) whose answers this sample trains, oldest first, with the span [from, to) of their sampled tokens in `ids`. */
+  turns: { turn: number; span: [number, number] }[];
+}
 
 export interface RolloutEpisode {
   /** `train-000012-g003-m05`. */
@@ -21,24 +34,28 @@ export interface RolloutEpisode {
   success: boolean;
   /** Ended because the next prompt would not have fitted into `max_model_len`. */
   context_full: boolean;
+  /** The model was shown fewer turns than its window holds, for want of room in `max_model_len`. */
+  context_shortened: boolean;
   /** Σ turn rewards, Σ format penalties, and their sum (before normalisation). */
   reward: number;
   penalty: number;
   score: number;
   /** Return in the environment's own scale: Σ `raw_reward` where it is reported, else `reward`. */
   episodic_return: number;
-  turns: EpisodeTurn[];
+  turns: PlayedTurn[];
   final_state: string;
+  /** The whole conversation, whatever of it the model was shown at a time. */
   messages: ChatMessage[];
-  /** All tokens; `mask` is 1 where one was sampled, `logprobs` (nats) holds there and is 0 elsewhere. */
-  ids: Int32Array;
-  mask: Uint8Array;
-  logprobs: Float32Array;
+  /** At least one where there is a turn; every turn is in exactly one of them. */
+  samples: RolloutSample[];
   /** Per-episode metrics, keys without tag. */
   metrics: Record<string, number>;
   /** The environment failed: the episode is not trained on. */
   error?: EnvironmentFailure;
 }
+
+/** A turn without the place of its tokens, which its sample knows. */
+export type PlayedTurn = Omit<EpisodeTurn, 'span'>;
 
 export interface RolloutBatch {
   mode: 'train' | 'val';
@@ -51,11 +68,22 @@ export interface RolloutBatch {
 /** Whether there is something to train on: the environment did not fail and a token was sampled. */
 export const isTrainable = ({ error, turns }: RolloutEpisode): boolean => !error && turns.length > 0;
 
+/** Sampled tokens of the episode's turns. */
+export const sampledTokens = ({ samples }: Pick<RolloutEpisode, 'samples'>): number =>
+  samples.reduce((sum, { turns }) => sum + turns.reduce((n, { span: [from, to] }) => n + to - from, 0), 0);
+
+/** 1 where a token of the sample's turns was sampled. */
+export function sampledMask({ ids, turns }: Pick<RolloutSample, 'ids' | 'turns'>): Uint8Array {
+  const mask = new Uint8Array(ids.length);
+  for (const { span } of turns) mask.fill(1, ...span);
+  return mask;
+}
+
 /** The episode as it came out. `finishes[i]` says how the answer of turn i ended. */
 export function finishedEpisode(
   at: { mode: 'train' | 'val'; step: number },
   entry: EpisodeEntry,
-  context: EpisodeContext,
+  context: Pick<EpisodeContext, 'messages' | 'shortened' | 'samples'>,
   finishes: readonly EpisodeTurn['finish'][],
 ): RolloutEpisode {
   const reward = entry.history.reduce((sum, turn) => sum + turn.reward, 0);
@@ -74,16 +102,15 @@ export function finishedEpisode(
     truncated: entry.truncated,
     success: entry.success,
     context_full: entry.context_full,
+    context_shortened: context.shortened,
     reward,
     penalty: entry.penalty,
     score: reward + entry.penalty,
     episodic_return: raw.length > 0 ? raw.reduce((sum, value) => sum + value, 0) : reward,
-    turns: entry.history.map((turn, index) => ({ ...turn, finish: finishes[index], span: context.spans[index] })),
+    turns: entry.history.map((turn, index) => ({ ...turn, finish: finishes[index] })),
     final_state: entry.state,
     messages: [...context.messages],
-    ids: Int32Array.from(context.ids),
-    mask: Uint8Array.from(context.mask),
-    logprobs: Float32Array.from(context.logprobs),
+    samples: context.samples(),
     metrics: {},
     error: entry.error,
   };

@@ -1,6 +1,6 @@
 // Metrics of a rollout under RAGEN's keys: per episode, and averaged over the episodes of each tag.
 // Episodes whose environment failed say nothing about the policy: they are left out of every mean and counted in `env_error_rate`.
-import type { RolloutEpisode } from './rollout-batch';
+import { sampledTokens, type RolloutEpisode } from './rollout-batch';
 
 /** Info keys with a meaning of their own; all other numbers and flags are averaged over the episode's turns. */
 const ownMeaning = new Set(['success', 'raw_reward', 'score', 'max_tile']);
@@ -56,10 +56,11 @@ export function measureRollout(episodes: readonly RolloutEpisode[], group_size: 
   return {
     ...metrics,
     'charts/avg_episode_return': mean(counted.map(episode => episode.episodic_return)),
-    response_length: mean(counted.map(({ mask }) => mask.reduce((sum, bit) => sum + bit, 0))),
+    response_length: mean(counted.map(sampledTokens)),
     'response_length/clip_ratio': mean(turns.map(({ finish }) => Number(finish === 'length'))),
     'num_turns/mean': turns.length / counted.length,
     context_full: mean(counted.map(({ context_full }) => Number(context_full))),
+    context_shortened: mean(counted.map(({ context_shortened }) => Number(context_shortened))),
   };
 }
 

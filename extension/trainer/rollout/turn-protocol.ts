@@ -43,19 +43,45 @@ export function generationPrefix({ enable_think }: Pick<TurnProtocol, 'enable_th
 }
 
 /** The user's text of a turn. */
-export function turnText({ turn, state, actions_left, warn, max_tokens }: TurnPrompt, protocol: TurnProtocol): string {
-  const format = `${protocol.enable_think ? '<think> [Your thoughts] </think> ' : ''}<answer> [your answer] </answer>`;
-  const warning = warn ? 'The last answer held no valid action, so the state has not changed. Please try again.\n' : '';
+export const turnText = (prompt: TurnPrompt, protocol: TurnProtocol): string =>
+  `\nTurn ${prompt.turn}:\n${stateText(prompt, protocol)}`;
+
+/** State of a turn and what is asked of the answer. */
+export function stateText(prompt: TurnPrompt, protocol: TurnProtocol): string {
+  const warning = prompt.warn
+    ? 'The last answer held no valid action, so the state has not changed. Please try again.\n'
+    : '';
+  return `State:\n${prompt.state}\n${warning}${demandText(prompt, protocol)}`;
+}
+
+/** What is asked of the answer: how many actions are left, its form, its length. */
+export function demandText({ actions_left, max_tokens }: TurnPrompt, { enable_think }: TurnProtocol): string {
+  const format = `${enable_think ? '<think> [Your thoughts] </think> ' : ''}<answer> [your answer] </answer>`;
   return (
-    `\nTurn ${turn}:\nState:\n${state}\n${warning}You have ${actions_left} actions left. ` +
+    `You have ${actions_left} actions left. ` +
     `Always output: ${format} with no extra text. Strictly follow this format. ` +
     `Max response length: ${max_tokens} words (tokens).\n`
   );
 }
 
-/** The text that gives a finished turn's reward; the next turn's text follows in the same message. A turn without any executed action prints `0`. */
-export function rewardText(reward: number, executed: number): string {
-  return `Reward:\n${executed > 0 ? pythonFloat(reward) : '0'}\n`;
+/** The text that gives a finished turn's reward; the next turn's text follows in the same message. */
+export const rewardText = (reward: number, executed: number): string => `Reward:\n${rewardValue(reward, executed)}\n`;
+
+/** A turn's reward as Python prints it; a turn without any executed action has the integer 0. */
+export const rewardValue = (reward: number, executed: number): string => (executed > 0 ? pythonFloat(reward) : '0');
+
+/** An answer in canonical form (RAGEN's `llm_response`); the raw text where it did not parse. */
+export function canonicalText({
+  thought,
+  answer,
+  raw,
+}: {
+  thought: string | null;
+  answer: string | null;
+  raw: string;
+}): string {
+  if (answer === null) return raw;
+  return `${thought === null ? '' : `<think>${thought}</think>`}<answer>${answer}</answer>`;
 }
 
 /** Parses an answer, generation prefix included. Text that does not follow the format has no actions. */
@@ -74,8 +100,12 @@ export function parseResponse(raw: string, protocol: TurnProtocol): ParsedRespon
     actions = actions.slice(0, protocol.max_actions_per_turn);
     answer = actions.join(` ${protocol.action_sep} `);
   }
-  const thinking = thought === null ? '' : `<think>${thought}</think>`;
-  return { thought, answer, actions, llm_response: `${thinking}<answer>${answer}</answer>` };
+  return { thought, answer, actions, llm_response: canonicalText({ thought, answer, raw }) };
+}
+
+/** The text between the think tags of an answer, without tags and outer blanks; empty where no thought was closed. */
+export function reasoningText(raw: string): string {
+  return withoutMarkers(/<think>(?<thought>.*?)<\/think>/s.exec(raw)?.groups?.thought ?? '');
 }
 
 function withoutMarkers(text: string): string {

@@ -180,7 +180,8 @@ async function imitate(config: RunConfig, pool: EnvironmentProcess, environments
     demonstrator.options.looking = learning ? looking.learn : looking.forget;
     const { episodes } = await demonstrations.rollout({ mode: 'train', step, environments });
     const lr = learning ? learningRate(step, schedule) : rates.forget;
-    const loss = await policy.imitate(episodes, wholeBatch, {
+    const samples = episodes.flatMap(episode => episode.samples);
+    const loss = await policy.imitate(samples, wholeBatch, {
       lr,
       betas: [0.9, 0.98],
       eps: 1e-8,
@@ -244,6 +245,8 @@ function proxyOf(
   return new AgentProxy(generator, pool, tokenizer, {
     seed: config.seed,
     agent_proxy: config.agent_proxy,
+    enable_response_mask: true,
+    ragen: false,
     rollout: { ...config.actor_rollout_ref.rollout, max_model_len },
     es_manager: config.es_manager,
     custom_envs: config.custom_envs,

@@ -35,5 +35,7 @@ export const codePointTokenizer: PromptTokenizer = {
   encodePrompt: (messages, prefix) => codePoints.encode(`${transcript(messages)}<|im_start|>assistant\n${prefix}`),
   encodeContinuation: (_ended, user, prefix) =>
     codePoints.encode(`\n${turn({ role: 'user', content: user })}<|im_start|>assistant\n${prefix}`),
+  encodeEnd: () => codePoints.encode('\n'),
+  turnMarker: codePoints.encode('<|im_start|>')[0],
   decode: ids => codePoints.decode(ids.filter(id => id !== codePointStop)),
 };

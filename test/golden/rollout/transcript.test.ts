@@ -23,10 +23,11 @@ function transcript(episode: RolloutEpisode): string {
   const { id, seed, terminated, truncated, success, reward, penalty, score, final_state, error, metrics } = episode;
   let from = 0;
   let text = `=== ${id} seed ${seed} ===\n`;
-  for (const { span } of episode.turns) {
-    text += `${showIds(episode.ids.slice(from, span[0]))}«${showIds(episode.ids.slice(...span))}»`;
-    from = span[1];
-  }
+  for (const { ids, turns } of episode.samples)
+    for (const { span } of turns) {
+      text += `${showIds(ids.slice(from, span[0]))}«${showIds(ids.slice(...span))}»`;
+      from = span[1];
+    }
   for (const { turn, thought, answer, parsed, executed, reward, penalty, finish, actions_left } of episode.turns)
     text += `\n--- turn ${turn}: ${JSON.stringify({ thought, answer, parsed, executed, reward, penalty, finish, actions_left })}`;
   const outcome = { terminated, truncated, success, reward, penalty, score, final_state, error: error?.message, metrics };

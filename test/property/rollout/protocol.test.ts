@@ -1,10 +1,28 @@
 // Properties of the turn protocol and the context: whatever the model writes, nothing breaks and no token is lost or invented.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { FullContext } from '../../../extension/trainer/rollout/context-manager';
+import type { EpisodeContext } from '../../../extension/trainer/rollout/context-manager';
 import { pythonFloat } from '../../../extension/trainer/rollout/python-float';
 import { parseResponse } from '../../../extension/trainer/rollout/turn-protocol';
-import { characterTokenizer, encodeText, turnEnd } from '../../unit/rollout/scripted-rollout';
+import { asked, characterTokenizer, encodeText, openContext, past, turnEnd } from '../../unit/rollout/scripted-rollout';
+
+/** Plays turns until one does not fit; gives for each what the engine's row held when it answered, and what it sampled. */
+function playTurns(context: EpisodeContext, played: { state: string; answer: string; stopped: boolean }[]) {
+  const history: Parameters<EpisodeContext['prompt']>[1][number][] = [];
+  const seen: { context: number[]; sampled: number[] }[] = [];
+  let row: number[] = [];
+  for (const [index, { state, answer, stopped }] of played.entries()) {
+    const prompt = context.prompt(asked(index + 1, state), history);
+    if (!prompt) break;
+    row = prompt.fresh ? prompt.append : [...row, ...prompt.append];
+    const sampled = [...encodeText(answer), ...(stopped ? [turnEnd] : [])];
+    seen.push({ context: row, sampled });
+    row = [...row, ...sampled];
+    const raw = context.accept({ ids: sampled, logprobs: sampled.map(() => -1), finish: stopped ? 'stop' : 'length' });
+    history.push({ ...past(index + 1, raw), state });
+  }
+  return seen;
+}
 
 const protocol = { enable_think: true, action_sep: '||', max_actions_per_turn: 3 };
 const piece = fc.oneof(
@@ -69,27 +87,56 @@ describe('Python floats', () => {
 });
 
 describe('context', () => {
-  it('joins segments to what the template gives for the whole chat, and masks the sampled ids alone', () => {
-    const turn = fc.record({
-      user: fc.string({ maxLength: 20 }),
-      answer: fc.string({ maxLength: 20 }),
-      stopped: fc.boolean(),
-    });
+  const turn = fc.record({
+    state: fc.string({ maxLength: 30 }),
+    answer: fc.string({ maxLength: 20 }),
+    stopped: fc.boolean(),
+  });
+  const turns = fc.array(turn, { minLength: 1, maxLength: 6 });
+  const mode = fc.constantFrom('full', 'limited_multi_turn', 'single_turn');
+
+  it('of the whole chat is what the template gives for it', () => {
     fc.assert(
-      fc.property(fc.array(turn, { minLength: 1, maxLength: 5 }), turns => {
-        const options = { prefix: '<think>', max_model_len: 1e6, response_length: 100 };
-        const context = new FullContext(characterTokenizer, options, 'system');
-        const sampled: number[] = [];
-        for (const { user, answer, stopped } of turns) {
-          context.prompt(user);
-          const ids = [...encodeText(answer), ...(stopped ? [turnEnd] : [])];
-          context.accept({ ids, logprobs: ids.map(() => -1), finish: stopped ? 'stop' : 'length' });
-          sampled.push(...ids);
-        }
-        expect(context.ids.filter((_, token) => context.mask[token])).toEqual(sampled);
-        context.prompt('end');
-        expect([...context.ids]).toEqual(characterTokenizer.encodePrompt(context.messages, '<think>'));
+      fc.property(turns, played => {
+        const context = openContext({ max_model_len: 1e6 });
+        playTurns(context, played);
+        const [{ ids, turns: spans }] = context.samples();
+        expect([...ids.slice(0, spans.at(-1)!.span[0])]).toEqual(
+          characterTokenizer.encodePrompt(context.messages.slice(0, -1), '<think>'),
+        );
       }),
+    );
+  });
+
+  it('fits the model in any mode, trains each answer once where it was drawn, and no other token', () => {
+    fc.assert(
+      fc.property(
+        turns,
+        mode,
+        fc.integer({ min: -1, max: 4 }).filter(k => k !== 0),
+        fc.integer({ min: 230, max: 900 }),
+        (played, context_window_mode, max_context_window, max_model_len) => {
+          const context = openContext({ context_window_mode, max_context_window, max_model_len, response_length: 25 });
+          const seen = playTurns(context, played);
+          const samples = context.samples();
+          const trained = samples.flatMap(({ turns }) => turns.map(({ turn }) => turn));
+          expect(trained).toEqual(seen.map((_, index) => index + 1));
+          for (const { ids, mask, logprobs, turns } of samples) {
+            expect(ids.length).toBeLessThanOrEqual(max_model_len);
+            expect([mask.length, logprobs.length]).toEqual([ids.length, ids.length]);
+            for (const { turn, span } of turns) {
+              expect([...ids.slice(...span)]).toEqual(seen[turn - 1].sampled);
+              expect([...ids.slice(0, span[0])]).toEqual(seen[turn - 1].context);
+            }
+            const inside = (token: number) => turns.some(({ span: [from, to] }) => from <= token && token < to);
+            expect([...mask]).toEqual(Array.from(ids, (_, token) => Number(inside(token))));
+            expect([...logprobs]).toEqual(Array.from(ids, (_, token) => (inside(token) ? -1 : 0)));
+          }
+          if (context_window_mode !== 'full') expect(samples.length).toBe(seen.length);
+          else if (!context.shortened) expect(samples.length).toBe(Math.min(seen.length, 1));
+        },
+      ),
+      { numRuns: 200 },
     );
   });
 });

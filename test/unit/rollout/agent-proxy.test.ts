@@ -53,10 +53,10 @@ describe('turn loop', () => {
   it('appends per turn only what the row has not seen, rows together giving the episode’s ids', async () => {
     const { generator, agent } = proxy(() => step('Up'));
     const { episodes } = await agent.rollout(train);
-    const [first] = episodes;
+    const [{ ids, turns: spans }] = episodes[0].samples;
     const appended = generator.calls.map(({ rows }) => rows[0].append);
-    const joined = appended.flatMap((append, turn) => [...append, ...first.ids.slice(...first.turns[turn].span)]);
-    expect(joined).toEqual([...first.ids]);
+    const joined = appended.flatMap((append, turn) => [...append, ...ids.slice(...spans[turn].span)]);
+    expect(joined).toEqual([...ids]);
     expect(showIds(appended[1])).toContain('Reward:\n-0.1\n\nTurn 2:\nState:\n');
   });
 
@@ -93,7 +93,7 @@ describe('turn loop', () => {
   it('warns in the very sequence that is trained on', async () => {
     const { agent } = proxy((_, turn) => (turn === 1 ? 'no tags' : step('Up')));
     const { episodes } = await agent.rollout(train);
-    const text = showIds(episodes[0].ids);
+    const text = showIds(episodes[0].samples[0].ids);
     expect(text).toContain('Reward:\n0\n\nTurn 2:');
     expect(text.match(/no valid action/g)).toHaveLength(1);
     expect(episodes[0].turns[0]).toMatchObject({ raw: '<think>no tags', thought: null, penalty: -0.1 });
@@ -101,16 +101,17 @@ describe('turn loop', () => {
 });
 
 describe('full context', () => {
-  it('ends an episode whose next prompt does not fit', async () => {
+  it('ends an episode whose next prompt does not fit even by itself', async () => {
     const options = corridorOptions();
-    const { agent } = proxy(() => step('Up'), { rollout: { ...options.rollout, max_model_len: 1000 } });
+    const { agent, pool } = proxy(() => step('Up'), { rollout: { ...options.rollout, max_model_len: 1000 } });
+    const play = pool.step.bind(pool);
+    pool.step = async episodes => (await play(episodes)).map(state => ({ ...state, observation: 'x'.repeat(1000) }));
     const { episodes, metrics } = await agent.rollout(train);
     expect(episodes[0]).toMatchObject({ context_full: true, truncated: true, terminated: false });
-    expect(episodes[0].turns.length).toBeGreaterThan(0);
-    expect(episodes[0].turns.length).toBeLessThan(3);
-    expect(episodes[0].ids.length).toBeLessThanOrEqual(1000);
+    expect(episodes[0].turns).toHaveLength(1);
+    expect(episodes[0].samples[0].ids.length).toBeLessThanOrEqual(1000);
     expect(isTrainable(episodes[0])).toBe(true);
-    expect(metrics.context_full).toBe(1);
+    expect(metrics).toMatchObject({ context_full: 1, context_shortened: 0 });
   });
 
   it('leaves an episode without turns when its first prompt does not fit, and plays the others', async () => {
@@ -221,7 +222,7 @@ describe('metrics and records', () => {
       episodes.reduce((sum, { reward }) => sum + reward, 0) / 4,
       12,
     );
-    const sampled = episodes.map(({ mask }) => mask.reduce((sum, bit) => sum + bit, 0));
+    const sampled = episodes.map(({ samples }) => samples[0].mask.reduce((sum, bit) => sum + bit, 0));
     expect(metrics.response_length).toBe(sampled.reduce((a, b) => a + b, 0) / 4);
   });
 
@@ -235,14 +236,14 @@ describe('metrics and records', () => {
   it('becomes a line of the run folder', async () => {
     const { agent } = proxy(() => step('Up'));
     const { episodes } = await agent.rollout(train);
-    const advantages = Float32Array.from(episodes[0].mask, bit => bit * 0.1);
+    const advantages = [Float32Array.from(episodes[0].samples[0].mask, bit => bit * 0.1)];
     const line = JSON.parse(JSON.stringify(episodeRecord(episodes[0], { kept: true, advantages })));
     expect(episodeSchema.parse(line)).toEqual(line);
     expect(line.advantage).toBeCloseTo(0.1, 6);
     expect(line.kept).toBe(true);
-    expect(Float32Array.from(line.tokens.advantages)).toEqual(advantages);
+    expect(Float32Array.from(line.tokens.advantages)).toEqual(advantages[0]);
     expect(line.tokens.logprobs.map((logprob: number | null) => logprob !== null)).toEqual(
-      [...episodes[0].mask].map(Boolean),
+      [...episodes[0].samples[0].mask].map(Boolean),
     );
     const validation = episodeRecord(episodes[0]);
     expect([validation.kept, validation.advantage, validation.tokens.advantages]).toEqual([null, null, undefined]);

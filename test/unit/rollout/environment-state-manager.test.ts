@@ -6,11 +6,10 @@ import {
   validActions,
   type EpisodeEntry,
 } from '../../../extension/trainer/rollout/environment-state-manager';
-import { FullContext } from '../../../extension/trainer/rollout/context-manager';
 import { finishedEpisode } from '../../../extension/trainer/rollout/rollout-batch';
 import { episodeMetrics } from '../../../extension/trainer/rollout/rollout-metrics';
 import { parseResponse } from '../../../extension/trainer/rollout/turn-protocol';
-import { characterTokenizer, corridor, CorridorPool } from './scripted-rollout';
+import { corridor, CorridorPool } from './scripted-rollout';
 
 const protocol = { enable_think: true, action_sep: '||', max_actions_per_turn: 2 };
 
@@ -41,7 +40,7 @@ async function episodeOf(answers: string[], changes: Parameters<typeof manager>[
 }
 
 const finished = (entry: EpisodeEntry) => {
-  const context = new FullContext(characterTokenizer, { prefix: '', max_model_len: 9, response_length: 1 }, '');
+  const context = { messages: [], shortened: false, samples: () => [] };
   return finishedEpisode({ mode: 'train', step: 1 }, entry, context, []);
 };
 

@@ -8,8 +8,11 @@ import type {
   LoadedEnvironment,
 } from '../../../extension/protocol/environment-link';
 import type { GeneratedRow, GenerationRow, SamplingOptions } from '../../../extension/trainer/engine/engine';
-import type { AgentProxyOptions, Generator } from '../../../extension/trainer/rollout/agent-proxy';
-import type { ChatMessage, PromptTokenizer } from '../../../extension/trainer/rollout/context-manager';
+import { episodeContext } from '../../../extension/trainer/rollout/agent-proxy';
+import type { AgentProxyOptions, ContextSettings, Generator } from '../../../extension/trainer/rollout/agent-proxy';
+import type { ChatMessage, EpisodeContext, PromptTokenizer } from '../../../extension/trainer/rollout/context-manager';
+import type { TurnInHand } from '../../../extension/trainer/rollout/context-window';
+import { parseResponse, type TurnPrompt } from '../../../extension/trainer/rollout/turn-protocol';
 import type { EnvironmentPool } from '../../../extension/trainer/rollout/environment-pool';
 
 export const turnStart = 1;
@@ -40,11 +43,42 @@ export const characterTokenizer: PromptTokenizer = {
     turnStart,
     ...encodeText(`assistant\n${prefix}`),
   ],
+  encodeEnd: endedByStop => [...(endedByStop ? [] : [turnEnd]), ...encodeText('\n')],
+  turnMarker: turnStart,
   decode: ids =>
     ids
       .filter(id => id >= firstCharacter)
       .map(id => String.fromCodePoint(id - firstCharacter))
       .join(''),
+};
+
+/** A context of system message `S` in the mode that `changes` names, else the whole chat. */
+export function openContext(
+  changes: Partial<AgentProxyOptions['agent_proxy']> &
+    Partial<Omit<ContextSettings, 'agent_proxy' | 'rollout'>> & {
+      max_model_len?: number;
+      response_length?: number;
+    } = {},
+): EpisodeContext {
+  const { max_model_len = 1000, response_length = 10, enable_response_mask = true, ragen = false, ...own } = changes;
+  const agent_proxy = { ...corridorOptions().agent_proxy, ...own };
+  const settings = { agent_proxy, enable_response_mask, ragen, rollout: { max_model_len, response_length } };
+  return episodeContext(characterTokenizer, settings, 'S', 'corridor');
+}
+
+/** What is asked at a turn, for contexts of their own. */
+export const asked = (turn: number, state = `s${turn}`): TurnPrompt => ({
+  turn,
+  state,
+  actions_left: 5,
+  warn: false,
+  max_tokens: 50,
+});
+
+/** A finished turn. */
+export const past = (turn: number, raw: string, reward = -0.1): TurnInHand['history'][number] => {
+  const { thought, answer, actions } = parseResponse(raw, corridorOptions().agent_proxy);
+  return { state: `s${turn}`, raw, thought, answer, reward, executed: actions };
 };
 
 /** Text of ids with the special ones shown. */
@@ -161,7 +195,16 @@ export function corridorOptions(changes: Partial<AgentProxyOptions> = {}): Agent
   const groups = { env_groups: 2, group_size: 2, env_configs: { tags: ['Corridor'], n_groups: [2] } };
   return {
     seed: { train: 10000, val: 123 },
-    agent_proxy: { max_turn: 3, enable_think: true, action_sep: '||', max_actions_per_turn: 2 },
+    agent_proxy: {
+      max_turn: 3,
+      enable_think: true,
+      action_sep: '||',
+      max_actions_per_turn: 2,
+      context_window_mode: 'full',
+      max_context_window: -1,
+    },
+    enable_response_mask: true,
+    ragen: false,
     rollout: {
       max_model_len: 4000,
       response_length: 100,

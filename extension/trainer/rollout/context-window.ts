@@ -1,0 +1,147 @@
+// What of an episode the model is shown at a turn (RAGEN's `agent_proxy.context_window_mode` and its length control): the whole chat,
+// the last turns as a chat, or one message that sums the turns before up. A window offers its prompts longest first, each with less
+// of the past than the one before; the context takes the first that fits.
+// Answers of a chat are the sampled ids themselves, so a prompt that only grew begins with what the model has already read.
+import type { ChatMessage, PromptTokenizer } from './context-manager';
+import type { TurnHistory } from './environment-state-manager';
+import { rewardText, turnText, type TurnPrompt, type TurnProtocol } from './turn-protocol';
+
+/** A turn to be asked, with all that went before it. */
+export interface TurnInHand {
+  /** Of each turn, the one in hand last. */
+  prompts: readonly TurnPrompt[];
+  /** Of each turn before. */
+  history: readonly Pick<TurnHistory, 'state' | 'raw' | 'thought' | 'answer' | 'reward' | 'executed'>[];
+  /** Sampled ids of each turn before. */
+  answers: readonly { ids: readonly number[]; endedByStop: boolean }[];
+}
+
+/** A prompt that a window would show. */
+export interface WindowPrompt {
+  /** From the system message to the literal that answers begin with. */
+  ids: number[];
+  /** The user's newest message. */
+  user: string;
+}
+
+export interface ContextWindow {
+  prompts(turn: TurnInHand): Iterable<WindowPrompt>;
+}
+
+export interface WindowOptions {
+  system: string;
+  /** What every answer begins with. */
+  prefix: string;
+  protocol: TurnProtocol;
+  /** Turns that are shown, the one in hand included; Infinity for all. */
+  turns: number;
+}
+
+/** Turns shown by `max_context_window`: none given or a negative number shows all. */
+export const windowTurns = (max_context_window: number | null | undefined): number =>
+  max_context_window === null || max_context_window === undefined || max_context_window < 0
+    ? Infinity
+    : max_context_window;
+
+/** Index of the oldest turn that a window of `turns` shows at turn index `turn` (RAGEN's history_start). */
+export const historyStart = (turn: number, turns: number): number => Math.max(0, turn - turns + 1);
+
+/** A message of a chat by reference: `turn` is an index; `reward` says that a user's message opens with the reward of the turn before. */
+export type WindowMessage = { role: 'user'; turn: number; reward: boolean } | { role: 'assistant'; turn: number };
+
+/** The chat of the turns from index `first` to index `last`, whose answer is still to come. The first message has no reward before it. */
+export function chatMessages(first: number, last: number): WindowMessage[] {
+  const messages: WindowMessage[] = [{ role: 'user', turn: first, reward: false }];
+  for (let turn = first + 1; turn <= last; turn++)
+    messages.push({ role: 'assistant', turn: turn - 1 }, { role: 'user', turn, reward: true });
+  return messages;
+}
+
+/** Drops the oldest turn of a chat, so that it begins with the state of the next one. Null when only the turn in hand is left. */
+export function withoutOldestTurn(messages: readonly WindowMessage[]): WindowMessage[] | null {
+  const next = messages[2];
+  return next?.role === 'user' ? [{ ...next, reward: false }, ...messages.slice(3)] : null;
+}
+
+/**
+ * RAGEN's own shortening: with the oldest turn goes the message that holds its reward, and with it the next turn's state; what is left
+ * begins with an answer, and the turn in hand itself goes where it is that message. Null when two messages or fewer are left.
+ */
+export function withoutOldestMessages(messages: readonly WindowMessage[]): WindowMessage[] | null {
+  if (messages.length <= 2) return null;
+  const [first, second, third] = messages;
+  const pair = first.role === 'user' && second.role === 'assistant';
+  return messages.slice(pair ? (third.role === 'user' && third.reward ? 3 : 2) : 1);
+}
+
+/** Modes `full` and `limited_multi_turn`: the last turns as a chat. */
+export class ChatWindow implements ContextWindow {
+  constructor(
+    private readonly tokenizer: PromptTokenizer,
+    private readonly options: WindowOptions,
+    private readonly shorten: (messages: readonly WindowMessage[]) => WindowMessage[] | null = withoutOldestTurn,
+  ) {}
+
+  *prompts(turn: TurnInHand): Generator<WindowPrompt> {
+    const last = turn.prompts.length - 1;
+    const user = this.userText(turn, last, last > 0);
+    let messages: WindowMessage[] | null = chatMessages(historyStart(last, this.options.turns), last);
+    for (; messages; messages = this.shorten(messages)) yield { ids: this.idsOf(messages, turn), user };
+  }
+
+  private userText({ prompts, history }: TurnInHand, turn: number, reward: boolean): string {
+    const text = turnText(prompts[turn], this.options.protocol);
+    return reward ? rewardText(history[turn - 1].reward, history[turn - 1].executed.length) + text : text;
+  }
+
+  /** The system message, the user's first where the chat begins with one, then answers as sampled and what followed each. */
+  private idsOf(messages: readonly WindowMessage[], turn: TurnInHand): number[] {
+    const { system, prefix } = this.options;
+    const opening: ChatMessage[] = [{ role: 'system', content: system }];
+    let next = 0;
+    const first = messages[0];
+    if (first?.role === 'user') {
+      opening.push({ role: 'user', content: this.userText(turn, first.turn, first.reward) });
+      next = 1;
+    }
+    const ids = this.tokenizer.encodePrompt(opening, prefix);
+    for (const message of messages.slice(next)) {
+      if (message.role === 'assistant') ids.push(...turn.answers[message.turn].ids);
+      else {
+        const { endedByStop } = turn.answers[message.turn - 1];
+        const text = this.userText(turn, message.turn, message.reward);
+        ids.push(...this.tokenizer.encodeContinuation(endedByStop, text, prefix));
+      }
+    }
+    return ids;
+  }
+}
+
+/** The text of a turn that begins with a summary of the turns from index `first` on. */
+export type MemoryText = (
+  turn: Pick<TurnInHand, 'prompts' | 'history'>,
+  first: number,
+  protocol: TurnProtocol,
+) => string;
+
+/** Mode `single_turn`: the system message and one message of the user. */
+export class MemoryWindow implements ContextWindow {
+  constructor(
+    private readonly tokenizer: PromptTokenizer,
+    private readonly options: WindowOptions,
+    private readonly memory: MemoryText,
+  ) {}
+
+  *prompts(turn: TurnInHand): Generator<WindowPrompt> {
+    const { system, prefix, protocol, turns } = this.options;
+    const last = turn.prompts.length - 1;
+    for (let first = historyStart(last, turns); first <= last; first++) {
+      const user = this.memory(turn, first, protocol);
+      const messages: ChatMessage[] = [
+        { role: 'system', content: system },
+        { role: 'user', content: user },
+      ];
+      yield { ids: this.tokenizer.encodePrompt(messages, prefix), user };
+    }
+  }
+}

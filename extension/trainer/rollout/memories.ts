@@ -1,0 +1,60 @@
+// The one message of a turn in mode `single_turn` (RAGEN's SimpleMemory and AlfWorldMemory): a summary of the turns before, and the
+// turn in hand. Pure text; the turns that are shown are those of the window, fewer where they would not fit.
+import type { MemoryText } from './context-window';
+import { canonicalText, demandText, rewardValue, stateText } from './turn-protocol';
+
+/** States, answers and rewards of the turns shown, whole. */
+export const simpleMemory: MemoryText = ({ prompts, history }, first, protocol) => {
+  const current = prompts[prompts.length - 1];
+  const now = `(Turn ${current.turn}):\n${stateText(current, protocol)}`;
+  const shown = history.slice(first);
+  if (shown.length === 0) return now;
+  const blocks = shown.map((turn, index) => {
+    const number = first + index + 1;
+    const { state, reward, executed } = turn;
+    return `Turn ${number} State:\n${state}\nTurn ${number} Action:\n${canonicalText(turn)}\nTurn ${number} Reward:\n${rewardValue(reward, executed.length)}\n`;
+  });
+  return (
+    `Summary: ${history.length} step(s) completed so far, showing the last ${shown.length} turn(s) below.\n\n` +
+    `Recent turns:\n---\n${blocks.join('---\n')}---\n\nCurrent Turn ${now}`
+  );
+};
+
+/** Observations longer than this are cut to it less the dots. */
+const longestObservation = 200;
+
+/** For ALFWorld: the task, short observations with the actions taken, and what may be done now. */
+export const alfWorldMemory: MemoryText = ({ prompts, history }, first, protocol) => {
+  const current = prompts[prompts.length - 1];
+  const { observation, admissible } = alfWorldState(current.state);
+  const task = /your task is to:?\s*(?<task>.+)/i.exec(prompts[0].state)?.groups?.task.trim();
+  const shown = history.slice(first).map(({ state, answer, raw }, index) => {
+    const number = first + index + 1;
+    return `[Observation ${number}: '${cut(alfWorldState(state).observation)}', Action ${number}: '${answer ?? raw}']`;
+  });
+  const lines = [
+    ...(task ? [`Your task is to: ${task}`] : []),
+    ...(shown.length > 0
+      ? [
+          `You have taken ${history.length} step(s) so far. The most recent ${shown.length} observations and actions:`,
+          shown.join(' '),
+        ]
+      : []),
+    `You are at step ${current.turn}. Your current observation is: ${observation}`,
+    ...(admissible === null ? [] : [`Your admissible actions now are: [${admissible}].`]),
+    ...(current.warn ? ['Your last answer held no valid action.'] : []),
+  ];
+  return `${lines.join('\n')}\n${demandText(current, protocol)}`;
+};
+
+/** An ALFWorld state without the banner and the task, and the list of its admissible actions where it has one. */
+function alfWorldState(state: string): { observation: string; admissible: string | null } {
+  const list = /admissible actions:\s*\[(?<actions>[^\]]*)\]/i.exec(state);
+  const text = (list ? state.slice(0, list.index) + state.slice(list.index + list[0].length) : state)
+    .replace(/-=.*?=-/gs, '')
+    .replace(/your task is to:?.*/gi, '');
+  return { observation: text.replace(/\s+/g, ' ').trim(), admissible: list?.groups?.actions.trim() ?? null };
+}
+
+const cut = (text: string): string =>
+  text.length > longestObservation ? `${text.slice(0, longestObservation - 3)}...` : text;
