@@ -64,6 +64,28 @@ export function softmax(g: Graph, x: Value): Value {
   return out;
 }
 
+/**
+ * softmax(scores) · values over the last axis of scores [.., t, s] and values [.., s, d]: one record, since the pullback of the softmax needs
+ * Σ_s dp·p alone, which is Σ_d dy·y: a sum over d numbers instead of s (FlashAttention-2, arXiv 2307.08691, §3.1).
+ */
+export function softmaxProduct(g: Graph, scores: Value, values: Value): Value {
+  const type = expectFloat('softmaxProduct', scores);
+  const last = scores.dims.length - 1;
+  const weights = g.emit('Softmax', [converted(g, scores, 'float32')], 'float32', scores.dims, { axis: last });
+  const p = converted(g, weights, type);
+  const y = product(g, p, values, {});
+  expectDims('softmaxProduct', y, [...scores.dims.slice(0, -1), values.dims.at(-1)!]);
+  g.record([scores, values], [y], ([dy]) => {
+    if (!dy) return [null, null];
+    const dp = converted(g, product(g, dy, values, { transB: true }), 'float32');
+    const dot = sumLast(g, binary(g, 'Mul', converted(g, dy, 'float32'), converted(g, y, 'float32')));
+    const ds = binary(g, 'Mul', weights, binary(g, 'Sub', dp, dot));
+    const dv = product(g, p, dy, { transA: true });
+    return [converted(g, ds, type), sumTo(g, dv, values.dims)];
+  });
+  return y;
+}
+
 /** x / sqrt(mean(x²) + eps) · w over the last axis; w has that axis's length. */
 export function rmsNorm(g: Graph, x: Value, weight: Value, eps: number): Value {
   expectDims('rmsNorm', weight, x.dims.slice(-1));

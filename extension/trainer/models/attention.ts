@@ -3,7 +3,7 @@
 // along time, so one product per key head serves them all. In a group of episodes the common beginning is computed once: its keys and
 // values are shared by all rows (cf. Hydragen, arXiv 2402.05099, here with gradients).
 import type { Dim, Graph, Value } from '../engine/graph';
-import { matmul, softmax } from '../engine/layer-ops';
+import { matmul, softmax, softmaxProduct } from '../engine/layer-ops';
 import { add, reshape } from '../engine/ops';
 import { arrange, collect, concatLast, joinTimes, repeatMembers, splitLast, splitTimes } from '../engine/packed-ops';
 import type { Attend } from './decoder';
@@ -41,7 +41,7 @@ export function packedAttention(g: Graph, c: DecoderConfig, shared: boolean): At
   const attended = (q: Value, k: Value, v: Value, mask: Value): Value => {
     const scores = matmul(g, q, k, { transB: true, alpha });
     const apart: Dim[] = [...scores.dims.slice(0, -2), groups, ...mask.dims.slice(-2)];
-    return matmul(g, softmax(g, reshape(g, add(g, reshape(g, scores, apart), mask), scores.dims)), v);
+    return softmaxProduct(g, reshape(g, add(g, reshape(g, scores, apart), mask), scores.dims), v);
   };
   return (_layer, q, k, v) => {
     const heads = (x: Value, places: Value): Value => reshape(g, x, [places.dims[0], c.headSize]);

@@ -39,7 +39,7 @@ export interface OperationCase {
 const of = (...dims: Dim[]): Input => ({ dims });
 const drawn = (draw: Draw, ...dims: Dim[]): Input => ({ dims, draw });
 const { add, sub, mul, div, maximum, minimum, select, clip, reshape, transpose, gatherRows } = ops;
-const { linear, matmul, softmax, rmsNorm, swiglu, rotary, tokenLogProbs } = layerOps;
+const { linear, matmul, softmax, softmaxProduct, rmsNorm, swiglu, rotary, tokenLogProbs } = layerOps;
 
 /** A number of the operand's type. */
 const like = (g: Graph, x: Value, c: number): Value => g.scalar(c, x.type === 'float16' ? 'float16' : 'float32');
@@ -161,6 +161,18 @@ export const operationCases: OperationCase[] = [
   },
   { op: 'matmul', what: 'no alpha', inputs: [of(2, 3), of(3, 2)], build: (g, [a, b]) => matmul(g, a, b) },
   { op: 'softmax', inputs: [of('b', 2, 4)], sizes: { b: 2 }, build: (g, [x]) => softmax(g, x) },
+  {
+    op: 'softmaxProduct',
+    inputs: [of('b', 2, 3, 4), of('b', 2, 4, 5)],
+    sizes: { b: 2 },
+    build: (g, [scores, values]) => softmaxProduct(g, scores, values),
+  },
+  {
+    op: 'softmaxProduct',
+    what: 'values of all rows',
+    inputs: [of(3, 2, 4), of(4, 5)],
+    build: (g, [scores, values]) => softmaxProduct(g, scores, values),
+  },
   { op: 'rmsNorm', inputs: [of('n', 6), of(6)], sizes: { n: 4 }, build: (g, [x, w]) => rmsNorm(g, x, w, 1e-6) },
   {
     op: 'rmsNorm',
