@@ -32,7 +32,8 @@ export interface StepResult {
 }
 
 export interface Environment {
-  reset(options: ResetOptions): MaybePromise<{ observation: Observation; info?: Info }>;
+  /** `actions` names this episode's actions where they differ between episodes; they take the place of the definition's. */
+  reset(options: ResetOptions): MaybePromise<{ observation: Observation; info?: Info; actions?: ActionLookup }>;
   step(action: Action): MaybePromise<StepResult>;
   /** The state in another form, for people and pictures. */
   render?(mode: string): MaybePromise<Observation>;

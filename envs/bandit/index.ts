@@ -1,6 +1,7 @@
 // Bi-arm bandit (RAGEN, Bandit): one pull of one of two arms whose names hint at their payouts. The low arm pays a constant, the
 // high arm pays seldom but more on average. Pair and order come from the group's seed, so that the whole group sees one prompt;
-// only the payout stream differs by member.
+// only the payout stream differs by member. The two arms are the episode's named actions, so that an answer that names neither is no
+// valid action; the system message does not list them, since the rules do.
 import { z } from 'zod';
 import { defineEnvironment, type StepResult } from '../api/environment';
 import { Pcg64 } from '../api/random/pcg64';
@@ -54,7 +55,8 @@ export default defineEnvironment({
         arms = random.random() < 0.5 ? [pair[0], pair[1]] : [pair[1], pair[0]];
         payouts = new Pcg64(seed, [member]);
         observation = rules(arms[0], arms[1]);
-        return { observation };
+        const { action_space_start: first } = config;
+        return { observation, actions: { [first]: arms[0], [first + 1]: arms[1] } };
       },
 
       step(action) {

@@ -147,7 +147,7 @@ export class EnvironmentHost {
   private async states(items: readonly ThreadItem[], unknown: (i: number) => string) {
     const results = await this.dispatch(items);
     return items.map(({ episode }, i) => {
-      const { observation = '', images, info, outcomes, failure } = results[i] ?? {};
+      const { observation = '', images, info, actions, outcomes, failure } = results[i] ?? {};
       const error: EnvironmentFailure | undefined = results[i] ? failure : { kind: 'bad_value', message: unknown(i) };
       return {
         episode,
@@ -155,6 +155,7 @@ export class EnvironmentHost {
         version: this.owners.get(episode)?.version ?? '',
         ...(images && { images }),
         ...(info && { info }),
+        ...(actions && { actions }),
         ...(outcomes && { outcomes }),
         ...(error && { error }),
       };

@@ -78,9 +78,10 @@ export class Runner {
     const begun: unknown = await environment.reset({ seed, member, mode });
     if (begun === null || typeof begun !== 'object')
       throw badValue(`returned ${shown(begun)}`, 'return { observation } from reset');
-    const { observation, info } = begun as { observation?: Observation; info?: unknown };
+    const { observation, info, actions } = begun as { observation?: Observation; info?: unknown; actions?: unknown };
     setObservation(observation, result);
     if (info !== undefined) result.info = checkedInfo(info);
+    if (actions !== undefined) result.actions = checkedActions(actions);
     this.episodes.set(episode, environment);
     return environment;
   }
@@ -144,6 +145,16 @@ function checkedInfo(info: unknown): Record<string, unknown> {
   } catch (error) {
     throw badValue(`returned an info in which ${(error as Error).message}`, 'put plain data into info');
   }
+}
+
+function checkedActions(actions: unknown): Record<number, string> {
+  const entries = actions === null || typeof actions !== 'object' ? [] : Object.entries(actions);
+  if (entries.length === 0 || !entries.every(([id, name]) => Number.isInteger(Number(id)) && typeof name === 'string'))
+    throw badValue(
+      `returned ${shown(actions)} as actions`,
+      'return names by whole numbers, such as { 1: "Left" }, or none',
+    );
+  return Object.fromEntries(entries) as Record<number, string>;
 }
 
 function solution(actions: unknown): (number | string)[] | undefined {

@@ -71,6 +71,7 @@ export interface WorkResult {
   observation?: string;
   images?: Uint8Array[];
   info?: Record<string, unknown>;
+  actions?: Record<number, string>;
   outcomes?: Outcome[];
   solution?: (number | string)[];
   fault?: Fault;

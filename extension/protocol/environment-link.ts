@@ -61,6 +61,8 @@ export interface EpisodeState {
   images?: Uint8Array[];
   version: string;
   info?: Record<string, unknown>;
+  /** After a reset: names of this episode's actions, where it has its own. */
+  actions?: Record<number, string>;
   error?: EnvironmentFailure;
 }
 

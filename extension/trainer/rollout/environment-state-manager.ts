@@ -34,6 +34,8 @@ export interface EpisodeEntry extends EpisodePlace {
   /** Version of the code that runs this episode. */
   version: string;
   max_actions_per_traj: number;
+  /** Names of the actions by id, where they have names: the environment's, or the episode's own. */
+  actions?: Record<number, string>;
   /** The observation after the last turn. */
   state: string;
   /** The last turn held no valid action. */
@@ -78,11 +80,20 @@ export class EnvironmentStateManager {
     this.seeds.restore(state);
   }
 
-  /** Lays out the next batch. `environments` holds what is loaded now, one for each tag; `seed` forces the first group's seed. */
-  layOut(step: number, environments: readonly LoadedEnvironment[], seed?: number): EpisodeEntry[] {
+  /**
+   * Lays out the next batch, the `round`-th of its step from 0. `environments` holds what is loaded now, one for each tag; `seed` forces
+   * the first group's seed.
+   */
+  layOut(step: number, environments: readonly LoadedEnvironment[], seed?: number, round = 0): EpisodeEntry[] {
     const { mode, groups, custom_envs } = this.options;
+    const before = round * groups.env_groups;
     const byTag = new Map(environments.map(environment => [environment.tag, environment]));
-    return episodePlaces(groups, this.seeds.next(groups.env_groups, seed)).map(place => {
+    return episodePlaces(groups, this.seeds.next(groups.env_groups, seed)).map(first => {
+      const place = {
+        ...first,
+        group_id: first.group_id + before,
+        env_id: first.env_id + before * groups.group_size,
+      };
       const environment = byTag.get(place.tag);
       if (!environment) throw new Error(`es_manager.${mode}: environment ${place.tag} is not loaded`);
       return {
@@ -91,6 +102,7 @@ export class EnvironmentStateManager {
         environment,
         version: environment.version,
         max_actions_per_traj: custom_envs[place.tag].max_actions_per_traj,
+        actions: environment.actions,
         state: '',
         manager_invalid_action: false,
         terminated: false,
@@ -111,9 +123,9 @@ export class EnvironmentStateManager {
       entries.map(({ id, tag, seed, member }) => ({ episode: id, tag, seed, member, mode })),
     );
     entries.forEach((entry, index) => {
-      const { observation, version, error } = states[index];
+      const { observation, version, actions, error } = states[index];
       if (error) fail(entry, error);
-      else Object.assign(entry, { state: observation, version });
+      else Object.assign(entry, { state: observation, version, ...(actions && { actions }) });
     });
     return entries.filter(entry => entry.error);
   }
@@ -137,7 +149,7 @@ export class EnvironmentStateManager {
 
   /** Maps an answer to actions, and judges its form. */
   private plan({ entry, raw, response }: TurnInput): PlannedTurn {
-    const valid = validActions(response.actions, entry.environment.actions);
+    const valid = validActions(response.actions, entry.actions);
     const malformed = valid.length === 0 || valid.length !== response.actions.length;
     return {
       entry,
@@ -180,7 +192,7 @@ function finishTurn({ entry, raw, response, actions, penalty }: PlannedTurn, ste
     answer: response.answer,
     parsed: response.actions,
     executed: (step?.error ? actions : outcomes.map(({ action }) => action)).map(
-      action => entry.environment.actions?.[Number(action)] ?? String(action),
+      action => entry.actions?.[Number(action)] ?? String(action),
     ),
     reward: outcomes.reduce((sum, { reward }) => sum + reward, 0),
     penalty,

@@ -186,6 +186,15 @@ describe('in a step', () => {
 });
 
 describe('in other calls', () => {
+  test('actions of an episode that are no names by numbers fail it; those of the others reach them', async () => {
+    const own = `return { observation: 'o', actions: options.member === 1 ? ['Left', 2] : { 4: 'Nurse' } };`;
+    await load(counter('', { reset: own }));
+    const [good, bad] = await begin(['a', 'b']);
+    expect(good).toMatchObject({ observation: 'o', actions: { 4: 'Nurse' } });
+    expect(bad.error).toMatchObject({ kind: 'bad_value' });
+    expect(bad.error?.message).toContain('returned ["Left",2] as actions in reset()');
+  });
+
   test('a reset that throws fails its episode alone', async () => {
     const { source } = await load(counter('', { reset: `if (options.member === 1) throw new RangeError('no');` }));
     const [a, b] = await begin(['a', 'b']);

@@ -84,6 +84,7 @@ test('the built-in environments load with their defaults, play and solve', async
   const tags = ['SimpleSokoban', 'FrozenLake', 'Bandit'];
   const states = await running.reset(tags.map(tag => reset(tag, tag)));
   expect(states.map(({ version }) => version)).toEqual(environments.map(({ version }) => version));
+  expect(states.map(({ actions }) => Object.keys(actions ?? {}))).toEqual([[], [], ['1', '2']]);
   const solutions = await running.solve(tags);
   const steps = await running.step(solutions.map(({ episode, actions }) => ({ episode, actions: actions! })));
   for (const step of steps) expect(step.outcomes.at(-1)).toMatchObject({ terminated: true, info: { success: true } });

@@ -108,6 +108,32 @@ describe('actions', () => {
   });
 });
 
+describe('actions of an episode of its own', () => {
+  const arms = async (answer: string) => {
+    const { states, pool } = manager();
+    const reset = pool.reset.bind(pool);
+    pool.reset = async episodes =>
+      (await reset(episodes)).map(state => ({ ...state, actions: { 3: 'Nurse', 4: 'Pilot' } }));
+    const [entry] = states.layOut(1, [{ ...corridor, actions: undefined }]);
+    await states.reset([entry]);
+    const raw = `<think>t</think><answer>${answer}</answer>`;
+    await states.step([{ entry, raw, response: parseResponse(raw, protocol) }]);
+    return entry;
+  };
+
+  it('are found by the names that its reset gave', async () => {
+    const entry = await arms('nurse');
+    expect(entry.history[0]).toMatchObject({ executed: ['Nurse'], penalty: 0 });
+    expect(entry.penalty).toBe(0);
+  });
+
+  it('make any other answer an invalid one', async () => {
+    const entry = await arms('Dragon');
+    expect(entry.history[0]).toMatchObject({ executed: [], penalty: -0.1, info: { manager_invalid_action: true } });
+    expect([entry.penalty, entry.manager_invalid_action, entry.num_actions]).toEqual([-0.1, true, 0]);
+  });
+});
+
 describe('episode arithmetic', () => {
   it('adds up rewards and penalties turn by turn', async () => {
     const entry = await episodeOf(['Up || Down', 'Foo || Up', '']);

@@ -68,6 +68,13 @@ describe('an arm named by number', () => {
   });
 });
 
+test('each episode names its own two arms, by the numbers that pull them', () => {
+  const environment = make({ action_space_start: 5 });
+  const { observation, actions } = environment.reset({ seed: 9 }) as { observation: string; actions: object };
+  const [, a, b] = /called (\w+) and (\w+)\./.exec(observation)!;
+  expect(actions).toEqual({ 5: a, 6: b });
+});
+
 test('what names no arm changes nothing', () => {
   const environment = make();
   const prompt = observe(environment, 9, 0);
