@@ -2,8 +2,8 @@
 // 2025) and dual clip (Ye et al., 2020), or GSPO's or CISPO's loss in its place, minus the entropy bonus, plus the KL loss. The training
 // graph computes the same; this form is what that graph is tested against, and small enough to be checked by eye.
 import { cispoTokenLoss } from './cispo';
-import { gspoTokenLoss, sequenceLogRatio } from './gspo';
 import { tokenPolicyLoss, type ClipOptions, type TokenLoss } from './clipped-surrogate';
+import { gspoTokenLoss, sequenceLogRatio } from './gspo';
 import { clamp, tokenKl, type KlKind } from './kl';
 import { aggregationWeights, type LossAggMode } from './loss-aggregation';
 
@@ -74,6 +74,7 @@ export function policyLoss(
   paddedLength = sequences.reduce((longest, { mask }) => Math.max(longest, mask.length), 0),
 ): PolicyLoss {
   const lengths = sequences.map(({ mask }) => mask.reduce((sum, bit) => sum + bit, 0));
+  const mode = settings.policy_loss?.loss_mode ?? 'vanilla';
   const weights = aggregationWeights(lengths, settings.loss_agg_mode, paddedLength);
   const sums: PolicyLoss = {
     loss: 0,
@@ -90,7 +91,7 @@ export function policyLoss(
       throw new Error(`policy loss: entropy_coeff is ${settings.entropy_coeff} but sequence ${row} has no entropies`);
     if (settings.use_kl_loss && !sequence.ref_logprobs)
       throw new Error(`policy loss: use_kl_loss is on but sequence ${row} has no ref_logprobs`);
-    const losses = tokenLosses(sequence, settings, settings.policy_loss?.loss_mode);
+    const losses = tokenLosses(sequence, settings, mode);
     sequence.mask.forEach((bit, token) => {
       if (!bit) return;
       const surrogate = losses[token];
@@ -98,7 +99,7 @@ export function policyLoss(
       sums.pg_loss += weights[row] * surrogate.loss;
       sums.pg_clipfrac += surrogate.clipped ? share : 0;
       sums.pg_clipfrac_lower += surrogate.clippedLower ? share : 0;
-      sums.ppo_kl -= share * clamp(logRatio, -20, 20);
+      sums.ppo_kl -= share * (mode === 'gspo' ? logRatio : clamp(logRatio, -20, 20));
       if (sequence.entropies) sums.entropy += weights[row] * sequence.entropies[token];
       if (settings.use_kl_loss && sequence.ref_logprobs)
         sums.kl_loss +=

@@ -50,13 +50,18 @@ export function checkpoint(g: Graph, inputs: Value, make: (inputs: Value) => Val
 
 /**
  * The value x, computed only after the scalar `first`, whatever that is: an executor that would otherwise come to `first` at the very end
- * need not keep until then what it is made from. Not differentiable.
+ * need not keep until then what it is made from. The gradient is x's.
  */
 export function following(g: Graph, x: Value, first: Value): Value {
   const positive = g.emit('Greater', [first, g.scalar(0)], 'bool', []);
   const zero = g.emit('Where', [positive, g.scalar(0), g.scalar(0)], 'float32', []);
-  return binary(g, 'Add', x, zero);
+  const y = binary(g, 'Add', x, zero);
+  g.record([x], [y], ([dy]) => [dy]);
+  return y;
 }
+
+/** x as a constant: no gradient flows back from here. */
+export const detached = (g: Graph, x: Value): Value => g.emit('Identity', [x], x.type, x.dims);
 
 /** x; its gradient is computed only after the scalar that `first` gives, if any, which may be made from x. */
 export function gradientFollowing(g: Graph, x: Value, first: () => Value | undefined): Value {

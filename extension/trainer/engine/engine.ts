@@ -53,6 +53,8 @@ export interface TrainingSample {
 }
 
 export interface PolicyLossOptions {
+  /** The clipped surrogate by token (vanilla; also where left out), or the losses of GSPO or CISPO. */
+  policy_loss?: { loss_mode: 'vanilla' | 'gspo' | 'cispo' };
   clip_ratio_low: number;
   clip_ratio_high: number;
   /** Dual clip constant c > 1. */

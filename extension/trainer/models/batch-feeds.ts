@@ -15,6 +15,8 @@ export interface BatchFeeds<S extends Sample> {
   tokens: number;
   /** The masked entries of a per-sample array, in the order of the graph's `n` axis. */
   gather(pick: (sample: S) => Float32Array): Tensor;
+  /** Which masked token is whose: [samples, count], 1/√length where the token is the sample's, so that MᵀM·x is each sample's mean of x. */
+  memberships(): Tensor;
   /** The inverse of gather: each member's array goes to its sample's place in `into`; zeros where nothing is masked. */
   scatter(flat: Float32Array, into: Float32Array[]): void;
 }
@@ -27,6 +29,8 @@ export function batchFeeds<S extends Sample>(
   const { feeds, members, tokens, at } = packPass(pass, samples, config);
   const rows: number[] = [];
   const targets: number[] = [];
+  /** Number of masked tokens up to the end of each member. */
+  const ends: number[] = [];
   members.forEach((member, k) => {
     const { ids, mask } = samples[member];
     for (let i = 1; i < ids.length; i++) {
@@ -34,6 +38,7 @@ export function batchFeeds<S extends Sample>(
       rows.push(at(k, i - 1));
       targets.push(ids[i]);
     }
+    ends.push(rows.length);
   });
   const count = rows.length;
   const vector = (xs: number[]): Tensor => int64(BigInt64Array.from(xs, BigInt), [xs.length]);
@@ -50,6 +55,14 @@ export function batchFeeds<S extends Sample>(
         for (let i = 1; i < ids.length; i++) if (mask[i]) out[n++] = values[i];
       }
       return float32(out, [count]);
+    },
+    memberships() {
+      const matrix = new Float32Array(members.length * count);
+      ends.forEach((end, k) => {
+        const begin = k === 0 ? 0 : ends[k - 1];
+        matrix.fill(1 / Math.sqrt(end - begin), k * count + begin, k * count + end);
+      });
+      return float32(matrix, [members.length, count]);
     },
     scatter(flat, into) {
       let n = 0;

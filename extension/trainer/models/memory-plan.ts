@@ -265,7 +265,7 @@ class Planner {
     const shape: PackedShape = { lowering: 'cpu', shared: false, chunks, checkpointed };
     if (kind === 'score') return scoreGraph(this.actor, shape);
     if (kind === 'reference') return scoreGraph(lora ? this.base : { ...this.frozen('none'), maxPositions: this.base.maxPositions }, shape); // prettier-ignore
-    if (kind === 'update') return updateGraph(this.actor, shape, { kl: klLoss ? 'k3' : null, entropy: true });
+    if (kind === 'update') return updateGraph(this.actor, shape, { mode: 'vanilla', kl: klLoss ? 'k3' : null, entropy: true }); // prettier-ignore
     const value = valueHeadSpec(decoder);
     const network = lora ? adaptedNetwork(this.base, lora, [value]) : trainedNetwork(decoder, criticSpecs(decoder));
     const critic = { ...network, maxPositions: this.input.longest };

@@ -1,12 +1,12 @@
-// The graphs of a policy: score packed tokens, take the gradient of the clipped policy loss (algorithms/policy-loss.ts states the
-// formulas), imitate demonstrations, and generate over cached keys and values. All describe one decoder (decoder.ts); the gradients
+// The graphs of a policy: score packed tokens, take the gradient of the policy loss (algorithms/policy-loss.ts states the formulas),
+// imitate demonstrations, and generate over cached keys and values. All describe one decoder (decoder.ts); the gradients
 // leave in the order in which they become available, so that little is kept. Where the vocabulary is large, logits live a chunk of
 // tokens at a time: a chunk's loss and gradient are done before the next chunk begins.
-import { following, gradientFollowing, gradients } from '../engine/autodiff';
+import { detached, following, gradientFollowing, gradients } from '../engine/autodiff';
 import type { PolicyLossOptions } from '../engine/engine';
 import { Graph } from '../engine/graph';
 import type { Lowering, Value } from '../engine/graph';
-import { tokenLogProbs } from '../engine/layer-ops';
+import { matmul, tokenLogProbs } from '../engine/layer-ops';
 import {
   abs,
   add,
@@ -19,6 +19,7 @@ import {
   minimum,
   mul,
   neg,
+  reshape,
   scale,
   select,
   sub,
@@ -26,6 +27,7 @@ import {
   toFloat,
 } from '../engine/ops';
 import { splitRows } from '../engine/packed-ops';
+import { largestLogRatio } from '../algorithms/gspo';
 import { cachedAttention, packedAttention, residentAttention } from './attention';
 import { decoderHidden, decoderLogits, headName } from './decoder';
 import type { DecoderConfig } from './decoder-config';
@@ -87,16 +89,17 @@ export function scoreGraph(network: Network, shape: PackedShape): Graph {
   return g;
 }
 
-/** Which terms besides the surrogate the loss has. */
+/** Which surrogate the loss has, and which terms besides it. */
 export interface LossTerms {
+  mode: NonNullable<PolicyLossOptions['policy_loss']>['loss_mode'];
   kl: PolicyLossOptions['kl_loss_type'] | null;
   entropy: boolean;
 }
 
 /**
- * Adds to the score graph's inputs: old_logprob, advantage, weight [n'], ref_logprob where there is a KL term, and the loss scalars. A
- * token's weight is its share under loss_agg_mode, so that the sum over micro-batches is the loss of the mini-batch. Outputs: one
- * gradient a trained parameter, updateSums.
+ * Adds to the score graph's inputs: old_logprob, advantage, weight [n'], ref_logprob where there is a KL term, memberships [r, n'] of
+ * GSPO (batch-feeds.ts), and the loss scalars. A token's weight is its share under loss_agg_mode, so that the sum over micro-batches is
+ * the loss of the mini-batch. Outputs: one gradient a trained parameter, updateSums.
  */
 export function updateGraph(network: Network, shape: PackedShape, terms: LossTerms): Graph {
   const g = new Graph('update', shape.lowering);
@@ -107,22 +110,26 @@ export function updateGraph(network: Network, shape: PackedShape, terms: LossTer
   const weight = vector('weight');
   const reference = terms.kl && vector('ref_logprob');
   const [clipLow, clipHigh, clipC, entropyCoeff, klCoef] = lossScalars.map(name => g.input(name, 'float32', []));
-  const one = g.scalar(1);
+  const bounds: ClipBounds = {
+    low: sub(g, g.scalar(1), clipLow),
+    high: add(g, g.scalar(1), clipHigh),
+    ceiling: clipC,
+  };
   const flag = (condition: Value): Value => sumAll(g, toFloat(g, condition));
+  // GSPO's ratios need all log-probs before the first gradient: where there are several chunks, their logits are computed twice.
+  const memberships = terms.mode === 'gspo' ? g.input('memberships', 'float32', ['r', 'n']) : null;
+  const ofSequences = (logprobs: Value[]): Value[] =>
+    memberships ? sequenceLogRatios(g, memberships, logprobs, old, split) : [];
+  const ahead = memberships && chunks.length > 1 ? ofSequences(chunks.map(c => c.statistics().logprob)) : null;
 
   const parts = chunks.map((chunk, i) => {
-    const { logprob, entropy } = chunk.statistics();
+    const { logprob, entropy } = chunk.statistics(ahead?.[i]);
     const entropySum = sumAll(g, entropy);
     chunk.readBeforeGradient(entropySum);
-    const logRatio = clip(g, sub(g, logprob, old[i]), g.scalar(-20), g.scalar(20));
-    const ratio = exp(g, logRatio);
-    const plain = neg(g, mul(g, advantage[i], ratio));
-    const clipped = neg(g, mul(g, advantage[i], clip(g, ratio, sub(g, one, clipLow), add(g, one, clipHigh))));
-    const surrogate = maximum(g, plain, clipped);
-    const ceiling = neg(g, mul(g, advantage[i], clipC));
-    const negative = compare(g, 'Less', advantage[i], g.scalar(0));
+    const tokens = { logprob, old: old[i], advantage: advantage[i] };
+    const surrogate = surrogates[terms.mode](g, tokens, bounds, () => (ahead ?? ofSequences([logprob]))[i]);
     const weighted = (x: Value): Value => sumAll(g, mul(g, x, weight[i]));
-    const policyLoss = weighted(select(g, negative, minimum(g, surrogate, ceiling), surrogate));
+    const policyLoss = weighted(surrogate.loss);
     const entropyLoss = weighted(entropy);
     const klLoss = terms.kl && reference ? weighted(klPenalty(g, logprob, reference[i], terms.kl)) : g.scalar(0);
     let total = policyLoss;
@@ -133,9 +140,9 @@ export function updateGraph(network: Network, shape: PackedShape, terms: LossTer
       entropy_loss: entropyLoss,
       kl_loss: klLoss,
       entropy: entropySum,
-      clipped: flag(compare(g, 'Greater', clipped, plain)),
-      clipped_lower: sumAll(g, mul(g, toFloat(g, compare(g, 'Less', ceiling, surrogate)), toFloat(g, negative))),
-      minus_log_ratio: neg(g, sumAll(g, logRatio)),
+      clipped: flag(surrogate.clipped),
+      clipped_lower: surrogate.clippedLower,
+      minus_log_ratio: neg(g, sumAll(g, surrogate.logRatio)),
     };
     return { total, sums };
   });
@@ -205,9 +212,98 @@ function klPenalty(g: Graph, logprob: Value, reference: Value, type: PolicyLossO
   }
 }
 
+/** The tokens of a chunk, [n] each. */
+interface SurrogateTokens {
+  logprob: Value;
+  old: Value;
+  advantage: Value;
+}
+
+/** Bounds of the ratio, and of the loss where the advantage is negative as a multiple of it: scalars. */
+interface ClipBounds {
+  low: Value;
+  high: Value;
+  ceiling: Value;
+}
+
+interface Surrogate {
+  /** Loss and log-ratio of each token, and whether the clip took effect. */
+  loss: Value;
+  logRatio: Value;
+  clipped: Value;
+  /** Number of tokens held by the dual clip. */
+  clippedLower: Value;
+}
+
+type MakeSurrogate = (g: Graph, tokens: SurrogateTokens, bounds: ClipBounds, ofSequence: () => Value) => Surrogate;
+
+/** The losses of algorithms/clipped-surrogate.ts, gspo.ts and cispo.ts. */
+const surrogates: Record<LossTerms['mode'], MakeSurrogate> = {
+  vanilla(g, { logprob, old, advantage }, bounds) {
+    const logRatio = clip(g, sub(g, logprob, old), g.scalar(-20), g.scalar(20));
+    const { loss: pessimistic, clipped } = pessimisticLoss(g, exp(g, logRatio), advantage, bounds);
+    const ceiling = neg(g, mul(g, advantage, bounds.ceiling));
+    const negative = compare(g, 'Less', advantage, g.scalar(0));
+    return {
+      loss: select(g, negative, minimum(g, pessimistic, ceiling), pessimistic),
+      logRatio,
+      clipped,
+      clippedLower: sumAll(g, mul(g, toFloat(g, compare(g, 'Less', ceiling, pessimistic)), toFloat(g, negative))),
+    };
+  },
+  gspo(g, { logprob, old, advantage }, bounds, ofSequence) {
+    // The value is the sequence's ratio, the gradient that of the token's own log-prob.
+    const own = sub(g, logprob, detached(g, logprob));
+    const ratio = exp(g, minimum(g, add(g, own, ofSequence()), g.scalar(largestLogRatio)));
+    return {
+      ...pessimisticLoss(g, ratio, advantage, bounds),
+      logRatio: sub(g, logprob, old),
+      clippedLower: g.scalar(0),
+    };
+  },
+  cispo(g, { logprob, old, advantage }, bounds) {
+    const logRatio = clip(g, sub(g, logprob, old), g.scalar(-20), g.scalar(20));
+    const ratio = exp(g, logRatio);
+    const weight = detached(g, clip(g, ratio, bounds.low, bounds.high));
+    return {
+      loss: neg(g, mul(g, mul(g, weight, advantage), logprob)),
+      logRatio,
+      clipped: compare(g, 'Greater', abs(g, sub(g, ratio, weight)), g.scalar(0)),
+      clippedLower: g.scalar(0),
+    };
+  },
+};
+
+/** The larger of the losses with the ratio and with the ratio between its bounds. */
+function pessimisticLoss(
+  g: Graph,
+  ratio: Value,
+  advantage: Value,
+  { low, high }: ClipBounds,
+): Pick<Surrogate, 'loss' | 'clipped'> {
+  const plain = neg(g, mul(g, advantage, ratio));
+  const bounded = neg(g, mul(g, advantage, clip(g, ratio, low, high)));
+  return { loss: maximum(g, plain, bounded), clipped: compare(g, 'Greater', bounded, plain) };
+}
+
+/** The mean log-ratio of each token's sequence, a constant to the gradient, in chunks as the log-probs; memberships as in batch-feeds.ts. */
+function sequenceLogRatios(
+  g: Graph,
+  memberships: Value,
+  logprobs: readonly Value[],
+  old: readonly Value[],
+  split: (vector: Value, stem: string) => Value[],
+): Value[] {
+  const ratios = logprobs.map((logprob, i) => sub(g, logprob, old[i]));
+  const all = ratios.length === 1 ? ratios[0] : g.emit('Concat', ratios, 'float32', ['n'], { axis: 0 });
+  const sums = matmul(g, memberships, reshape(g, all, ['n', 1]));
+  const means = matmul(g, memberships, sums, { transA: true });
+  return split(detached(g, reshape(g, means, ['n'])), 'sequence');
+}
+
 interface TokenChunk {
-  /** Log-prob of each target and entropy of its distribution, [chunk's tokens]. */
-  statistics(): { logprob: Value; entropy: Value };
+  /** Log-prob of each target and entropy of its distribution, [chunk's tokens]; computed after the vector `after`, if one is given. */
+  statistics(after?: Value): { logprob: Value; entropy: Value };
   /** The chunk's gradient is to follow a scalar made from its logits, which else would all be kept until it is computed. */
   readBeforeGradient(value: Value): void;
 }
@@ -243,7 +339,10 @@ function tokenChunks(
     let first: Value | undefined;
     const hidden = sizes ? gradientFollowing(g, part, () => first) : part;
     return {
-      statistics: () => tokenLogProbs(g, decoderLogits(network.config, parameters, hidden), targetsOf[i]),
+      statistics: after => {
+        const x = after ? following(g, hidden, sumAll(g, after)) : hidden;
+        return tokenLogProbs(g, decoderLogits(network.config, parameters, x), targetsOf[i]);
+      },
       readBeforeGradient: value => (first = value),
     };
   });

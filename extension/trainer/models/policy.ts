@@ -87,7 +87,11 @@ export class Policy {
     optimizer: OptimizerOptions,
     seed = 0,
   ): Promise<UpdateMetrics> {
-    const terms: LossTerms = { kl: loss.use_kl_loss ? loss.kl_loss_type : null, entropy: loss.entropy_coeff !== 0 };
+    const terms: LossTerms = {
+      mode: loss.policy_loss?.loss_mode ?? 'vanilla',
+      kl: loss.use_kl_loss ? loss.kl_loss_type : null,
+      entropy: loss.entropy_coeff !== 0,
+    };
     const scalars = scalarFeeds({
       inverse_temperature: 1 / loss.temperature,
       clip_low: loss.clip_ratio_low,
@@ -101,8 +105,8 @@ export class Policy {
     const sums = Object.fromEntries(updateSums.map(name => [name, 0]));
     let tokens = 0;
     this.bank.clearGradient();
-    for (const { shared, feeds, count, tokens: packed, gather } of passes) {
-      const kind = `update ${terms.kl} ${terms.entropy}`;
+    for (const { shared, feeds, count, tokens: packed, gather, memberships } of passes) {
+      const kind = `update ${Object.values(terms).join(' ')}`;
       const session = await this.training.get(kind, { shared, chunks }, (...of) => updateGraph(...of, terms));
       const result = await session.run({
         ...this.bank.feeds(),
@@ -111,6 +115,7 @@ export class Policy {
         ...this.dropoutFeeds(packed, noise),
         ...scalars,
         old_logprob: gather(s => s.old_logprobs),
+        ...(terms.mode === 'gspo' && { memberships: memberships() }),
         ...(terms.kl && { ref_logprob: gather(s => s.ref_logprobs) }),
         advantage: gather(s => s.advantages),
         weight: gather(s => s.weights),

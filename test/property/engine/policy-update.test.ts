@@ -1,10 +1,11 @@
 // The training graphs against the plain form of their losses, for any batch: every metric of an update equals what policyLoss and
-// valueLoss say of the scored log-probs and values, and the gradient is the slope of that plain loss. The seed is fixed, since a
+// valueLoss say of the scored log-probs and values, and the gradient is the slope of that plain loss, in which GSPO and CISPO hold their
+// ratios constant. The seed is fixed, since a
 // slope from differences is always a little off where the loss bends.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { aggregationWeights } from '../../../extension/trainer/algorithms/loss-aggregation';
-import { policyLoss } from '../../../extension/trainer/algorithms/policy-loss';
+import { policyLoss, tokenLosses } from '../../../extension/trainer/algorithms/policy-loss';
 import { valueLoss } from '../../../extension/trainer/algorithms/value-loss';
 import type { OptimizerOptions, PolicyLossOptions } from '../../../extension/trainer/engine/engine';
 import { RandomStream } from '../../../extension/trainer/engine/random-stream';
@@ -33,6 +34,7 @@ const batch = fc
 type Batch = typeof batch extends fc.Arbitrary<infer T> ? T : never;
 
 const settings: fc.Arbitrary<PolicyLossOptions> = fc.record({
+  policy_loss: fc.record({ loss_mode: fc.constantFrom('vanilla', 'gspo', 'cispo') }),
   clip_ratio_low: fc.constantFrom(0.2, 0.25),
   clip_ratio_high: fc.constantFrom(0.2, 0.28),
   clip_ratio_c: fc.constantFrom(3, 10),
@@ -107,9 +109,11 @@ describe('the policy update', () => {
         const old = less(({ logRatio }) => logRatio);
         const reference = less(({ distance }) => distance);
         const advantages = rows.map(row => Float32Array.from(row, ({ advantage }) => advantage));
-        const plain = async () => {
+        const mode = options.policy_loss?.loss_mode;
+        const weight = shares(samples, options.loss_agg_mode);
+        const scored = async () => {
           const { logprobs, entropies } = await score();
-          const sequences = samples.map(({ mask }, r) => ({
+          return samples.map(({ mask }, r) => ({
             mask,
             logprobs: logprobs[r],
             entropies: entropies[r],
@@ -117,10 +121,19 @@ describe('the policy update', () => {
             ref_logprobs: reference[r],
             advantages: advantages[r],
           }));
-          return policyLoss(sequences, options);
         };
-        const expected = await plain();
-        const weight = shares(samples, options.loss_agg_mode);
+        const present = await scored();
+        const expected = policyLoss(present, options);
+        const slopes = present.map(sequence => tokenLosses(sequence, options, mode).map(({ slope }) => slope));
+        /** The surrogate; with constant ratios, the log-probs weighed by the slopes that they had at first. */
+        const surrogate = (sequences: typeof present): number =>
+          mode === 'vanilla'
+            ? policyLoss(sequences, options).pg_loss
+            : sequences
+                .flatMap(({ mask, logprobs }, r) =>
+                  Array.from(logprobs, (x, i) => mask[i] * weight[r][i] * slopes[r][i] * x),
+                )
+                .reduce((sum, x) => sum + x, 0);
         const metrics = await policy.update(
           samples.map((sample, r) => ({
             ...sample,
@@ -146,9 +159,10 @@ describe('the policy update', () => {
           weights,
           name => gradient.view(name),
           async () => {
-            const { pg_loss, entropy, kl_loss } = await plain();
+            const sequences = await scored();
+            const { entropy, kl_loss } = policyLoss(sequences, options);
             const kl = options.use_kl_loss ? options.kl_loss_coef * kl_loss : 0;
-            return pg_loss - options.entropy_coeff * entropy + kl;
+            return surrogate(sequences) - options.entropy_coeff * entropy + kl;
           },
         );
       }),

@@ -23,8 +23,10 @@ const loss: PolicyLossOptions = {
 };
 const still = { lr: 0, betas: [0.9, 0.999] as [number, number], eps: 1e-8, weight_decay: 0, grad_clip: 1 };
 const single: PassBudget = { maxTokens: 1, maxRows: 1 };
-const gradientOf = async (policy: Policy, samples: WeightedSample[], limits: PassBudget) => ({
-  metrics: await policy.update(samples, limits, loss, still),
+const modes = ['vanilla', 'gspo', 'cispo'] as const;
+type Mode = (typeof modes)[number];
+const gradientOf = async (policy: Policy, samples: WeightedSample[], limits: PassBudget, loss_mode: Mode) => ({
+  metrics: await policy.update(samples, limits, { ...loss, policy_loss: { loss_mode } }, still),
   gradient: (await policy.bank.readGradient()).flat.slice(),
 });
 
@@ -50,10 +52,10 @@ describe('what is computed', () => {
     const [plain, checkpointed] = [false, true].map(checkpointed => trainedPolicy(config, weights, { threads: 1, checkpointed })); // prettier-ignore
     let shared = 0;
     await fc.assert(
-      fc.asyncProperty(batch, budget, fc.integer(), async (ids, limits, seed) => {
+      fc.asyncProperty(batch, budget, fc.integer(), fc.constantFrom(...modes), async (ids, limits, seed, mode) => {
         const samples = randomSamples(ids, seed);
         fc.pre(samples.some(({ mask }) => mask.includes(1)));
-        const expected = await gradientOf(plain, samples, single);
+        const expected = await gradientOf(plain, samples, single, mode);
         const scores = await plain.score(samples, single, 0.8);
         const packings = [
           { policy: plain, limits },
@@ -62,7 +64,7 @@ describe('what is computed', () => {
         ];
         for (const { policy, limits } of packings) {
           shared += Number(planPasses(samples, limits).some(pass => pass.shared));
-          const { metrics, gradient } = await gradientOf(policy, samples, limits);
+          const { metrics, gradient } = await gradientOf(policy, samples, limits, mode);
           expect(relativeError(gradient, expected.gradient)).toBeLessThan(1e-5);
           for (const [name, x] of Object.entries(metrics))
             expect(Math.abs(x - expected.metrics[name]), name).toBeLessThan(1e-5 * Math.max(1, Math.abs(x)));
@@ -76,29 +78,35 @@ describe('what is computed', () => {
     expect(shared).toBeGreaterThan(8);
   });
 
-  it('does not depend on the parts in which tokens go through a head of many words', async () => {
-    const large = { ...tinyConfig, vocabSize: 120_001, maxPositions: 128 };
-    const create = vi.spyOn(Session, 'create');
-    const stream = new RandomStream(5);
-    const ids = Array.from({ length: 3 }, () => ({
-      ids: Int32Array.from({ length: 100 }, () => stream.integer(large.vocabSize)),
-    }));
-    const samples = randomSamples(ids, 6);
-    const policy = trainedPolicy(large, randomWeights(large, 4));
-    const [whole, apart] = [await gradientOf(policy, samples, wholeBatch), await gradientOf(policy, samples, single)];
-    const scores = [await policy.score(samples, wholeBatch, 0.8), await policy.score(samples, single, 0.8)];
-    const parts = create.mock.calls.map(([{ name, inputs }]) => [name, inputs.find(({ name }) => name === 'chunk_sizes')?.dims[0]]); // prettier-ignore
-    create.mockRestore();
-    expect(parts.filter(([name]) => name === 'update' || name === 'score')).toEqual([
-      ['update', 2],
-      ['update', undefined],
-      ['score', 2],
-      ['score', undefined],
-    ]);
-    expect(relativeError(whole.gradient, apart.gradient)).toBeLessThan(1e-5);
-    for (const [name, x] of Object.entries(whole.metrics))
-      expect(Math.abs(x - apart.metrics[name]), name).toBeLessThan(1e-5 * Math.max(1, Math.abs(x)));
-    for (const part of ['logprobs', 'entropies'] as const)
-      scores[0][part].forEach((row, i) => expect(relativeError(row, scores[1][part][i])).toBeLessThan(1e-5));
-  });
+  it.each(['vanilla', 'gspo'] as const)(
+    'does not depend on the parts in which tokens go through a head of many words: %s',
+    async mode => {
+      const large = { ...tinyConfig, vocabSize: 120_001, maxPositions: 128 };
+      const create = vi.spyOn(Session, 'create');
+      const stream = new RandomStream(5);
+      const ids = Array.from({ length: 3 }, () => ({
+        ids: Int32Array.from({ length: 100 }, () => stream.integer(large.vocabSize)),
+      }));
+      const samples = randomSamples(ids, 6);
+      const policy = trainedPolicy(large, randomWeights(large, 4));
+      const [whole, apart] = [
+        await gradientOf(policy, samples, wholeBatch, mode),
+        await gradientOf(policy, samples, single, mode),
+      ];
+      const scores = [await policy.score(samples, wholeBatch, 0.8), await policy.score(samples, single, 0.8)];
+      const parts = create.mock.calls.map(([{ name, inputs }]) => [name, inputs.find(({ name }) => name === 'chunk_sizes')?.dims[0]]); // prettier-ignore
+      create.mockRestore();
+      expect(parts.filter(([name]) => name === 'update' || name === 'score')).toEqual([
+        ['update', 2],
+        ['update', undefined],
+        ['score', 2],
+        ['score', undefined],
+      ]);
+      expect(relativeError(whole.gradient, apart.gradient)).toBeLessThan(1e-5);
+      for (const [name, x] of Object.entries(whole.metrics))
+        expect(Math.abs(x - apart.metrics[name]), name).toBeLessThan(1e-5 * Math.max(1, Math.abs(x)));
+      for (const part of ['logprobs', 'entropies'] as const)
+        scores[0][part].forEach((row, i) => expect(relativeError(row, scores[1][part][i])).toBeLessThan(1e-5));
+    },
+  );
 });

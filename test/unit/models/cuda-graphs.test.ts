@@ -41,12 +41,12 @@ function graphs(lowering: 'cpu' | 'cuda'): Graph[] {
   const trained = trainedNetwork(config);
   const adapted = adaptedNetwork(frozen(false), lora);
   const shapes = [false, true].map(shared => ({ lowering, shared, chunks: 2, checkpointed: shared }));
-  const terms = { kl: 'low_var_kl', entropy: true } as const;
+  const modes = ['vanilla', 'gspo', 'cispo'] as const;
   return [
     ...[trained, adapted].flatMap(network =>
       shapes.flatMap(shape => [
         scoreGraph(network, shape),
-        updateGraph(network, shape, terms),
+        ...modes.map(mode => updateGraph(network, shape, { mode, kl: 'low_var_kl', entropy: true })),
         imitateGraph(network, shape),
       ]),
     ),

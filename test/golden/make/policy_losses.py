@@ -1,0 +1,57 @@
+"""Golden values of GSPO's and CISPO's losses over test/golden/qwen2 (made by decoders.py), in PyTorch and transformers.
+
+Run: python test/golden/make/policy_losses.py  (needs torch, transformers, safetensors). Writes test/golden/policy-losses/golden.safetensors:
+inputs, and for each loss its value, the share of clipped tokens, the mean of old − new log-probs, and the gradient of every parameter.
+The stop-gradients are PyTorch's detach, as in the papers' formulas; GSPO's tokens are averaged by sequence, CISPO's over the batch.
+"""
+import pathlib
+import torch
+from safetensors.torch import save_file
+from transformers import Qwen2ForCausalLM
+
+here = pathlib.Path(__file__).resolve().parents[1]
+torch.manual_seed(23)
+model = Qwen2ForCausalLM.from_pretrained(here / "qwen2", attn_implementation="eager").float().eval()
+b, t, low, high = 4, 12, 0.05, 0.08
+ids = torch.randint(0, model.config.vocab_size, (b, t))
+mask = (torch.rand(b, t - 1) < 0.6).float()
+advantage = torch.randn(b, t - 1)
+out = dict(ids=ids, mask=mask, advantage=advantage)
+
+
+def logprobs():
+    return torch.log_softmax(model(ids).logits[:, :-1], -1).gather(-1, ids[:, 1:, None])[..., 0]
+
+
+old = logprobs().detach() + 0.3 * torch.randn(b, t - 1)
+out["old"] = old
+
+
+def gspo(lp):
+    length = mask.sum(-1, keepdim=True)
+    sequence = (((lp - old) * mask).sum(-1, keepdim=True) / length).detach()
+    ratio = torch.exp((lp - lp.detach() + sequence).clamp(max=10))
+    plain, held = -advantage * ratio, -advantage * ratio.clamp(1 - low, 1 + high)
+    loss = (torch.maximum(plain, held) * mask / length).sum() / b
+    return loss, held > plain
+
+
+def cispo(lp):
+    ratio = torch.exp((lp - old).clamp(-20, 20))
+    weight = ratio.clamp(1 - low, 1 + high).detach()
+    return (-weight * advantage * lp * mask).sum() / mask.sum(), weight != ratio
+
+
+for name, make in dict(gspo=gspo, cispo=cispo).items():
+    model.zero_grad()
+    lp = logprobs()
+    loss, clipped = make(lp)
+    loss.backward()
+    clipfrac = (clipped * mask).sum() / mask.sum()
+    kl = ((old - lp.detach()) * mask).sum() / mask.sum()
+    out[name] = torch.stack([loss.detach(), clipfrac, kl])
+    for parameter, p in model.named_parameters():
+        out[f"{name}.grad.{parameter}"] = p.grad.clone()
+    print(name, out[name].tolist())
+(here / "policy-losses").mkdir(exist_ok=True)
+save_file({k: v.float().contiguous() for k, v in out.items()}, here / "policy-losses" / "golden.safetensors")
