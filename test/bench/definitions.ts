@@ -225,6 +225,8 @@ export const definitions: readonly Definition[] = [
   rollout('episodes of unequal length, 0.5B, 32 at once, against transformers', { ...halfBillion, ...unequalLarge, peer: 'transformers' }, null, true), // prettier-ignore
   iteration('StarPO iteration, 0.5B truncated to 4 layers', truncated),
   iteration('StarPO iteration, 0.5B truncated to 4 layers, quantised rollouts', { ...truncated, quantised: true }),
+  iteration('StarPO iteration, 0.5B truncated to 4 layers, against transformers', truncated),
+  iteration('StarPO iteration, 0.5B truncated to 4 layers, quantised rollouts, against transformers', { ...truncated, quantised: true }), // prettier-ignore
   {
     name: 'share of a StarPO iteration outside onnxruntime, 0.5B truncated to 4 layers',
     kind: 'outside',

@@ -27,5 +27,5 @@ OWN = {
 
 def ways(kind, name):
     if name.endswith("against transformers"):
-        return GENERATE
+        return GENERATE if kind == "rollout" else [dict(sampler=how, step=dict(micro=8)) for how in GENERATE]
     return OWN.get(name) or WAYS.get(kind) or [{}]

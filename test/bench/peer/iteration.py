@@ -3,17 +3,19 @@ step a mini-batch on the sampled tokens with the log-probs of the rollout. Units
 import torch
 
 from decoder import decoder
+from generate import GenerateSampler
 from rollout import Sampler
 from training import Step, micro_batches
 
 
 def iteration(s, how):
-    """`how`: `sampler` and `step`, the keywords of both."""
+    """`how`: `sampler` and `step`, the keywords of both; with `cache` among the former, transformers samples."""
     rows, turns, sampled, observed = s["groups"] * s["group_size"], s["turns"], s["sampled"], s["observed"]
     length = s["prompt"] + turns * sampled + (turns - 1) * observed
     model = decoder(s)
     step = Step(model, **how["step"])
-    sampler = Sampler(model, s, rows, length, **how["sampler"])
+    kind = GenerateSampler if "cache" in how["sampler"] else Sampler
+    sampler = kind(model, s, rows, length, **how["sampler"])
     trained = torch.tensor([s["prompt"] + t * (sampled + observed) + i for t in range(turns) for i in range(sampled)])
 
     def roll_out():
