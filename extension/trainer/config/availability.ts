@@ -26,7 +26,6 @@ export const restrictions: readonly Restriction[] = [
     feature: 'length weighting of advantages',
   },
   { key: 'agent_proxy.use_turn_scores', available: [false], feature: 'rewarding turns one by one' },
-  { key: 'agent_proxy.context_window_mode', available: ['full'], feature: 'a windowed context' },
   { key: 'collapse_detection.first_turn_enabled', available: [false], feature: 'the collapse diagnosis' },
   { key: 'collapse_detection.multi_turn_enabled', available: [false], feature: 'the collapse diagnosis' },
   { key: 'trainer.gradient_analysis_mode', available: [false], feature: 'the gradient analysis' },

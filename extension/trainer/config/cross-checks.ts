@@ -14,6 +14,7 @@ export interface BrokenRule {
 export function brokenRules(config: RunConfig): BrokenRule[] {
   return [
     ...groupRules(config),
+    ...contextRules(config),
     ...batchRules(config),
     ...samplingRules(config),
     ...adapterRules(config),
@@ -47,6 +48,11 @@ function groupRules({ es_manager, custom_envs }: RunConfig): BrokenRule[] {
       });
     return broken;
   });
+}
+
+function contextRules({ agent_proxy }: RunConfig): BrokenRule[] {
+  const sentence = 'is 0, but the present turn is part of the window: use 1 or more, or -1 for all turns';
+  return agent_proxy.max_context_window === 0 ? [{ key: 'agent_proxy.max_context_window', sentence }] : [];
 }
 
 function batchRules(config: RunConfig): BrokenRule[] {

@@ -9,7 +9,11 @@ export const agentProxy = z
       .describe(
         'What of an episode the model is shown: all of it, the last turns as a chat, or a summary in one message.',
       ),
-    max_context_window: z.int().min(-1).describe('Turns in the context of the windowed modes; -1 for all.'),
+    max_context_window: z
+      .int()
+      .min(-1)
+      .nullable()
+      .describe('Turns in the context of the windowed modes, the present one included; -1 or null for all.'),
     max_turn: count('Most turns of an episode.'),
     action_sep: z.string().min(1).describe('Separator between the actions of one answer.'),
     max_actions_per_turn: count('Actions of one answer that are executed; further ones are cut.'),

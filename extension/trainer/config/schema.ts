@@ -132,7 +132,9 @@ export const runConfigSchema = z
       .describe(
         'Name of a model that comes along (ragen-tiny), folder with config.json, tokenizer.json and *.safetensors, or model of the Hugging Face hub (organisation/name, at a branch, tag or commit with @revision), which is fetched once.',
       ),
-    enable_response_mask: flag('Train on the tokens that the model wrote alone; false on all after the first prompt.'),
+    enable_response_mask: flag(
+      'Train on the tokens that the model wrote alone; false, with context_window_mode full, on all behind the system message.',
+    ),
     grpo_advantage_length_weight: flag("Divide GRPO advantages by the response's length relative to the mean."),
     lora: z
       .strictObject({

@@ -27,7 +27,7 @@ describe('places', () => {
       '  test_frequency: 3', // 3:3, the key
       '  total_training_steps: many', // 4:25, the value
       'agent_proxy:',
-      '  context_window_mode: single_turn', // 6:24
+      '  context_window_mode: windowed', // 6:24
       'trainerr: {}', // 7:1
     ].join('\n');
     const file = join(folder, 'run.yaml');
@@ -50,7 +50,7 @@ describe('places', () => {
       {
         key: 'agent_proxy.context_window_mode',
         message:
-          'config: agent_proxy.context_window_mode is "single_turn", but a windowed context is not available in this version: set it to full',
+          'config: agent_proxy.context_window_mode is "windowed": use one of full, limited_multi_turn, single_turn',
         file,
         line: 6,
         column: 24,
@@ -237,6 +237,7 @@ describe('rules between keys', () => {
     ['lora.rank=8', 'workbench.base_quantization=int8', 'algorithm.adv_estimator=gae'],
     ['actor_rollout_ref.model.lora_adapter_path=adapters/first', 'workbench.rollout_quantization=int8'],
     ['workbench.device=webgpu', 'lora.target_modules=[q_proj,v_proj]'],
+    ['agent_proxy.context_window_mode=single_turn', 'agent_proxy.max_context_window=null'],
   ])('%s is accepted', (...overrides) => {
     expect(() => load('base', ...overrides)).not.toThrow();
   });
@@ -260,10 +261,6 @@ describe('features that are not there yet', () => {
     [
       'algorithm.bi_level_gae=true',
       'config: algorithm.bi_level_gae is true, but bi-level GAE is not available in this version: set it to false',
-    ],
-    [
-      'agent_proxy.context_window_mode=single_turn',
-      'config: agent_proxy.context_window_mode is "single_turn", but a windowed context is not available in this version: set it to full',
     ],
     [
       'grpo_advantage_length_weight=true',
