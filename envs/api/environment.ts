@@ -58,7 +58,27 @@ export interface EnvironmentDefinition<Schema extends z.ZodType = z.ZodType> {
   instruction: string | ((config: z.infer<Schema>) => string);
   /** Meaning of each symbol of the observation under this configuration (RAGEN's `grid_vocab`); omitted or empty when there is none. */
   legend?: (config: z.infer<Schema>) => Record<string, string>;
+  /** Looks for what the environment cannot do without under this configuration; throws `MissingDependency` for what is not there. */
+  dependencies?: (config: z.infer<Schema>) => MaybePromise<void>;
+  /** Milliseconds that a call may take at least, for those that wait for something outside; `workbench.step_timeout_ms` where it is larger. */
+  patience?: (config: z.infer<Schema>) => number;
   create(config: z.infer<Schema>): Environment;
+}
+
+/** Something outside that an environment needs and does not find: a data file, a program, a server. */
+export class MissingDependency extends Error {
+  override readonly name = 'MissingDependency';
+
+  /**
+   * @param what the predicate of a sentence whose subject is the environment: 'finds no Lean server at http://…'
+   * @param remedy how to get it, as an imperative
+   */
+  constructor(
+    what: string,
+    readonly remedy: string,
+  ) {
+    super(what);
+  }
 }
 
 /** Declares an environment; the identity function, there to infer and check types. */

@@ -44,12 +44,13 @@ export function loadDefinition({ code, filename, source }: WorkerSetup): Environ
 
 /** What the definition says of itself under a parsed configuration. Makes one environment to see what it can do. */
 export async function describe(
-  { name, instruction, legend, actions, create }: EnvironmentDefinition,
+  { name, instruction, legend, actions, dependencies, patience, create }: EnvironmentDefinition,
   config: Record<string, unknown>,
 ): Promise<Description> {
   const text = typeof instruction === 'function' ? instruction(config) : instruction;
   if (typeof text !== 'string')
     throw badValue(`gave the instruction ${shown(text)}`, 'return a text from instruction(config)');
+  await dependencies?.(config);
   const environment = create(config);
   if (typeof environment?.reset !== 'function' || typeof environment.step !== 'function')
     throw badValue(`gave ${shown(environment)} from create(config)`, 'return an object with reset and step');
@@ -63,6 +64,7 @@ export async function describe(
     actions: plainValue(typeof actions === 'function' ? actions(config) : actions) as
       Record<number, string> | undefined,
     has_solver,
+    patience_ms: patience?.(config) ?? 0,
   };
 }
 

@@ -18,7 +18,10 @@ export function badValue(what: string, remedy: string): FaultError {
 /** Whatever was thrown, as a fault. */
 export function faultOf(error: unknown): Omit<Fault, 'action'> {
   if (error instanceof FaultError) return error.fault;
-  const { message, stack } = (error ?? {}) as { message?: unknown; stack?: unknown };
+  const { name, message, stack, remedy } = (error ?? {}) as Record<string, unknown>;
+  // By its name, since a bundle may carry a MissingDependency class of its own.
+  if (name === 'MissingDependency' && typeof message === 'string' && typeof remedy === 'string')
+    return { kind: 'threw', what: message, remedy };
   return {
     kind: 'threw',
     what: `threw ${shown(typeof message === 'string' ? message : error)}`,

@@ -264,7 +264,7 @@ export class EnvironmentThread {
   /** Hands a batch to the running worker and watches over it. */
   private attempt(items: WorkItem[]): Promise<Attempt> {
     const { shared } = this;
-    const { timeoutMs } = this.options;
+    const limitMs = Math.max(this.options.timeoutMs, this.loaded?.patience_ms ?? 0);
     const id = ++this.batches;
     return new Promise(resolve => {
       let calls = -1;
@@ -275,12 +275,12 @@ export class EnvironmentThread {
         const newestCalls = Atomics.load(shared, progress.calls);
         const newestItem = Atomics.load(shared, progress.item);
         if (newestCalls !== calls || newestItem !== item) [calls, item, since] = [newestCalls, newestItem, now];
-        else if (now - since >= timeoutMs + (item < 0 ? startAllowance : 0)) {
-          const what = `did not return within ${timeoutMs} ms`;
+        else if (now - since >= limitMs + (item < 0 ? startAllowance : 0)) {
+          const what = `did not return within ${limitMs} ms`;
           end({ kind: 'timed_out', what, remedy: 'make it return, or allow it more time' });
         }
       };
-      const watch = setInterval(look, Math.min(Math.max(timeoutMs / 8, 5), 250));
+      const watch = setInterval(look, Math.min(Math.max(limitMs / 8, 5), 250));
       const finish = (attempt: Attempt) => {
         clearInterval(watch);
         this.batch = undefined;

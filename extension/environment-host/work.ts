@@ -56,6 +56,8 @@ export interface Description {
   legend: Record<string, string>;
   actions?: Record<number, string>;
   has_solver: boolean;
+  /** Milliseconds that a call may take at least. */
+  patience_ms: number;
 }
 
 export interface Outcome {

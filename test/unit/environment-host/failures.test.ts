@@ -315,6 +315,27 @@ describe('at load', () => {
     expect(error?.kind).toBe('bad_value');
   });
 
+  test('what it needs and does not find is told with the way to get it', async () => {
+    const need = `dependencies() { throw new MissingDependency('finds no lake', 'dig one'); }, create(config) {`;
+    const text = counter('', { top: `import { MissingDependency } from 'ragen-workbench/api';` });
+    const { source, error } = await load(text.replace('create(config) {', need));
+    expect(error?.message).toBe(`environment Bad (${source}) finds no lake: dig one`);
+  });
+
+  test('one that waits for something outside may take longer than the limit', async () => {
+    const wait = `return new Promise(resolve => setTimeout(() => resolve({ observation: 'late', reward: 0, terminated: false, truncated: false, info: {} }), 900));`;
+    for (const [patience, told] of [
+      [300, 'did not return within 400 ms'],
+      [5000, undefined],
+    ] as const) {
+      await load(counter(wait).replace('create(config) {', `patience: () => ${patience}, create(config) {`));
+      await begin(['a']);
+      const [step] = await running.step([{ episode: 'a', actions: [1] }]);
+      if (told) expect(step.error?.message).toContain(told);
+      else expect([step.error, step.observation]).toEqual([undefined, 'late']);
+    }
+  });
+
   test('a build that fails keeps the code there was', async () => {
     await load(counter());
     const { error } = await load('export default {');
