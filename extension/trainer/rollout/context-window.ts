@@ -47,7 +47,13 @@ export const windowTurns = (max_context_window: number | null | undefined): numb
 export const historyStart = (turn: number, turns: number): number => Math.max(0, turn - turns + 1);
 
 /** A message of a chat by reference: `turn` is an index; `reward` says that a user's message opens with the reward of the turn before. */
-export type WindowMessage = { role: 'user'; turn: number; reward: boolean } | { role: 'assistant'; turn: number };
+export type WindowMessage = UserMessage | { role: 'assistant'; turn: number };
+
+interface UserMessage {
+  role: 'user';
+  turn: number;
+  reward: boolean;
+}
 
 /** The chat of the turns from index `first` to index `last`, whose answer is still to come. The first message has no reward before it. */
 export function chatMessages(first: number, last: number): WindowMessage[] {
@@ -74,8 +80,10 @@ export function withoutOldestMessages(messages: readonly WindowMessage[]): Windo
   return messages.slice(pair ? (third.role === 'user' && third.reward ? 3 : 2) : 1);
 }
 
-/** Modes `full` and `limited_multi_turn`: the last turns as a chat. */
+/** Modes `full` and `limited_multi_turn`: the last turns as a chat. One window serves one episode. */
 export class ChatWindow implements ContextWindow {
+  private readonly encoded = new Map<string, number[]>();
+
   constructor(
     private readonly tokenizer: PromptTokenizer,
     private readonly options: WindowOptions,
@@ -96,23 +104,36 @@ export class ChatWindow implements ContextWindow {
 
   /** The system message, the user's first where the chat begins with one, then answers as sampled and what followed each. */
   private idsOf(messages: readonly WindowMessage[], turn: TurnInHand): number[] {
+    const first = messages[0]?.role === 'user' ? messages[0] : null;
+    const ids = [...this.opening(first, turn)];
+    for (const message of messages.slice(first ? 1 : 0))
+      ids.push(...(message.role === 'assistant' ? turn.answers[message.turn].ids : this.continuation(message, turn)));
+    return ids;
+  }
+
+  private opening(first: UserMessage | null, turn: TurnInHand): readonly number[] {
     const { system, prefix } = this.options;
-    const opening: ChatMessage[] = [{ role: 'system', content: system }];
-    let next = 0;
-    const first = messages[0];
-    if (first?.role === 'user') {
-      opening.push({ role: 'user', content: this.userText(turn, first.turn, first.reward) });
-      next = 1;
-    }
-    const ids = this.tokenizer.encodePrompt(opening, prefix);
-    for (const message of messages.slice(next)) {
-      if (message.role === 'assistant') ids.push(...turn.answers[message.turn].ids);
-      else {
-        const { endedByStop } = turn.answers[message.turn - 1];
-        const text = this.userText(turn, message.turn, message.reward);
-        ids.push(...this.tokenizer.encodeContinuation(endedByStop, text, prefix));
-      }
-    }
+    return this.remembered(`opening ${first?.turn}`, () => {
+      const messages: ChatMessage[] = [{ role: 'system', content: system }];
+      if (first) messages.push({ role: 'user', content: this.userText(turn, first.turn, first.reward) });
+      return this.tokenizer.encodePrompt(messages, prefix);
+    });
+  }
+
+  private continuation({ turn: index, reward }: UserMessage, turn: TurnInHand): readonly number[] {
+    return this.remembered(`continuation ${index}`, () =>
+      this.tokenizer.encodeContinuation(
+        turn.answers[index - 1].endedByStop,
+        this.userText(turn, index, reward),
+        this.options.prefix,
+      ),
+    );
+  }
+
+  /** The turns before never change, so that each text is tokenised once an episode. */
+  private remembered(key: string, encode: () => number[]): readonly number[] {
+    const ids = this.encoded.get(key) ?? encode();
+    this.encoded.set(key, ids);
     return ids;
   }
 }
