@@ -1,10 +1,11 @@
 #!/usr/bin/env node
-// The terminal: `ragen train|resume|eval|runs|presets|score|generate|export|doctor`. Every command takes --json: then standard output
+// The terminal: `ragen train|resume|eval|runs|presets|score|generate|export|doctor|algo`. Every command takes --json: then standard output
 // is one JSON document, and everything for people goes to standard error. A user's mistake is one sentence and exit code 1.
 import { Command, CommanderError } from 'commander';
 import type { Manifest, RunState } from '../protocol/run-folder';
 import { UserError } from '../protocol/user-error';
 import { presets } from './config/load-config';
+import { addAlgo } from './terminal/algo';
 import { answer } from './terminal/answer';
 import type { Answer } from './terminal/answer';
 import { addDoctor } from './terminal/doctor';
@@ -114,6 +115,7 @@ addScore(program);
 addGenerate(program);
 addExport(program);
 addDoctor(program);
+addAlgo(program);
 
 async function start(overrides: string[], flags: StartFlags, from?: Manifest): Promise<Answer> {
   const workspace = workspaceOf(flags.workspace);

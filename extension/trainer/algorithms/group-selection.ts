@@ -24,6 +24,7 @@ export const zeroScore = 1e-10;
  */
 export function selectGroups(scores: Float32Array, options: GroupSelection): number[] {
   const { rollout_filter_value: value, rollout_filter_strategy: strategy } = options;
+  requireKnown(options);
   const all = Array.from(scores.keys());
   if (strategy === 'top_p' && value >= 1 && options.rollout_filter_include_zero) return all;
   const candidates = all.filter(
@@ -43,11 +44,25 @@ export function selectGroups(scores: Float32Array, options: GroupSelection): num
       return best(scores, candidates, options, Math.trunc(value));
     case 'min_p':
       return minP(scores, candidates, options);
-    default:
-      throw new UserError(
-        `config: actor_rollout_ref.rollout.rollout_filter_strategy is ${String(strategy)}: use top_p, top_k, top_k_abs or min_p`,
-      );
   }
+}
+
+/** A configuration's values are checked before; cases from elsewhere are not. */
+function requireKnown({
+  rollout_filter_strategy: strategy,
+  rollout_filter_type: type,
+  rollout_filter_top_p_prob_mode: mode,
+}: GroupSelection): void {
+  const known: [string, string, readonly string[]][] = [
+    ['strategy', strategy, ['top_p', 'top_k', 'top_k_abs', 'min_p']],
+    ['type', type, ['largest', 'smallest']],
+  ];
+  if (strategy === 'top_p') known.push(['top_p_prob_mode', mode, ['linear', 'softmax']]);
+  for (const [key, value, values] of known)
+    if (!values.includes(value))
+      throw new UserError(
+        `config: actor_rollout_ref.rollout.rollout_filter_${key} is ${value}: use one of ${values.join(', ')}`,
+      );
 }
 
 /** Takes groups until `value` of the whole score mass is reached. A score that is not positive ends it, at once when it comes first. */

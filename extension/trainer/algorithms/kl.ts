@@ -1,7 +1,17 @@
 // Estimators of the KL divergence between the policy and the reference, per token, from the log-probs of the sampled tokens
 // (Schulman, "Approximating KL divergence", 2020). Names are verl's, with both spellings of each.
 
-export type KlKind = 'kl' | 'k1' | 'abs' | 'mse' | 'k2' | 'low_var_kl' | 'k3';
+const kinds = ['kl', 'k1', 'abs', 'mse', 'k2', 'low_var_kl', 'k3'] as const;
+export type KlKind = (typeof kinds)[number];
+
+/**
+ * The kind that a name means, undefined for none. Hyphens may stand for underscores, and a name may end with `+`, which in verl changes the
+ * gradient and not the value.
+ */
+export function klKindNamed(name: string): KlKind | undefined {
+  const plain = name.replaceAll('-', '_').replace(/\+$/, '');
+  return kinds.find(kind => kind === plain);
+}
 
 /** The estimate for one token; `difference` is log π − log π_ref in nats. k3 is clamped (difference to ±20, result to ±10). */
 export function tokenKl(kind: KlKind, difference: number): number {

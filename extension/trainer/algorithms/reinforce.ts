@@ -25,21 +25,36 @@ export function reinforcePlusPlusBaselineAdvantages(
   batch: GroupedScores,
   masks: readonly Uint8Array[],
 ): Float32Array[] {
-  const centered = new Float64Array(batch.scores.length);
-  forEachGroup(batch, (samples, { count, mean }) => {
-    for (const sample of samples) centered[sample] = batch.scores[sample] - (count > 1 ? mean : 0);
-  });
-  const advantages = spreadOverTokens(centered, masks);
+  const advantages = spreadOverTokens(centredScores(batch), masks);
   whitenTokens(advantages, masks);
   return advantages;
 }
 
-/** Return from each sampled token on; 0 at other tokens. */
-export function discountedReturns({ rewards, mask }: RewardSequence, gamma: number): Float32Array {
+/** Each sample's score minus its group's mean; a group of one keeps its raw score. */
+export function centredScores(batch: GroupedScores): Float64Array {
+  const centred = new Float64Array(batch.scores.length);
+  forEachGroup(batch, (samples, { count, mean }) => {
+    for (const sample of samples) centred[sample] = batch.scores[sample] - (count > 1 ? mean : 0);
+  });
+  return centred;
+}
+
+/**
+ * Return from each sampled token on; 0 at other tokens. `reset` begins anew at every gap, as verl does, so that only the last turn sees
+ * a reward at the end.
+ */
+export function discountedReturns(
+  { rewards, mask }: RewardSequence,
+  gamma: number,
+  gaps: 'carry' | 'reset' = 'carry',
+): Float32Array {
   const returns = new Float32Array(rewards.length);
   let running = 0;
   for (let token = rewards.length - 1; token >= 0; token--) {
-    if (!mask[token]) continue;
+    if (!mask[token]) {
+      if (gaps === 'reset') running = 0;
+      continue;
+    }
     running = rewards[token] + gamma * running;
     returns[token] = running;
   }

@@ -1,0 +1,95 @@
+// `ragen algo`: evaluates one of the algorithms on an array of cases, so that anyone can check it against another implementation.
+// Contract: as many results as cases, in their order. A case of the wrong form is one sentence with file, index and key, and nothing is
+// evaluated; where the function itself would refuse (a filter), the case's result is {"error"}.
+import { readFileSync } from 'node:fs';
+import { text as readStream } from 'node:stream/consumers';
+import type { Command } from 'commander';
+import { z } from 'zod';
+import { UserError } from '../../protocol/user-error';
+import { shown } from '../config/config-error';
+import { algoFunctions } from './algo-functions';
+import { answer } from './answer';
+
+const names = Object.keys(algoFunctions).join(', ');
+
+export function addAlgo(program: Command): void {
+  program
+    .command('algo')
+    .description('evaluate an algorithm on given numbers')
+    .argument('<name>', names)
+    .requiredOption('--input <file>', 'JSON array of cases; - for standard input')
+    .option('--json', 'print one JSON document on standard output, logs on standard error')
+    .action((name: string, flags: { input: string; json?: boolean }) =>
+      answer(flags, async () => {
+        const text = flags.input === '-' ? await readStream(process.stdin) : readCases(flags.input);
+        const results = evaluateCases(name, text, flags.input === '-' ? 'standard input' : flags.input);
+        return { document: results, words: results.map(result => JSON.stringify(result)).join('\n') };
+      }),
+    );
+}
+
+/** The result of each case of a JSON array; `file` only names it in errors. Throws a UserError. */
+export function evaluateCases(name: string, text: string, file: string): unknown[] {
+  if (!Object.hasOwn(algoFunctions, name)) throw new UserError(`algo: ${name} is no algorithm: use one of ${names}`);
+  const evaluate = algoFunctions[name];
+  return parseCases(text, file).map((input, i) => {
+    try {
+      return evaluate(input);
+    } catch (error) {
+      const place = `${file}: [${i}]`;
+      if (error instanceof z.ZodError) throw new UserError(`${place}${issueSentence(error.issues[0], input)}`);
+      if (error instanceof UserError) throw new UserError(`${place}: ${error.message}`);
+      throw error;
+    }
+  });
+}
+
+function parseCases(text: string, file: string): unknown[] {
+  let cases: unknown;
+  try {
+    cases = JSON.parse(text.replace(/^\uFEFF/, ''));
+  } catch (error) {
+    throw new UserError(`${file}: is not JSON (${(error as Error).message.replaceAll(/\s+/g, ' ')}): give an array of cases`); // prettier-ignore
+  }
+  if (!Array.isArray(cases)) throw new UserError(`${file}: holds ${shown(cases)}, not an array: put the case into [ ]`);
+  return cases;
+}
+
+function readCases(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    throw new UserError(`${file}: cannot be read (${code ?? message}): give --input a JSON file that is there`);
+  }
+}
+
+/** `.mask[0][3] is 2: use …`, from what zod found first. */
+function issueSentence(issue: z.core.$ZodIssue, input: unknown): string {
+  const path = issue.path.map(part => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`)).join('');
+  const value = issue.path.reduce<unknown>(
+    (at, part) => (at as Record<PropertyKey, unknown> | undefined)?.[part],
+    input,
+  );
+  const found = value === undefined ? 'is missing' : `is ${shown(value)}`;
+  return `${path} ${found}: ${remedy(issue)}`;
+}
+
+const kinds: Readonly<Record<string, string>> = { array: 'an array', object: 'an object', int: 'a whole number' };
+
+function remedy(issue: z.core.$ZodIssue): string {
+  switch (issue.code) {
+    case 'invalid_type':
+      return `give ${kinds[issue.expected] ?? `a ${issue.expected}`}`;
+    case 'invalid_value':
+      return `use one of ${issue.values.map(String).join(', ')}`;
+    case 'too_small':
+      return `give a number ${issue.inclusive ? 'of at least' : 'above'} ${issue.minimum}`;
+    case 'invalid_union': {
+      const known = [...new Set(issue.errors.flat().map(remedy))];
+      return known.join(' or ');
+    }
+    default:
+      return issue.message;
+  }
+}
