@@ -51,6 +51,11 @@ export const manifestSchema = z.object({
     revision: z.string().optional().describe('commit of a model of the hub'),
   }),
   environments: z.array(z.object({ tag: z.string(), name: z.string(), source: z.string(), version: z.string() })),
+  sweep: z
+    .object({ id: z.string(), point: z.string().describe('what sets it apart in its sweep') })
+    .optional()
+    .describe('of a run that belongs to a sweep'),
+  tags: z.array(z.string()).optional(),
 });
 export type Manifest = z.infer<typeof manifestSchema>;
 

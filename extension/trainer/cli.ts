@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// The terminal: `ragen train|resume|eval|runs|presets|score|generate|export|doctor|algo`. Every command takes --json: then standard output
+// The terminal: `ragen train|resume|eval|runs|presets|score|generate|export|doctor|config|sweep|algo`. Every command takes --json: then standard output
 // is one JSON document, and everything for people goes to standard error. A user's mistake is one sentence and exit code 1.
 import { Command, CommanderError } from 'commander';
 import type { Manifest, RunState } from '../protocol/run-folder';
@@ -8,6 +8,7 @@ import { presets } from './config/load-config';
 import { addAlgo } from './terminal/algo';
 import { answer } from './terminal/answer';
 import type { Answer } from './terminal/answer';
+import { addConfig } from './terminal/config';
 import { addDoctor } from './terminal/doctor';
 import { addExport } from './terminal/export';
 import { addGenerate } from './terminal/generate';
@@ -15,6 +16,7 @@ import { addScore } from './terminal/score';
 import { follow, metricLines } from './terminal/follow';
 import { endWithoutWord, makeRun, presetFolders, startTrainer, workspaceOf } from './terminal/start';
 import { StepTable } from './terminal/step-table';
+import { addSweep } from './terminal/sweep';
 import { closingWords, summarize } from './terminal/summary';
 import { checkpointNamed, newestValid, openCheckpoint } from './store/checkpoint';
 import { readLease } from './store/lease';
@@ -115,6 +117,8 @@ addScore(program);
 addGenerate(program);
 addExport(program);
 addDoctor(program);
+addConfig(program);
+addSweep(program);
 addAlgo(program);
 
 async function start(overrides: string[], flags: StartFlags, from?: Manifest): Promise<Answer> {

@@ -10,6 +10,7 @@ import { interpolate } from './interpolation';
 import { applyOverrides } from './overrides';
 import type { RunConfig } from './schema';
 import { adviseOnKey, isKnownKey, validate } from './validate';
+import type { IgnoredKey } from './validate';
 import { nodeAt, parseYaml, toPlain } from './yaml-tree';
 import type { MapNode } from './yaml-tree';
 
@@ -28,11 +29,15 @@ export interface LoadOptions {
 
 export interface LoadedConfig {
   config: RunConfig;
+  /** What was composed, overrides included, before references were resolved, as plain values. */
+  composed: Record<string, unknown>;
   /** Everything that was composed, ignored keys included, as plain values. */
   resolved: Record<string, unknown>;
   /** Absolute paths of the files read, the entry first. */
   sources: string[];
-  /** One sentence for each key that was accepted and has no effect. */
+  /** Keys that were accepted and have no effect. */
+  ignored: IgnoredKey[];
+  /** One sentence for each of them. */
   notes: string[];
   /** sha256 of `config` in canonical JSON. */
   hash: string;
@@ -68,12 +73,20 @@ function finish(
   from: { hasDefaults: boolean; sources: string[] },
   problems: ConfigProblem[],
 ): LoadedConfig {
-  const notes: string[] = [];
+  const ignored: IgnoredKey[] = [];
   const interpolated = interpolate(tree, problems);
-  const config = validate(interpolated, from, problems, notes);
+  const config = validate(interpolated, from, problems, ignored);
   if (config === null || problems.length > 0) throw new ConfigError(problems);
-  const resolved = toPlain(interpolated) as Record<string, unknown>;
-  return { config, resolved, sources: from.sources, notes, hash: configHash(config) };
+  const plain = (map: MapNode) => toPlain(map) as Record<string, unknown>;
+  return {
+    config,
+    composed: plain(tree),
+    resolved: plain(interpolated),
+    sources: from.sources,
+    ignored,
+    notes: ignored.map(({ key, reason }) => `config: ${key} ${reason}`),
+    hash: configHash(config),
+  };
 }
 
 function entryFile({ configFile, configName, presetFolders, workspace }: LoadOptions): string {

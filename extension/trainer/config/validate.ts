@@ -29,19 +29,25 @@ const spellings: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'algorithm.kl_penalty': { 'low-var-kl': 'low_var_kl' },
 };
 
+/** A key that was accepted and has no effect; `reason` goes on after the key's name. */
+export interface IgnoredKey {
+  key: string;
+  reason: string;
+}
+
 /**
- * Checks a composed, interpolated tree. Returns the configuration, or null when `problems` grew; `notes` gets one sentence for
- * each ignored key. Problems are about keys the user can change: where a value came by interpolation, the key it came from.
+ * Checks a composed, interpolated tree. Returns the configuration, or null when `problems` grew; `ignored` gets each key that
+ * is accepted and has no effect. Problems are about keys the user can change: where a value came by interpolation, the key it came from.
  */
 export function validate(
   tree: MapNode,
   options: { hasDefaults: boolean },
   problems: ConfigProblem[],
-  notes: string[],
+  ignored: IgnoredKey[],
 ): RunConfig | null {
   const before = problems.length;
   const failed = new Set(problems.map(problem => problem.key));
-  const root = respell(withoutIgnored(tree, notes));
+  const root = respell(withoutIgnored(tree, ignored));
   const report = (path: readonly PropertyKey[], sentence: (key: string) => string, at?: 'key'): void => {
     const node = nodeAt(root, path);
     const key = at ? keyText(path) : (node?.origin ?? keyText(path));
@@ -64,9 +70,10 @@ export function validate(
       report(keyPath(key), name => `config: ${name} ${sentence}`);
     const elsewhere = parsed.data.trainer.logger.filter(name => name !== 'console');
     if (elsewhere.length > 0)
-      notes.push(
-        `config: trainer.logger names ${elsewhere.join(', ')}, which has no effect: metrics are in the run folder`,
-      );
+      ignored.push({
+        key: 'trainer.logger',
+        reason: `names ${elsewhere.join(', ')}, which has no effect: metrics are in the run folder`,
+      });
   }
   return parsed.success && problems.length === before ? parsed.data : null;
 }
@@ -147,13 +154,13 @@ function placeOf(root: MapNode, path: readonly PropertyKey[], at?: 'key') {
   return root.place;
 }
 
-function withoutIgnored(tree: MapNode, notes: string[]): MapNode {
+function withoutIgnored(tree: MapNode, ignored: IgnoredKey[]): MapNode {
   const strip = (map: MapNode, prefix: string): MapNode => {
     const entries = new Map<string, Tree>();
     for (const [name, child] of map.entries) {
       const key = prefix + name;
       const steers = Object.hasOwn(ignoredKeys, key) ? ignoredKeys[key] : undefined;
-      if (steers !== undefined) notes.push(`config: ${key} has no effect here: it steers ${steers}`);
+      if (steers !== undefined) ignored.push({ key, reason: `has no effect here: it steers ${steers}` });
       else entries.set(name, child.kind === 'map' ? strip(child, `${key}.`) : child);
     }
     return { ...map, entries };

@@ -4,6 +4,12 @@ import { isAbsolute, join, resolve } from 'node:path';
 import type { EnvironmentSpec } from '../../protocol/environment-link';
 import { UserError } from '../../protocol/user-error';
 
+/** Environments of RAGEN by their env_type; those that the registry lacks are refused by name, since they are no mistake. */
+const ragenEnvironments: readonly string[] = [
+  ...['alfworld', 'bandit', 'countdown', 'deepcoder', 'frozen_lake', 'game_2048', 'lean', 'metamathqa', 'rubikscube'],
+  ...['search', 'sokoban', 'spatial', 'static', 'sudoku', 'webshop'],
+];
+
 export interface TagSource {
   env_type: string;
   env_config?: Record<string, unknown> | null;
@@ -24,10 +30,14 @@ export function environmentSpecs(
     const { env_type, env_config } = custom_envs[tag];
     const known = Object.hasOwn(registry, env_type) ? join(builtIn, registry[env_type]) : undefined;
     const source = known ?? (isAbsolute(env_type) ? env_type : resolve(workspace, env_type));
-    if (!existsSync(source))
+    if (!existsSync(source)) {
+      const builtInTypes = Object.keys(registry).join(', ');
       throw new UserError(
-        `config: custom_envs.${tag}.env_type is ${env_type}, which is neither built in (${Object.keys(registry).join(', ')}) nor a file: correct it`,
+        ragenEnvironments.includes(env_type)
+          ? `config: custom_envs.${tag}.env_type is ${env_type}, an environment of RAGEN that is not available in this version: use one of ${builtInTypes} or your own TypeScript file`
+          : `config: custom_envs.${tag}.env_type is ${env_type}, which is neither built in (${builtInTypes}) nor a file: correct it`,
       );
+    }
     return { tag, env_type, source, config: env_config ?? {} };
   });
 }

@@ -15,8 +15,15 @@ import type { StepTable } from './step-table';
 /** How often the folder is looked at when no message comes. */
 const lookMs = 250;
 
-/** Follows until the trainer has ended; gives the run's last status. */
-export async function follow(folder: RunFolder, table: StepTable | null): Promise<RunStatus | null> {
+/**
+ * Follows until the trainer has ended; gives the run's last status. With `halt`, that asks the run to stop, and interrupts are the
+ * caller's.
+ */
+export async function follow(
+  folder: RunFolder,
+  table: StepTable | null,
+  halt?: AbortSignal,
+): Promise<RunStatus | null> {
   let offset = 0;
   let connection: MessageConnection | undefined;
   const showNew = (): void => {
@@ -38,9 +45,14 @@ export async function follow(folder: RunFolder, table: StepTable | null): Promis
     }
     asked = true;
     table?.note('Stopping after the step in hand (interrupt again to leave it running).');
-    void connection?.sendRequest(stop, null).catch(() => undefined);
   };
-  process.on('SIGINT', interrupt);
+  let told = false; // whom: the trainer that is joined
+  const tellToStop = (): void => {
+    if (told || !connection || !(asked || halt?.aborted)) return;
+    told = true;
+    connection.sendRequest(stop, null).catch(() => (told = false));
+  };
+  if (!halt) process.on('SIGINT', interrupt);
   try {
     for (;;) {
       connection ??= await join(
@@ -48,6 +60,7 @@ export async function follow(folder: RunFolder, table: StepTable | null): Promis
         (status, fraction) => table?.progress(status, fraction),
         () => (connection = undefined),
       );
+      tellToStop();
       showNew();
       const status = folder.readStatus();
       if (!readLease(folder.path)?.live) {

@@ -25,6 +25,9 @@ export interface StartOptions {
   from?: Manifest;
   overrides: readonly string[];
   workspace: string;
+  /** Of a run that belongs to a sweep. */
+  sweep?: Manifest['sweep'];
+  tags?: string[];
 }
 
 /** Where configurations are looked up: the workspace's own folder first, then the presets that come along. */
@@ -53,6 +56,8 @@ export async function makeRun(options: StartOptions): Promise<{ folder: RunFolde
     },
     model: await modelFacts(config.model_path, options.workspace),
     environments: await aboutEnvironments(loaded, options.workspace),
+    ...(options.sweep && { sweep: options.sweep }),
+    ...(options.tags && options.tags.length > 0 && { tags: options.tags }),
   };
   return { folder: await RunFolder.create(options.workspace, about, new Date()), notes: loaded.notes };
 }

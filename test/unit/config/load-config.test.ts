@@ -25,11 +25,17 @@ describe('presets', () => {
   test('each one that is listed loads, and says what it is', () => {
     const listed = presets([presetFolder]);
     expect(listed.map(preset => preset.name)).toEqual([
-      '_1_bandit',
-      '_2_sokoban',
-      '_3_frozen_lake',
-      'base',
-      'quickstart',
+      ...[
+        '_10_deepcoder',
+        '_10_rubikscube',
+        '_1_bandit',
+        '_2_sokoban',
+        '_3_frozen_lake',
+        '_4_countdown',
+        '_5_metamathqa',
+      ],
+      ...['_6_webshop', '_7_lean', '_8_sudoku', '_9_2048', '_9_search'],
+      ...['base', 'quickstart', 'stream', 'webshop_full'],
     ]);
     for (const { name, description } of listed) {
       expect(description).toMatch(/^\S.*\.$/);

@@ -1,0 +1,160 @@
+// What a sweep found: per point the validation success at the end and at its best, as mean over seeds with a 95 % interval, beside the
+// keys in which the points differ. Read from the run folders alone, so that it can be told at any time.
+import { UserError } from '../../protocol/user-error';
+import type { RunState } from '../../protocol/run-folder';
+import { metricLines } from '../terminal/follow';
+import { summarize } from '../terminal/summary';
+import type { RunFolder } from '../store/run-folder';
+import type { SweepPlan, SweepPoint } from './sweep-plan';
+
+/** A run of the sweep as far as it came; nulls where nothing was validated or run yet. */
+export interface Outcome {
+  run: string | null;
+  seed: number;
+  state: RunState | 'new';
+  steps: number;
+  final: number | null;
+  best: number | null;
+  best_step: number | null;
+  wall_s: number;
+}
+
+/** Mean over `n` seeds and half the width of its 95 % interval (Student's t), null for one seed. */
+export interface Estimate {
+  mean: number;
+  interval: number | null;
+  n: number;
+}
+
+export interface Row extends SweepPoint {
+  /** Over the runs that are finished. */
+  final: Estimate | null;
+  best: Estimate | null;
+  runs: Outcome[];
+}
+
+export interface Comparison {
+  sweep: string;
+  /** Keys in which the points differ. */
+  keys: string[];
+  points: Row[];
+}
+
+/** Quantiles of Student's t at 97.5 % by degrees of freedom from 1; beyond, the normal's. */
+const tQuantiles = [
+  ...[12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.16, 2.145, 2.131],
+  ...[2.12, 2.11, 2.101, 2.093, 2.086, 2.08, 2.074, 2.069, 2.064, 2.06, 2.056, 2.052, 2.048, 2.045, 2.042],
+];
+
+/** Mean and interval of at least one number; null for none. */
+export function estimate(values: readonly number[]): Estimate | null {
+  const n = values.length;
+  if (n === 0) return null;
+  const mean = values.reduce((sum, x) => sum + x, 0) / n;
+  if (n === 1) return { mean, interval: null, n };
+  const deviation = Math.sqrt(values.reduce((sum, x) => sum + (x - mean) ** 2, 0) / (n - 1));
+  return { mean, interval: ((tQuantiles[n - 2] ?? 1.96) * deviation) / Math.sqrt(n), n };
+}
+
+/** How far one run came. */
+export function outcomeOf(folder: RunFolder | undefined, seed: number): Outcome {
+  if (!folder) return { run: null, seed, state: 'new', steps: 0, final: null, best: null, best_step: null, wall_s: 0 };
+  const { state, steps, validation, wall_s } = summarize(folder, metricLines(folder), folder.readStatus());
+  const best = validation.reduce<(typeof validation)[number] | null>(
+    (top, at) => (top === null || at.success > top.success ? at : top),
+    null,
+  );
+  const final = validation.at(-1)?.success ?? null;
+  const top = { best: best?.success ?? null, best_step: best?.step ?? null };
+  return { run: folder.id, seed, state, steps, final, ...top, wall_s };
+}
+
+/** The comparison of a plan; `runs` are the folders of its members, by their index. */
+export function compare(plan: SweepPlan, runs: ReadonlyMap<number, RunFolder>): Comparison {
+  const outcomes = plan.members.map((member, m) => ({ point: member.point, ...outcomeOf(runs.get(m), member.seed) }));
+  const points = plan.points.map((point, p): Row => {
+    const own = outcomes.filter(outcome => outcome.point === p).map(({ point: _, ...outcome }) => outcome);
+    const finished = own.filter(({ state }) => state === 'finished');
+    const over = (key: 'final' | 'best') => estimate(finished.map(run => run[key]).filter(x => x !== null));
+    return { ...point, final: over('final'), best: over('best'), runs: own };
+  });
+  return { sweep: plan.id, keys: plan.keys, points };
+}
+
+/** The comparison as a table of text: one line a point, differing keys and named entries only. */
+export function comparisonTable({ keys, points }: Comparison): string {
+  const named = points.some(({ name }) => name !== undefined);
+  const severalConfigs = new Set(points.map(({ config }) => config)).size > 1;
+  const head = [
+    ...(severalConfigs ? ['config'] : []),
+    ...(named ? ['name'] : []),
+    ...keys.map(key => (keys.filter(k => last(k) === last(key)).length > 1 ? key : last(key))),
+    ...['final success', 'best success', 'runs'],
+  ];
+  const body = points.map(row => [
+    ...(severalConfigs ? [row.config] : []),
+    ...(named ? [row.name ?? ''] : []),
+    ...keys.map(key => shown(row.values[key])),
+    percent(row.final),
+    percent(row.best),
+    counted(row.runs),
+  ]);
+  const widths = head.map((text, c) => Math.max(text.length, ...body.map(cells => cells[c].length)));
+  return [head, ...body]
+    .map(cells =>
+      cells
+        .map((text, c) => text.padEnd(widths[c]))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n');
+}
+
+/** The comparison as CSV (RFC 4180), one line a run. */
+export function comparisonCsv({ keys, points }: Comparison): string {
+  const columns = ['run', 'seed', 'state', 'steps', 'final', 'best', 'best_step', 'wall_s'] as const;
+  const head = ['point', 'config', 'name', ...keys, ...columns];
+  const lines = points.flatMap(({ label, config, name, values, runs }) =>
+    runs.map(run => [label, config, name, ...keys.map(key => values[key]), ...columns.map(column => run[column])]),
+  );
+  return [head, ...lines].map(cells => `${cells.map(csvCell).join(',')}\r\n`).join('');
+}
+
+/** What ended badly, in one sentence; undefined where all are finished. */
+export function incomplete(comparison: Comparison): string | undefined {
+  const runs = comparison.points.flatMap(({ runs }) => runs);
+  const left = runs.filter(({ state }) => state !== 'finished');
+  if (left.length === 0) return undefined;
+  const failed = left.filter(({ state }) => state === 'failed').map(({ run }) => run);
+  const why = failed.length > 0 ? ` (failed: ${failed.join(', ')})` : '';
+  return `sweep ${comparison.sweep}: ${left.length} of ${runs.length} runs are not finished${why}: the same command goes on with them`;
+}
+
+/** Refuses what could not be a number of jobs. */
+export function jobCount(text: string): number {
+  const jobs = Number(text);
+  if (Number.isInteger(jobs) && jobs >= 1 && jobs <= 64) return jobs;
+  throw new UserError(`--jobs is ${JSON.stringify(text)}: use an integer from 1 to 64`);
+}
+
+const last = (key: string): string => key.split('.').at(-1)!;
+
+const shown = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
+
+function percent(estimated: Estimate | null): string {
+  if (estimated === null) return '–';
+  const mean = `${(estimated.mean * 100).toFixed(1)} %`;
+  return estimated.interval === null ? mean : `${mean} ± ${(estimated.interval * 100).toFixed(1)}`;
+}
+
+function counted(runs: readonly Outcome[]): string {
+  const counts = new Map<string, number>();
+  for (const { state } of runs) counts.set(state, (counts.get(state) ?? 0) + 1);
+  return [...counts].map(([state, n]) => `${n} ${state}`).join(', ');
+}
+
+function csvCell(value: unknown): string {
+  const text =
+    value === null || value === undefined ? '' : typeof value === 'object' ? JSON.stringify(value) : String(value);
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}

@@ -1,0 +1,95 @@
+// Runs a sweep, some of its runs at a time: a run that is finished is passed over, one that is being trained is joined, one that was cut
+// short goes on from its checkpoint, and the others are made. A failed run does not end the sweep. When it is halted no further run
+// starts, and those in hand stop after their step with a checkpoint.
+import type { RunStatus } from '../../protocol/run-folder';
+import { UserError } from '../../protocol/user-error';
+import { follow } from '../terminal/follow';
+import { endWithoutWord, makeRun, startTrainer } from '../terminal/start';
+import type { StepTable } from '../terminal/step-table';
+import { readLease } from '../store/lease';
+import { RunFolder } from '../store/run-folder';
+import type { SweepMember, SweepPlan } from './sweep-plan';
+
+export interface SweepOptions {
+  workspace: string;
+  /** Runs at a time. */
+  jobs: number;
+  halt: AbortSignal;
+  /** Draws a run that is followed; null for none. */
+  table(): StepTable | null;
+  /** A line on what begins or has ended. */
+  say(line: string): void;
+}
+
+/** The newest run of each member of the plan, by the member's index. */
+export function runsOf(plan: SweepPlan, workspace: string): Map<number, RunFolder> {
+  const own = RunFolder.list(workspace).filter(({ manifest }) => manifest.sweep?.id === plan.id);
+  const found = new Map<number, RunFolder>();
+  plan.members.forEach((member, m) => {
+    const run = own.find(({ manifest }) => manifest.config_hash === member.hash);
+    if (run) found.set(m, run);
+  });
+  return found;
+}
+
+/** Runs what is not finished. Gives the folders of all members that have one. */
+export async function runSweep(plan: SweepPlan, options: SweepOptions): Promise<Map<number, RunFolder>> {
+  const runs = runsOf(plan, options.workspace);
+  const isDone = (m: number): boolean =>
+    isLive(runs.get(m)) === false && runs.get(m)?.readStatus()?.state === 'finished';
+  const left = [...plan.members.keys()].filter(m => !isDone(m));
+  const done = plan.members.length - left.length;
+  if (done > 0) options.say(`${done} of ${plan.members.length} runs are finished already`);
+  const worker = async (): Promise<void> => {
+    for (let m = left.shift(); m !== undefined && !options.halt.aborted; m = left.shift()) {
+      const place = `[${m + 1}/${plan.members.length}] ${describe(plan, plan.members[m])}`;
+      try {
+        const { folder, status, lost } = await play(plan, m, runs, options, place);
+        const success =
+          typeof status?.success === 'number' ? `, validation success ${(status.success * 100).toFixed(1)} %` : '';
+        options.say(`${place}: ${lost ?? `${status?.state} after ${status?.step} steps${success}`} (${folder.id})`);
+      } catch (error) {
+        if (!(error instanceof UserError)) throw error;
+        options.say(`${place}: ${error.message}`);
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(options.jobs, left.length) }, worker));
+  return runs;
+}
+
+/** Makes, joins or goes on with the run of one member and follows it to its end. */
+async function play(
+  plan: SweepPlan,
+  m: number,
+  runs: Map<number, RunFolder>,
+  { workspace, halt, table, say }: SweepOptions,
+  place: string,
+): Promise<{ folder: RunFolder; status: RunStatus | null; lost?: string }> {
+  const member = plan.members[m];
+  const earlier = runs.get(m);
+  const { configName, configFile, overrides } = member;
+  const sweep = { id: plan.id, point: describe(plan, member) };
+  const folder =
+    earlier ?? (await makeRun({ configName, configFile, overrides, workspace, sweep, tags: plan.tags })).folder;
+  runs.set(m, folder);
+  const joined = earlier && isLive(earlier);
+  say(`${place}: ${joined ? 'joining' : earlier ? 'going on with' : 'starting'} ${folder.id}`);
+  const trainer = joined ? undefined : await startTrainer(folder, workspace, earlier ? ['--resume'] : []);
+  const status = await follow(folder, table(), halt);
+  const gone = status === null || !['finished', 'stopped', 'failed'].includes(status.state);
+  const lost = gone
+    ? trainer
+      ? await endWithoutWord(folder, trainer)
+      : `trainer of ${folder.id}: it ended without a word`
+    : status.error;
+  return { folder, status, lost };
+}
+
+const isLive = (run: RunFolder | undefined): boolean => (run ? (readLease(run.path)?.live ?? false) : false);
+
+/** The point of a run and, where the point has several, its seed. */
+function describe(plan: SweepPlan, { point, seed }: SweepMember): string {
+  const several = plan.members.filter(other => other.point === point).length > 1;
+  return `${plan.points[point].label}${several ? `, seed ${seed}` : ''}`;
+}

@@ -1,0 +1,71 @@
+// Means and intervals over seeds, and the comparison as a table and as CSV.
+import { describe, expect, test } from 'vitest';
+import { comparisonCsv, comparisonTable, estimate, incomplete } from '../../../extension/trainer/sweep/comparison';
+import type { Comparison, Outcome } from '../../../extension/trainer/sweep/comparison';
+
+const run = (
+  seed: number,
+  final: number | null,
+  best: number | null,
+  state: Outcome['state'] = 'finished',
+): Outcome => ({
+  ...{ run: `run-${seed}`, seed, state, steps: 4, final, best, best_step: 2, wall_s: 1.5 },
+});
+
+const comparison: Comparison = {
+  sweep: 'mine',
+  keys: ['a.lr', 'b.lr'],
+  points: [
+    {
+      ...{ label: 'PPO, x', config: 'base', name: 'PPO', values: { 'a.lr': 0.1, 'b.lr': null } },
+      ...{ final: estimate([0.5, 0.75]), best: estimate([0.75, 0.75]), runs: [run(1, 0.5, 0.75), run(2, 0.75, 0.75)] },
+    },
+    {
+      ...{ label: 'y', config: 'base', name: 'say "b"', values: { 'a.lr': 0.2, 'b.lr': [1, 2] } },
+      ...{ final: null, best: null, runs: [run(1, null, null, 'failed')] },
+    },
+  ],
+};
+
+describe('estimate', () => {
+  test('is mean and half width of the 95 % interval of Student’s t', () => {
+    expect(estimate([])).toBeNull();
+    expect(estimate([0.25])).toEqual({ mean: 0.25, interval: null, n: 1 });
+    // scipy.stats.t.interval(0.95, 2, loc=mean, scale=sem) of [.1, .2, .6]: half width 0.65724
+    const three = estimate([0.1, 0.2, 0.6])!;
+    expect(three.mean).toBeCloseTo(0.3, 12);
+    expect(three.interval).toBeCloseTo(0.65724, 3);
+    expect(estimate([0.5, 0.5, 0.5])!.interval).toBe(0);
+  });
+
+  test('narrows with more seeds, over the end of the table, too', () => {
+    const width = (n: number) => estimate(Array.from({ length: n }, (_, i) => i % 2))!.interval!;
+    for (const n of [4, 10, 30, 32]) expect(width(n + 2)).toBeLessThan(width(n));
+    expect(width(1000)).toBeCloseTo(1.96 * Math.sqrt(250 / 999 / 1000), 5);
+  });
+});
+
+test('the table shows what differs, and how far each point came', () => {
+  expect(comparisonTable(comparison).split('\n')).toEqual([
+    'name     a.lr  b.lr   final success   best success  runs',
+    'PPO      0.1   null   62.5 % ± 158.8  75.0 % ± 0.0  2 finished',
+    'say "b"  0.2   [1,2]  –               –             1 failed',
+  ]);
+});
+
+test('CSV has a line a run', () => {
+  expect(comparisonCsv(comparison).split('\r\n')).toEqual([
+    'point,config,name,a.lr,b.lr,run,seed,state,steps,final,best,best_step,wall_s',
+    '"PPO, x",base,PPO,0.1,,run-1,1,finished,4,0.5,0.75,2,1.5',
+    '"PPO, x",base,PPO,0.1,,run-2,2,finished,4,0.75,0.75,2,1.5',
+    'y,base,"say ""b""",0.2,"[1,2]",run-1,1,failed,4,,,2,1.5',
+    '',
+  ]);
+});
+
+test('what is not finished is said', () => {
+  expect(incomplete(comparison)).toBe(
+    'sweep mine: 1 of 3 runs are not finished (failed: run-1): the same command goes on with them',
+  );
+  expect(incomplete({ ...comparison, points: [comparison.points[0]] })).toBeUndefined();
+});

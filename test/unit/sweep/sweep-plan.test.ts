@@ -1,0 +1,143 @@
+// What a sweep's file stands for, what is wrong with one, and the sweeps that come along.
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { loadConfig } from '../../../extension/trainer/config/load-config';
+import { readSweep } from '../../../extension/trainer/sweep/sweep-plan';
+import { presetFolder, repository } from '../config/presets';
+
+vi.mock(import('../../../extension/trainer/installation'), async load => {
+  const { installation } = await load();
+  return { installation: { ...installation, environments: join(__dirname, '../../../envs') as never } };
+});
+
+let folder: string;
+beforeEach(() => (folder = mkdtempSync(join(tmpdir(), 'ragen-sweep-'))));
+afterEach(() => rmSync(folder, { recursive: true }));
+
+const source = (overrides: string[] = []) => ({ workspace: folder, presetFolders: [presetFolder], overrides });
+const read = (text: string, ...overrides: string[]) => {
+  writeFileSync(join(folder, 'mine.yaml'), text);
+  return readSweep('mine.yaml', source(overrides));
+};
+
+test('grid × list × seeds, all other things equal', () => {
+  const { id, points, members, keys, named } = read(
+    `config_name: quickstart
+overrides: [trainer.total_training_steps=7]
+list:
+  - {name: PPO, overrides: [algorithm.adv_estimator=gae]}
+  - {name: GRPO, overrides: [algorithm.adv_estimator=grpo]}
+grid:
+  actor_rollout_ref.actor.optim.lr: [0.001, 1e-4]
+  trainer.project_name: ["true"]
+seeds: [1, 2]`,
+    'trainer.test_freq=3',
+  );
+  expect({ id, keys, named }).toEqual({ id: 'mine', keys: ['actor_rollout_ref.actor.optim.lr'], named: true });
+  expect(points.map(({ label, name, values }) => [label, name, values])).toEqual([
+    ['PPO, lr=0.001, project_name="true"', 'PPO', value('gae', 0.001)],
+    ['PPO, lr=0.0001, project_name="true"', 'PPO', value('gae', 0.0001)],
+    ['GRPO, lr=0.001, project_name="true"', 'GRPO', value('grpo', 0.001)],
+    ['GRPO, lr=0.0001, project_name="true"', 'GRPO', value('grpo', 0.0001)],
+  ]);
+  expect(members.map(({ point, seed }) => [point, seed])).toEqual(
+    [0, 1, 2, 3].flatMap(point => [1, 2].map(seed => [point, seed])),
+  );
+  expect(new Set(members.map(({ hash }) => hash)).size).toBe(8);
+  const { config, hash } = loadConfig({ ...source(), ...members[3], overrides: members[3].overrides });
+  expect(hash).toBe(members[3].hash);
+  expect(config).toMatchObject({
+    seed: { train: 2 },
+    algorithm: { adv_estimator: 'gae' },
+    trainer: { total_training_steps: 7, test_freq: 3, project_name: 'true' },
+    actor_rollout_ref: { actor: { optim: { lr: 0.0001 } } },
+  });
+  expect(config.trainer.experiment_name).toBe('mine PPO, lr=0.0001, project_name="true" seed 2');
+});
+
+const value = (estimator: string, lr: number) => ({
+  'algorithm.adv_estimator': estimator,
+  'actor_rollout_ref.actor.optim.lr': lr,
+  'trainer.project_name': 'true',
+});
+
+test('counted seeds lie so far apart that no two runs share an environment', () => {
+  const { members } = read('config_name: quickstart\nseeds: 3');
+  expect(members.map(({ seed }) => seed)).toEqual([10_000, 1_010_000, 2_010_000]);
+});
+
+test('a key that one point sets and another leaves alone is compared by its value in both', () => {
+  const { points, keys } = read('config_name: quickstart\nlist: [[], [trainer.test_freq=1], [seed.val=124]]');
+  expect(keys).toEqual(['trainer.test_freq', 'seed.val']);
+  expect(points.map(({ values }) => values)).toEqual([
+    { 'trainer.test_freq': 8, 'seed.val': 123 },
+    { 'trainer.test_freq': 1, 'seed.val': 123 },
+    { 'trainer.test_freq': 8, 'seed.val': 124 },
+  ]);
+});
+
+test('a file may grow: what was there keeps its configuration', () => {
+  const hashes = (values: string) =>
+    read(`config_name: quickstart\ngrid: {trainer.test_freq: [${values}]}`).members.map(({ hash }) => hash);
+  expect(hashes('1, 2, 3').slice(0, 2)).toEqual(hashes('1, 2'));
+});
+
+test('keys whose last parts are the same are told in full', () => {
+  const { points } = read(
+    'config_name: quickstart\ngrid: {actor_rollout_ref.actor.optim.lr: [1], critic.optim.lr: [2]}',
+  );
+  expect(points[0].label).toBe('actor_rollout_ref.actor.optim.lr=1, critic.optim.lr=2');
+});
+
+describe('mistakes are one sentence', () => {
+  test.each([
+    ['config_name: quickstart\ngird: {}', /^sweep: .*mine\.yaml: Unrecognized key: "gird"$/],
+    ['grid: {a: [1]}', /^sweep: .*mine\.yaml: give either config_name or config$/],
+    ['config_name: a\nconfig: b', /^sweep: .*mine\.yaml: give either config_name or config$/],
+    ['config_name: quickstart\ngrid: {trainer.test_freq: 3}', /^sweep: .*mine\.yaml: grid\.trainer\.test_freq: /],
+    ['config_name: [', /^sweep: .*mine\.yaml cannot be read \(.*\): correct it$/],
+    [
+      'config_name: quickstart\ngrid: {trainer.test_frq: [3]}',
+      /^sweep mine, test_frq=3: config: trainer\.test_frq is not in the configuration: did you mean test_freq\?/,
+    ],
+    [
+      'config_name: _4_countdown\noverrides: ["custom_envs.Countdown.env_type=alfworld"]',
+      /^sweep mine, _4_countdown: config: custom_envs\.Countdown\.env_type is alfworld, an environment of RAGEN that is not/,
+    ],
+  ])('%s', (text, sentence) => expect(() => read(text)).toThrow(sentence));
+
+  test('a name that nobody has', () =>
+    expect(() => readSweep('kl_cof', source())).toThrow('sweep: there is no sweep "kl_cof": did you mean kl_coef?'));
+});
+
+describe('the sweeps of the paper', () => {
+  const shipped = (name: string) => readSweep(name, { workspace: repository, presetFolders: [presetFolder] });
+
+  test('filter value', () => {
+    const { points, members } = shipped('filter_value');
+    expect(points.map(({ name }) => name)).toEqual(['1.0', '0.98', '0.95', '0.9', '0.8', '0.6', '0.4', 'nofilter']);
+    expect(members).toHaveLength(8);
+    const at = 'actor_rollout_ref.rollout.rollout_filter';
+    expect(points.map(({ values }) => [values[`${at}_value`], values[`${at}_include_zero`]])).toEqual([
+      ...[1, 0.98, 0.95, 0.9, 0.8, 0.6, 0.4].map(p => [p, false]),
+      [1, true],
+    ]);
+  });
+
+  test.each([
+    ['kl_coef', 'actor_rollout_ref.actor.kl_loss_coef'],
+    ['entropy_coef', 'actor_rollout_ref.actor.entropy_coeff'],
+  ])('%s', (name, key) => {
+    const { points, keys } = shipped(name);
+    expect(points.map(({ values }) => values[key])).toEqual([0, 0.001, 0.003, 0.01, 0.03, 0.1]);
+    expect(keys).toContain(key);
+  });
+
+  test('main table', () => {
+    const { points, members } = shipped('main_table');
+    expect(members).toHaveLength(2 * 4 * 2);
+    expect([...new Set(points.map(({ name }) => name))]).toEqual(['PPO', 'DAPO', 'GRPO', 'DrGRPO']);
+  });
+});
