@@ -192,6 +192,16 @@ export interface Engine {
     budget: PassBudget,
     temperature: number,
   ): Promise<{ logprobs: Float32Array[]; entropies: Float32Array[] }>;
+  /**
+   * Sums of the actor's log-probs of the tokens of text i after prompt j, [texts][prompts], in nats. Each distinct prompt is read once,
+   * whatever the number of texts. Prompts and texts are not empty.
+   */
+  crossScore(
+    prompts: Int32Array[],
+    texts: Int32Array[],
+    budget: PassBudget,
+    temperature: number,
+  ): Promise<Float64Array[]>;
   /** One optimizer step of the actor on a mini-batch; `seed` is that of the adapters' dropout. */
   update(
     samples: WeightedSample[],

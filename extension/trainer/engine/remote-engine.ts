@@ -28,6 +28,7 @@ const methods: Record<keyof Engine, true> = {
   generate: true,
   release: true,
   score: true,
+  crossScore: true,
   update: true,
   values: true,
   updateCritic: true,

@@ -51,3 +51,9 @@ export function adaptedNetwork(base: Network, lora: LoraOptions, extra: readonly
   };
   return { ...base, plan };
 }
+
+/** The network as it scores: nothing is left out of the adapters' inputs. */
+export function withoutDropout(network: Network): Network {
+  const { adapter } = network.plan;
+  return adapter ? { ...network, plan: { ...network.plan, adapter: { ...adapter, dropout: 0 } } } : network;
+}

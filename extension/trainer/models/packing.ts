@@ -291,7 +291,7 @@ interface Block {
  * Index arrays over rows (token, head) of a projection: `forward` of each block in the order [outer, kvHeads, inner, groups, length],
  * `back` [n·heads] with each row's own place among all blocks.
  */
-function headIndex(
+export function headIndex(
   blocks: readonly Block[],
   n: number,
   standIn: number,

@@ -25,6 +25,7 @@ import { autoCandidates, chooseProvider, providerStates, resolveDevice } from '.
 import { RandomStream } from '../engine/random-stream';
 import type { Provider, SessionOptions } from '../engine/session';
 import type { Critic } from './critic';
+import { CrossScoring } from './cross-scoring';
 import type { Generator } from './generator';
 import { loadAdapted, loadTrained } from './load-models';
 import { readTokenizer } from './model-folder';
@@ -43,6 +44,8 @@ export interface LoadedPolicies {
 
 export class PolicyEngine implements Engine {
   private loaded?: LoadedPolicies;
+  private session: SessionOptions = { threads: 0 };
+  private crossScoring?: CrossScoring;
 
   /** `onTokens` hears, during a generation, how many tokens it has sampled. */
   constructor(private readonly onTokens?: (sampled: number) => void) {}
@@ -65,10 +68,11 @@ export class PolicyEngine implements Engine {
           `workbench.precision is float16, but on ${provider} ${about}: set workbench.precision=float32`,
         );
     }
-    const session: SessionOptions = { threads, provider };
+    this.session = { threads, provider };
+    this.crossScoring = undefined;
     const decode = lazyDecoder(options.modelFolder);
     const load = options.lora || options.adapterFolder !== null ? loadAdapted : loadTrained;
-    this.loaded = await load(options, session, decode);
+    this.loaded = await load(options, this.session, decode);
     return { ...this.loaded.model, provider, deviceCheck: about };
   }
 
@@ -89,6 +93,17 @@ export class PolicyEngine implements Engine {
     const policy = which === 'actor' ? this.models.actor : this.models.reference;
     if (!policy) throw new Error('engine: no reference policy was loaded');
     return policy.score(samples, budget, temperature);
+  }
+
+  async crossScore(
+    prompts: Int32Array[],
+    texts: Int32Array[],
+    budget: PassBudget,
+    temperature: number,
+  ): Promise<Float64Array[]> {
+    const { network, bank } = this.models.actor;
+    this.crossScoring ??= new CrossScoring(network, bank, this.session);
+    return this.crossScoring.sums(prompts, texts, budget, temperature);
   }
 
   async update(

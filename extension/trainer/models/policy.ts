@@ -15,6 +15,7 @@ import { float32 } from '../engine/session';
 import type { SessionOptions, Tensor } from '../engine/session';
 import { batchFeeds, chunkFeeds, headChunks, logitsAtATime, scalarFeeds } from './batch-feeds';
 import type { BatchFeeds } from './batch-feeds';
+import { withoutDropout } from './networks';
 import { PackedSessions } from './packed-sessions';
 import { planPasses } from './packing';
 import type { Sample } from './packing';
@@ -223,9 +224,4 @@ export class Policy {
       );
     return { dropout_rows: vector(tokens), dropout_columns: vector(features) };
   }
-}
-
-function withoutDropout(network: Network): Network {
-  const { adapter } = network.plan;
-  return adapter ? { ...network, plan: { ...network.plan, adapter: { ...adapter, dropout: 0 } } } : network;
 }

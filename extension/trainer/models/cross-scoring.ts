@@ -1,0 +1,228 @@
+// Cross-scoring: the log-prob of every text after every prompt, as the diagnosis of template collapse asks for it. The naive way reads
+// each prompt once for each text. Here each distinct prompt is read once (what several of them begin with, too), its keys and values are
+// kept while all texts go on from them, equal texts are computed once a prompt, and logits exist for the texts' tokens alone.
+// Invariant: a pair's value does not depend, beyond rounding, on the pairs beside it or on the budget.
+import type { PassBudget } from '../engine/engine';
+import { masked } from '../engine/padding';
+import { float32, int32, int64 } from '../engine/session';
+import type { SessionOptions, Tensor } from '../engine/session';
+import { chunkFeeds, headChunks, scalarFeeds } from './batch-feeds';
+import { beginningsGraph, continuationsGraph } from './cross-graphs';
+import type { DecoderConfig } from './decoder-config';
+import { withoutDropout } from './networks';
+import { PackedSessions } from './packed-sessions';
+import { headIndex, packPass, planPasses } from './packing';
+import type { ParameterBank } from './parameter-bank';
+import type { Network } from './policy-graphs';
+
+/** Packed tokens of a pass that goes on from a prompt: more make it no faster, and its scores leave the processor's caches. */
+const continuedTokens = 4096;
+
+export class CrossScoring {
+  private readonly network: Network;
+  private readonly sessions: PackedSessions;
+
+  constructor(
+    network: Network,
+    private readonly bank: ParameterBank,
+    options: SessionOptions,
+  ) {
+    this.network = withoutDropout(network);
+    this.sessions = new PackedSessions(this.network, options, false);
+  }
+
+  /**
+   * Sums of the log-probs of all tokens of text i after prompt j under the present weights: [texts][prompts], in nats. `budget` bounds
+   * tokens and texts of a pass. Texts and prompts have at least one token.
+   */
+  async sums(
+    prompts: readonly Int32Array[],
+    texts: readonly Int32Array[],
+    { maxTokens, maxRows }: PassBudget,
+    temperature: number,
+  ): Promise<Float64Array[]> {
+    if ([...prompts, ...texts].some(({ length }) => length === 0))
+      throw new Error('cross-scoring: every prompt and every text needs a token');
+    const { config } = this.network;
+    const columns = distinct(prompts);
+    const rows = distinct(texts);
+    const found = rows.values.map(() => new Float64Array(columns.values.length));
+    const parts = cutTexts(rows.values, Math.min(maxTokens, continuedTokens), maxRows).map(part => ({
+      part,
+      ...textFeeds(
+        part.map(i => rows.values[i]),
+        config,
+      ),
+    }));
+    const samples = columns.values.map(ids => ({ ids }));
+    for (const { shared, ...pass } of planPasses(samples, { maxTokens, maxRows })) {
+      const packed = packPass({ shared, ...pass }, samples, config);
+      const ends = packed.members.map((column, k) => packed.at(k, columns.values[column].length - 1));
+      const session = await this.sessions.get('beginnings', { shared, chunks: 1 }, beginningsGraph);
+      const read = await session.run({ ...this.bank.feeds(), ...packed.feeds, ends: indices(ends) });
+      for (const [k, column] of packed.members.entries()) {
+        const { length } = columns.values[column];
+        const beginning = beginningFeeds(read, k, length, position => packed.at(k, position), config);
+        for (const { part, ...feeds } of parts) {
+          const logprobs = await this.goOn(beginning, length, feeds, temperature);
+          let n = 0;
+          for (const i of part)
+            for (const end = n + rows.values[i].length; n < end; n++) found[i][column] += logprobs[n];
+        }
+      }
+    }
+    return rows.index.map(i => Float64Array.from(columns.index, j => found[i][j]));
+  }
+
+  /** Log-probs of all tokens of the texts of a pass after a prompt of so many tokens. */
+  private async goOn(
+    beginning: Record<string, Tensor>,
+    promptLength: number,
+    { feeds, offsets, count }: TextFeeds,
+    temperature: number,
+  ): Promise<Float32Array> {
+    const chunks = headChunks(count, this.network.config.vocabSize);
+    const session = await this.sessions.get('continuations', { shared: true, chunks }, continuationsGraph);
+    const positions = BigInt64Array.from(offsets, offset => BigInt(promptLength + offset));
+    const { logprob } = await session.run({
+      ...this.bank.feeds(),
+      ...beginning,
+      ...feeds,
+      positions: int64(positions, [positions.length]),
+      ...chunkFeeds(count, chunks),
+      ...scalarFeeds({ inverse_temperature: 1 / temperature }),
+    });
+    return logprob.data as Float32Array;
+  }
+}
+
+/** The values without repetition, and where among them each one is. */
+function distinct(all: readonly Int32Array[]): { values: Int32Array[]; index: number[] } {
+  const places = new Map<string, number>();
+  const values: Int32Array[] = [];
+  const index = all.map(ids => {
+    const key = ids.join();
+    const place = places.get(key) ?? values.push(ids) - 1;
+    places.set(key, place);
+    return place;
+  });
+  return { values, index };
+}
+
+/** Texts, by index, in parts that a pass holds; texts of like length stand together. */
+function cutTexts(texts: readonly Int32Array[], maxTokens: number, maxRows: number): number[][] {
+  const parts: number[][] = [];
+  let tokens = Infinity;
+  for (const i of [...texts.keys()].sort((a, b) => texts[b].length - texts[a].length || a - b)) {
+    if (tokens + texts[i].length > maxTokens || parts.at(-1)!.length >= maxRows) {
+      parts.push([]);
+      tokens = 0;
+    }
+    parts.at(-1)!.push(i);
+    tokens += texts[i].length;
+  }
+  return parts;
+}
+
+/** Keys and values of the k-th prompt of a pass as blocks [kvHeads, u, headSize], with its last hidden state. */
+function beginningFeeds(
+  read: Readonly<Record<string, Tensor>>,
+  k: number,
+  length: number,
+  at: (position: number) => number,
+  { kvHeads, headSize, hiddenSize, layers }: DecoderConfig,
+): Record<string, Tensor> {
+  const places = Array.from({ length }, (_, position) => at(position) * kvHeads);
+  const block = (name: string): Tensor => {
+    const all = read[name].data as Float32Array;
+    const out = new Float32Array(length * kvHeads * headSize);
+    let next = 0;
+    for (let h = 0; h < kvHeads; h++)
+      for (const place of places) {
+        const from = (place + h) * headSize;
+        out.set(all.subarray(from, from + headSize), next);
+        next += headSize;
+      }
+    return float32(out, [kvHeads, length, headSize]);
+  };
+  const feeds: Record<string, Tensor> = {};
+  for (let i = 0; i < layers; i++) {
+    feeds[`beginning_key.${i}`] = block(`key.${i}`);
+    feeds[`beginning_value.${i}`] = block(`value.${i}`);
+  }
+  const last = (read.last.data as Float32Array).subarray(k * hiddenSize, (k + 1) * hiddenSize);
+  return { ...feeds, before: float32(last, [1, hiddenSize]) };
+}
+
+/** Texts as packed tokens, the same after any prompt; all of their `count` tokens are predicted. */
+interface TextFeeds {
+  /** All that continuationsGraph asks of the texts but positions. */
+  feeds: Record<string, Tensor>;
+  /** Place of each packed token in its text. */
+  offsets: number[];
+  count: number;
+}
+
+function textFeeds(texts: readonly Int32Array[], c: DecoderConfig): TextFeeds {
+  const t = Math.max(...texts.map(({ length }) => length));
+  const count = texts.reduce((sum, { length }) => sum + length, 0);
+  const places = new Int32Array(texts.length * t).fill(-1);
+  // A stand-in for places without a token; also where there is but one token, since products of one row have kernels of their own.
+  const n = places.length > count || count === 1 ? count + 1 : count;
+  const ids = new Array<number>(n).fill(0);
+  const offsets = new Array<number>(n).fill(0);
+  const rows: number[] = [];
+  let at = 0;
+  texts.forEach((text, m) =>
+    text.forEach((id, i) => {
+      places[m * t + i] = at;
+      rows.push(i === 0 ? n : at - 1); // the prompt's last token stands after all of the texts'
+      ids[at] = id;
+      offsets[at++] = i;
+    }),
+  );
+  const groups = c.heads / c.kvHeads;
+  const layout = [{ places, outer: 1, inner: texts.length, length: t }];
+  const queries = headIndex(layout, n, count, c.kvHeads, groups);
+  const keys = headIndex(layout, n, count, c.kvHeads, 1);
+  const blocks = [c.kvHeads, texts.length];
+  const byHead = new Int32Array(n * c.heads);
+  const headsBack = new Int32Array(n * c.heads);
+  for (let query = 0; query < n * c.heads; query++) {
+    const head = query % c.heads;
+    const row = (Math.floor(head / groups) * n + Math.floor(query / c.heads)) * groups + (head % groups);
+    byHead[row] = query;
+    headsBack[query] = row;
+  }
+  return {
+    count,
+    offsets,
+    feeds: {
+      ids: indices(ids),
+      by_head: int32(byHead, [c.kvHeads, n * groups]),
+      heads_back: int32(headsBack, [n * c.heads]),
+      query_blocks: int32(queries.forward[0], [...blocks, groups * t]),
+      key_blocks: int32(keys.forward[0], [...blocks, t]),
+      own_rows: int32(
+        queries.forward[0].map(query => headsBack[query]),
+        [...blocks, groups * t],
+      ),
+      own_places: int32(
+        byHead.map(query => queries.back[query]),
+        [c.kvHeads, n * groups],
+      ),
+      own_mask: stackedCausalMask(groups, t),
+      rows: indices(rows),
+      targets: indices(ids.slice(0, count)),
+    },
+  };
+}
+
+/** Additive mask [groups·t, t]: query i of each group sees tokens 0…i. */
+function stackedCausalMask(groups: number, t: number): Tensor {
+  const data = new Float32Array(groups * t * t);
+  for (let row = 0; row < groups * t; row++) data.fill(masked, row * t + (row % t) + 1, (row + 1) * t);
+  return float32(data, [groups * t, t]);
+}
+
+const indices = (all: readonly number[]): Tensor => int64(BigInt64Array.from(all, BigInt), [all.length]);
