@@ -1,6 +1,6 @@
 // `ragen algo`: each function on vectors worked out by hand or with PyTorch, in the order of the cases; refusals are one sentence with
 // the index of the case.
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Command } from 'commander';
@@ -35,6 +35,25 @@ function expectClose(actual: unknown, expected: unknown): void {
     (expected as unknown[]).forEach((part, i) => expectClose((actual as unknown[])[i], part));
   }
 }
+
+type Golden = Record<string, { case: Record<string, unknown>; result: Record<string, unknown> }[]>;
+const golden = JSON.parse(readFileSync('test/golden/algorithms.json', 'utf8')) as Golden;
+
+describe('PyTorch in float32 (test/golden/make/algorithms.py)', () => {
+  const all = Object.entries(golden).flatMap(([name, cases]) => cases.map((one, i) => ({ name, i, ...one })));
+  it.each(all)('agrees on $name $i', ({ name, case: input, result }) => {
+    const [found] = evaluate<Record<string, unknown>>(name, input);
+    expect(Object.keys(found).toSorted()).toEqual(Object.keys(result).toSorted());
+    for (const [key, expected] of Object.entries(result)) {
+      const value = name === 'advantage' ? masked(found[key] as number[][], input.mask as number[][]) : found[key];
+      expectClose(value, expected);
+    }
+  });
+
+  function masked(rows: number[][], mask: number[][]): number[][] {
+    return rows.map((row, r) => row.map((x, t) => x * mask[r][t]));
+  }
+});
 
 describe('advantage', () => {
   const gae = {

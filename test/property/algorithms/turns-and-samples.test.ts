@@ -1,0 +1,217 @@
+// Properties of what speaks of turns, masks, sequences and samples: bi-level and two-mask GAE, turn-wise GRPO, GSPO and CISPO, dynamic
+// sampling, per-turn samples, and batches that must divide.
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { adjustedSamples } from '../../../extension/trainer/algorithms/batch-adjustment';
+import { biLevelAdvantages, nonZeroRewards } from '../../../extension/trainer/algorithms/bi-level-gae';
+import { groupsToSample, overlongReward, siftGroups } from '../../../extension/trainer/algorithms/dapo';
+import { joinEpisodes, spreadOverSamples } from '../../../extension/trainer/algorithms/episode-samples';
+import { generalizedAdvantages } from '../../../extension/trainer/algorithms/gae';
+import { maskedGaeAdvantages } from '../../../extension/trainer/algorithms/masked-gae';
+import { tokenLosses } from '../../../extension/trainer/algorithms/policy-loss';
+import { spreadOverTurns, turnGrpoAdvantages } from '../../../extension/trainer/algorithms/turn-advantages';
+import { RandomStream } from '../../../extension/trainer/engine/random-stream';
+
+const number = fc.integer({ min: -200, max: 200 }).map(hundredths => hundredths / 100);
+const share = fc.constantFrom(0, 0.5, 0.9, 1);
+const options = fc.record({ gamma: share, lam: share, high_level_gamma: share, high_level_lam: share });
+const token = fc.record({ reward: number, value: number, sampled: fc.boolean(), estimated: fc.boolean() });
+/** An episode that ends with a sampled token; turns end where a stretch of sampled tokens does. */
+const episode = fc.array(token, { minLength: 1, maxLength: 30 }).map(tokens => {
+  const mask = Uint8Array.from(tokens, ({ sampled }, i) => (sampled || i === tokens.length - 1 ? 1 : 0));
+  const turnEnds = Array.from(mask.keys()).filter(i => mask[i] && !mask[i + 1]);
+  return {
+    mask,
+    turnEnds,
+    rewards: Float32Array.from(tokens, ({ reward }, i) => (turnEnds.includes(i) ? reward : 0)),
+    values: Float32Array.from(tokens, ({ value }) => value),
+    advantageMask: Uint8Array.from(tokens, ({ estimated }, i) => (estimated && mask[i] ? 1 : 0)),
+  };
+});
+const near = (actual: ArrayLike<number>, expected: ArrayLike<number>, digits = 4): void =>
+  Array.from(expected).forEach((x, i) => expect(actual[i]).toBeCloseTo(x, digits));
+const where = (values: Float32Array, mask: Uint8Array): Float32Array => values.map((x, i) => x * mask[i]);
+
+describe('bi-level GAE', () => {
+  it('of a single turn is GAE, whatever γ and λ are between turns', () => {
+    fc.assert(
+      fc.property(episode, options, (sequence, given) => {
+        const single = { ...sequence, turnEnds: [sequence.mask.length - 1] };
+        near(biLevelAdvantages(single, given), where(generalizedAdvantages(sequence, given), sequence.mask));
+      }),
+    );
+  });
+
+  it('with γ and λ of 1 throughout gives each turn’s end the return from there on, minus its value', () => {
+    fc.assert(
+      fc.property(episode, fc.constantFrom('start', 'end'), (sequence, turn_value) => {
+        const found = biLevelAdvantages(sequence, { gamma: 1, lam: 1, high_level_gamma: 1, turn_value });
+        let earned = 0;
+        for (const end of sequence.turnEnds.toReversed()) {
+          earned += sequence.rewards[end];
+          expect(found[end]).toBeCloseTo(earned - sequence.values[end], 3);
+        }
+      }),
+    );
+  });
+
+  it('is finite by RAGEN’s rule too, which is the given turn ends where every turn earns something', () => {
+    fc.assert(
+      fc.property(episode, options, (sequence, given) => {
+        const guessed = { ...sequence, turnEnds: nonZeroRewards(sequence.rewards) };
+        const found = biLevelAdvantages(guessed, given);
+        expect(found.every(Number.isFinite)).toBe(true);
+        if (guessed.turnEnds.length === sequence.turnEnds.length)
+          expect(found).toEqual(biLevelAdvantages(sequence, given));
+      }),
+    );
+  });
+});
+
+describe('GAE with two masks', () => {
+  it('is 0 outside the loss mask and blind to values outside the advantage mask', () => {
+    fc.assert(
+      fc.property(fc.array(episode, { minLength: 1, maxLength: 4 }), options, number, (sequences, given, noise) => {
+        const found = maskedGaeAdvantages(sequences, given);
+        const noisy = sequences.map(s => ({ ...s, values: s.values.map((v, t) => (s.advantageMask[t] ? v : noise)) }));
+        expect(maskedGaeAdvantages(noisy, given)).toEqual(found);
+        sequences.forEach(({ mask, advantageMask }, row) => {
+          expect(found.advantages[row]).toEqual(where(found.advantages[row], mask));
+          expect(found.returns[row]).toEqual(where(found.returns[row], advantageMask));
+        });
+      }),
+    );
+  });
+});
+
+describe('turn-wise GRPO', () => {
+  it('sums to 0 over the turns of a group of several', () => {
+    const turns = fc.array(number, { minLength: 1, maxLength: 5 });
+    const batch = fc.array(fc.record({ turns, group: fc.nat(2) }), { minLength: 1, maxLength: 12 });
+    fc.assert(
+      fc.property(batch, share, fc.boolean(), (episodes, high_level_gamma, norm_adv_by_std_in_grpo) => {
+        const groups = episodes.map(({ group }) => group);
+        const rewards = episodes.map(({ turns }) => turns);
+        const found = turnGrpoAdvantages({ rewards, groups }, { high_level_gamma, norm_adv_by_std_in_grpo });
+        for (const group of new Set(groups)) {
+          const own = found.filter((_, i) => groups[i] === group).flatMap(row => Array.from(row));
+          if (own.length > 1) expect(Math.abs(own.reduce((sum, a) => sum + a, 0))).toBeLessThan(1e-3);
+        }
+      }),
+    );
+  });
+
+  it('reaches every sampled token of an episode once', () => {
+    fc.assert(
+      fc.property(episode, ({ mask, turnEnds }) => {
+        const spread = spreadOverTurns(turnEnds.map((_, turn) => turn + 1), turnEnds, mask); // prettier-ignore
+        mask.forEach((bit, t) => expect(spread[t]).toBe(bit ? turnEnds.findIndex(end => end >= t) + 1 : 0));
+      }),
+    );
+  });
+});
+
+describe('losses', () => {
+  const clip = { clip_ratio_low: 0.2, clip_ratio_high: 0.28, clip_ratio_c: 1e9 };
+  const sequence = fc.array(fc.record({ logprob: number, advantage: number, on: fc.boolean() }), { minLength: 1, maxLength: 12 }); // prettier-ignore
+  const arrays = (tokens: { logprob: number; advantage: number; on: boolean }[], shift: number) => ({
+    logprobs: Float32Array.from(tokens, ({ logprob }) => logprob),
+    old_logprobs: Float32Array.from(tokens, ({ logprob }) => logprob - shift),
+    advantages: Float32Array.from(tokens, ({ advantage }) => advantage),
+    mask: Uint8Array.from(tokens, ({ on }, i) => (on || i === 0 ? 1 : 0)),
+  });
+
+  it('of GSPO are the clipped ones where all tokens have one ratio and there is no dual clip', () => {
+    fc.assert(
+      fc.property(sequence, fc.constantFrom(-1.5, -0.1, 0, 0.1, 0.6), (tokens, shift) => {
+        const given = arrays(tokens, shift);
+        const [gspo, vanilla] = (['gspo', 'vanilla'] as const).map(mode => tokenLosses(given, clip, mode));
+        gspo.forEach(({ loss, slope }, t) => near([loss, slope], [vanilla[t].loss, vanilla[t].slope]));
+      }),
+    );
+  });
+
+  it('of CISPO never lose a token’s gradient', () => {
+    fc.assert(
+      fc.property(sequence, number, (tokens, shift) => {
+        const given = arrays(tokens, 10 * shift);
+        tokenLosses(given, clip, 'cispo').forEach(({ slope }, t) => {
+          expect(Math.sign(slope)).toBe(-Math.sign(given.advantages[t]));
+          const weight = Math.abs(slope) / Math.abs(given.advantages[t]);
+          if (given.advantages[t] !== 0) expect(weight).toBeGreaterThanOrEqual(0.8 - 1e-6);
+          if (given.advantages[t] !== 0) expect(weight).toBeLessThanOrEqual(1.28 + 1e-6);
+        });
+      }),
+    );
+  });
+});
+
+describe('dynamic sampling', () => {
+  it('sifts every group once and ends', () => {
+    const samples = fc.array(fc.record({ group: fc.nat(5), score: fc.nat(2) }), { minLength: 1, maxLength: 30 });
+    fc.assert(
+      fc.property(samples, batch => {
+        const { kept, dropped } = siftGroups({
+          groups: batch.map(({ group }) => group),
+          scores: batch.map(({ score }) => score / 10),
+        });
+        expect([...kept, ...dropped].toSorted()).toEqual([...new Set(batch.map(({ group }) => group))].toSorted());
+        for (const group of dropped)
+          expect(new Set(batch.filter(s => s.group === group).map(s => s.score)).size).toBe(1);
+      }),
+    );
+    const progress = fc.record({ wanted: fc.integer({ min: 1, max: 64 }), kept: fc.nat(80), sampled: fc.nat(500), rounds: fc.nat(9), max_num_gen_batches: fc.nat(9) }); // prettier-ignore
+    fc.assert(
+      fc.property(progress, state => {
+        const next = groupsToSample(state);
+        expect(next).toBeLessThanOrEqual(state.wanted);
+        if (state.kept >= state.wanted) expect(next).toBe(0);
+        else if (state.max_num_gen_batches === 0 || state.rounds < state.max_num_gen_batches)
+          expect(next).toBeGreaterThan(0);
+      }),
+    );
+  });
+
+  it('never punishes a longer answer less', () => {
+    fc.assert(
+      fc.property(fc.nat(50), fc.nat(50), fc.nat(20), (length, limit, len) => {
+        const [shorter, longer] = [length, length + 1].map(n => overlongReward(n, limit, { len, penalty_factor: 2 }));
+        expect(longer).toBeLessThanOrEqual(shorter);
+        expect(longer).toBeGreaterThanOrEqual(-2);
+        expect(shorter).toBeLessThanOrEqual(0);
+      }),
+    );
+  });
+});
+
+describe('samples', () => {
+  it('joined to episodes and spread again are where they were', () => {
+    const sample = fc.record({ group: fc.nat(3), episode: fc.nat(3), length: fc.nat(9) });
+    fc.assert(
+      fc.property(fc.array(sample, { maxLength: 30 }), samples => {
+        const groups = samples.map(({ group }) => group);
+        const lengths = samples.map(({ length }) => length);
+        const joined = joinEpisodes({ groups, episodes: samples.map(({ episode }) => episode), scores: groups, lengths }); // prettier-ignore
+        expect(Array.from(spreadOverSamples(joined.scores, joined.samples))).toEqual(groups);
+        const total = (values: ArrayLike<number>): number => Array.from(values).reduce((sum, x) => sum + x, 0);
+        expect(total(joined.lengths!)).toBe(total(lengths));
+      }),
+    );
+  });
+
+  it('of a batch that must divide do, and differ in number of copies by one at most', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 90 }), fc.integer({ min: 1, max: 40 }), fc.integer(), (count, multiple, seed) => {
+        for (const mode of ['copy', 'delete'] as const) {
+          const indices = adjustedSamples(count, multiple, mode, new RandomStream(seed));
+          expect(indices.length % multiple).toBe(0);
+          expect(Math.abs(indices.length - count)).toBeLessThan(multiple);
+          const copies = Array.from({ length: count }, (_, sample) => indices.filter(i => i === sample).length);
+          expect(Math.max(...copies) - Math.min(...copies)).toBeLessThanOrEqual(1);
+          if (mode === 'delete') expect(Math.max(...copies)).toBeLessThanOrEqual(1);
+          else expect(Math.min(...copies)).toBeGreaterThan(0);
+        }
+      }),
+    ); // prettier-ignore
+  });
+});
