@@ -11,6 +11,7 @@ export const runFiles = {
   episodes: 'episodes',
   checkpoints: 'checkpoints',
   environments: 'environments',
+  diagnostics: 'diagnostics',
   log: 'trainer.log',
   lease: 'lease',
   /** Of an evaluation: what it came to. */
@@ -23,6 +24,10 @@ export const runsFolder = '.ragen/runs';
 /** `episodes/step-000123.jsonl`, or `episodes/val-000120.jsonl` for a validation after step 120. */
 export const episodesFile = (mode: 'train' | 'val', step: number): string =>
   `${runFiles.episodes}/${mode === 'train' ? 'step' : 'val'}-${String(step).padStart(6, '0')}.jsonl`;
+
+/** `diagnostics/groups-000123.jsonl`: the prompt groups of a step. */
+export const groupsFile = (step: number): string =>
+  `${runFiles.diagnostics}/groups-${String(step).padStart(6, '0')}.jsonl`;
 
 /** `checkpoints/step-000100`. */
 export const checkpointFolder = (step: number): string =>
@@ -162,6 +167,18 @@ export const episodeSchema = z.object({
   }),
 });
 export type Episode = z.infer<typeof episodeSchema>;
+
+/** A line of `diagnostics/groups-*.jsonl` (`trainer.log_group_rv_table`). */
+export const groupRowSchema = z.object({
+  step: z.number().int(),
+  group_id: z.number().int(),
+  tag: z.string(),
+  seed: z.number().int(),
+  scores: z.array(z.number()).describe('of its episodes: reward + penalty, before normalisation'),
+  reward_std: z.number().describe('unbiased deviation of what the rollout filter measured'),
+  selected: z.boolean().describe('trained on'),
+});
+export type GroupRow = z.infer<typeof groupRowSchema>;
 
 /** `lease`: who serves this run now; touched each second while the trainer lives. */
 export const leaseSchema = z.object({

@@ -3,8 +3,8 @@
 // A status that could not be written fails the next sync; the last words of a run that failed find room on a full disk.
 import { closeSync, fstatSync, openSync, writeSync } from 'node:fs';
 import { relative } from 'node:path';
-import type { Episode, RunEvent, RunStatus } from '../protocol/run-folder';
-import { episodesFile, runFiles } from '../protocol/run-folder';
+import type { Episode, GroupRow, RunEvent, RunStatus } from '../protocol/run-folder';
+import { episodesFile, groupsFile, runFiles } from '../protocol/run-folder';
 import { finiteOnly } from './step-metrics';
 import type { LineLog } from './store/line-log';
 import type { RunFolder } from './store/run-folder';
@@ -71,6 +71,19 @@ export class Journal {
       for (const episode of episodes) log.append(episode);
       log.sync();
       this.watchers.appended(episodesFile(mode, step), log.offset, step);
+    } finally {
+      log.close();
+    }
+  }
+
+  /** A step's prompt groups. */
+  groups(step: number, groups: readonly GroupRow[]): void {
+    const log = this.folder.groups(step);
+    try {
+      log.truncateTo(0);
+      for (const group of groups) log.append(group);
+      log.sync();
+      this.watchers.appended(groupsFile(step), log.offset, step);
     } finally {
       log.close();
     }

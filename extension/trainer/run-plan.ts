@@ -28,9 +28,13 @@ export function newAdapters({ actor_rollout_ref: { model } }: RunConfig): LoadOp
   return rank > 0 ? { rank, alpha, dropout, targets } : null;
 }
 
-export function usesReference({ actor_rollout_ref: { actor } }: RunConfig): boolean {
-  return actor.use_ref && actor.use_kl_loss;
+export function usesReference({ actor_rollout_ref: { actor }, algorithm }: RunConfig): boolean {
+  return actor.use_ref && (actor.use_kl_loss || algorithm.use_kl_in_reward);
 }
+
+/** Whether the policy scores its own samples: for old log-probs, or for a filter by entropy. */
+const scoresBeforeUpdate = ({ algorithm, actor_rollout_ref: { rollout } }: RunConfig): boolean =>
+  !algorithm.rollout_correction.bypass_mode || rollout.rollout_filter_metric.startsWith('entropy');
 
 export const usesCritic = ({ algorithm }: RunConfig): boolean => algorithm.adv_estimator === 'gae';
 
@@ -70,9 +74,7 @@ export async function planInput(config: RunConfig, modelFolder: string, workspac
     longest,
     updateTokens: pass(actor.ppo_micro_batch_size_per_gpu, actor.ppo_mini_batch_size),
     criticTokens: pass(config.critic.ppo_micro_batch_size_per_gpu, config.critic.ppo_mini_batch_size),
-    scoreTokens: config.algorithm.rollout_correction.bypass_mode
-      ? 0
-      : pass(rollout.log_prob_micro_batch_size_per_gpu, all),
+    scoreTokens: scoresBeforeUpdate(config) ? pass(rollout.log_prob_micro_batch_size_per_gpu, all) : 0,
     referenceTokens: pass(ref.log_prob_micro_batch_size_per_gpu, all),
     rollouts: Math.max(trains ? episodesOf(train) : 0, episodesOf(val)),
   };

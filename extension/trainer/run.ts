@@ -9,6 +9,8 @@ import { UserError } from '../protocol/user-error';
 import { runConfigSchema } from './config/schema';
 import type { RunConfig } from './config/schema';
 import type { EngineState, LoadOptions, LoadedModel, PassBudget } from './engine/engine';
+import { nothingSeen } from './early-stops';
+import type { Watch } from './early-stops';
 import { startEngine } from './engine/remote-engine';
 import type { RemoteEngine } from './engine/remote-engine';
 import { installation } from './installation';
@@ -20,8 +22,10 @@ import { readTokenizer } from './models/model-folder';
 import { adapterFiles, adapterWeightsName } from './models/peft-adapter';
 import { Weights } from './models/weights';
 import { AgentProxy } from './rollout/agent-proxy';
+import type { RolloutRequest } from './rollout/agent-proxy';
 import { EnvironmentProcess } from './rollout/environment-process';
 import { environmentSpecs } from './rollout/environment-specs';
+import type { SeedState } from './rollout/group-layout';
 import type { RolloutBatch } from './rollout/rollout-batch';
 import { deriveSeed } from './rollout/seeds';
 import type { RunControl } from './run-control';
@@ -49,8 +53,10 @@ const companions = [
 export interface TrainerState {
   /** Steps finished. */
   step: number;
-  /** Steps in a row in which the filter kept nothing. */
-  emptySteps: number;
+  /** What the rules of early stops have seen. */
+  watch: Watch;
+  /** Weight of the KL penalty in the reward. */
+  klCoefficient: number;
   /** Metrics of the newest step while its validation is missing: a stop fell into it, and a resume makes up for it. */
   unvalidated?: Record<string, number>;
 }
@@ -68,7 +74,8 @@ export interface OpenOptions {
 
 /** What a checkpoint's manifest holds of the trainer besides step and seeds. */
 interface SavedState {
-  empty_steps: number;
+  watch: Watch;
+  kl_coef: number;
   actor_updates: number;
   critic_updates: number;
   wall_s: number;
@@ -154,8 +161,8 @@ export class Run {
       const proxy = new AgentProxy(generator, environments, tokenizer, {
         seed: config.seed,
         agent_proxy: config.agent_proxy,
-        enable_response_mask: config.enable_response_mask,
-        ragen: false,
+        enable_response_mask: config.rollout_manager.use_loss_mask,
+        ragen: config.workbench.compat === 'ragen',
         rollout,
         es_manager,
         custom_envs: config.custom_envs,
@@ -163,7 +170,8 @@ export class Run {
         stop_token_ids: tokenizer.stopTokenIds,
       });
       const run = new Run(config, folder, journal, control, engine, environments, loaded, proxy, modelFolder, model);
-      return { run, state: checkpoint ? await run.restore(checkpoint) : { step: 0, emptySteps: 0 } };
+      const first = { step: 0, watch: nothingSeen, klCoefficient: config.algorithm.kl_ctrl.kl_coef };
+      return { run, state: checkpoint ? await run.restore(checkpoint) : first };
     } catch (error) {
       await engine.stop();
       await environments?.stop();
@@ -197,12 +205,25 @@ export class Run {
     );
   }
 
-  /** Plays one batch of episodes. A stop or an error leaves no trace of it. */
-  async rollout(mode: 'train' | 'val', step: number): Promise<RolloutBatch> {
+  /** Where training has come in its seeds. */
+  get seeds(): SeedState {
+    return this.proxy.state;
+  }
+
+  restoreSeeds(state: SeedState): void {
+    this.proxy.restore(state);
+  }
+
+  /** Plays one batch of episodes, the `round`-th of its step from 0. A stop or an error leaves no trace of it. */
+  async rollout(mode: 'train' | 'val', step: number, round = 0): Promise<RolloutBatch> {
+    const { seed, es_manager, workbench } = this.config;
+    const further = mode === 'val' && round > 0 && workbench.compat !== 'ragen'; // where RAGEN plays the same groups again
     let told = false;
     return this.proxy.rollout({
       mode,
       step,
+      round,
+      ...(further && { seed: seed.val + round * es_manager.val.env_groups }),
       environments: this.loaded,
       onProgress: fraction => this.journal.progress(fraction),
       onFailure: ({ tag, seed, failure }) => {
@@ -213,12 +234,12 @@ export class Run {
     });
   }
 
-  /** Plays some episodes of the validation (by env_id), for an evaluation, which tells its progress itself. */
-  async playValidation(only: ReadonlySet<number>): Promise<RolloutBatch> {
+  /** Plays some episodes of a validation, for an evaluation, which tells its progress itself. */
+  async playValidation(part: Required<Pick<RolloutRequest, 'round' | 'seed' | 'only'>>): Promise<RolloutBatch> {
     return this.proxy.rollout({
+      ...part,
       mode: 'val',
       step: 0,
-      only,
       environments: this.loaded,
       onFailure: ({ tag, seed, failure: { message, kind, at } }) =>
         this.journal.event('environment_error', message, { tag, seed, kind, at }),
@@ -261,7 +282,8 @@ export class Run {
         streams: {},
         seed_counter: this.proxy.state.seed_counter,
         state: {
-          empty_steps: state.emptySteps,
+          watch: state.watch,
+          kl_coef: state.klCoefficient,
           actor_updates: actor.step,
           critic_updates: critic?.step ?? 0,
           wall_s: journal.wallSeconds,
@@ -318,7 +340,7 @@ export class Run {
   private async restore(checkpoint: StoredCheckpoint): Promise<TrainerState> {
     const { step, seed_counter } = checkpoint.manifest;
     const saved = checkpoint.manifest.state as unknown as SavedState;
-    const { empty_steps, actor_updates, critic_updates, unvalidated } = saved;
+    const { watch, kl_coef: klCoefficient, actor_updates, critic_updates, unvalidated } = saved;
     this.validated = saved.validated;
     const state: EngineState = { actor: await readMoments(checkpoint, 'actor', actor_updates) };
     if (this.usesCritic)
@@ -331,7 +353,7 @@ export class Run {
     await this.engine.restore(state);
     this.proxy.restore({ seed_counter });
     this.saved = unvalidated ? 0 : step;
-    return { step, emptySteps: empty_steps, ...(unvalidated && { unvalidated }) };
+    return { step, watch, klCoefficient, ...(unvalidated && { unvalidated }) };
   }
 }
 

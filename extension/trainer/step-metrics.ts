@@ -76,6 +76,18 @@ export function meanOf(rows: readonly Float32Array[], masks: readonly Uint8Array
   return sum / count;
 }
 
+/** The numbers where the mask is 1. */
+export const numbersWhere = (rows: readonly Float32Array[], masks: readonly Uint8Array[]): number[] =>
+  rows.flatMap((row, r) => Array.from(row).filter((_, t) => masks[r][t]));
+
+/** Means over several results with the same keys, under `prefix/`; nothing of none. */
+export function averaged(prefix: string, results: readonly Record<string, number>[]): Record<string, number> {
+  const keys = Object.keys(results[0] ?? {});
+  return Object.fromEntries(
+    keys.map(key => [`${prefix}/${key}`, results.reduce((sum, result) => sum + result[key], 0) / results.length]),
+  );
+}
+
 function meanOfKeys(metrics: Readonly<Record<string, number>>, pattern: RegExp): number | null {
   const values = Object.entries(metrics).flatMap(([key, value]) => (pattern.test(key) ? [value] : []));
   return values.length > 0 ? values.reduce((sum, x) => sum + x, 0) / values.length : null;

@@ -13,28 +13,12 @@ export interface Restriction {
 export const restrictions: readonly Restriction[] = [
   {
     key: 'algorithm.adv_estimator',
-    available: ['grpo', 'gae', 'rloo', 'reinforce_plus_plus', 'reinforce_plus_plus_baseline'],
+    available: ['grpo', 'gae', 'brpo', 'arpo', 'rloo', 'reinforce_plus_plus', 'reinforce_plus_plus_baseline'],
     feature: 'this estimator',
   },
-  { key: 'algorithm.bi_level_gae', available: [false], feature: 'bi-level GAE' },
-  { key: 'algorithm.use_kl_in_reward', available: [false], feature: 'a KL penalty in the reward' },
-  { key: 'algorithm.soft_advantage_reweight', available: [false], feature: 'soft reweighting of advantages' },
-  { key: 'grpo_advantage_length_weight', available: [false], feature: 'length weighting of advantages' },
-  {
-    key: 'actor_rollout_ref.actor.grpo_advantage_length_weight',
-    available: [false],
-    feature: 'length weighting of advantages',
-  },
-  { key: 'agent_proxy.use_turn_scores', available: [false], feature: 'rewarding turns one by one' },
   { key: 'collapse_detection.first_turn_enabled', available: [false], feature: 'the collapse diagnosis' },
   { key: 'collapse_detection.multi_turn_enabled', available: [false], feature: 'the collapse diagnosis' },
   { key: 'trainer.gradient_analysis_mode', available: [false], feature: 'the gradient analysis' },
-  { key: 'trainer.resume_mode', available: ['auto', 'disable'], feature: 'resuming from a path' },
-  {
-    key: 'actor_rollout_ref.rollout.rollout_filter_metric',
-    available: ['reward_variance', 'reward_std', 'reward', 'reward_sum', 'length'],
-    feature: 'filtering by entropy',
-  },
 ];
 
 /** The sentence about a key whose value needs a feature that is not there, or undefined when the value is available. */

@@ -16,10 +16,13 @@ export function brokenRules(config: RunConfig): BrokenRule[] {
     ...groupRules(config),
     ...contextRules(config),
     ...batchRules(config),
+    ...advantageRules(config),
+    ...maskRules(config),
     ...samplingRules(config),
     ...adapterRules(config),
     ...optimizerRules(config),
     ...filterRules(config),
+    ...resumeRules(config),
   ];
 }
 
@@ -68,7 +71,9 @@ function batchRules(config: RunConfig): BrokenRule[] {
     top_k_abs: Math.min(value / env_groups, 1),
     min_p: 1,
   };
-  const kept = env_groups * group_size * share[rollout.rollout_filter_strategy];
+  const { context_window_mode, max_turn } = config.agent_proxy;
+  const perEpisode = context_window_mode === 'full' ? 1 : max_turn; // at most
+  const kept = env_groups * group_size * share[rollout.rollout_filter_strategy] * perEpisode;
   for (const { at, ppo_mini_batch_size: mini, ppo_micro_batch_size_per_gpu: micro } of updates) {
     const key = `${at}.ppo_mini_batch_size`;
     if (mini % micro !== 0)
@@ -85,9 +90,78 @@ function batchRules(config: RunConfig): BrokenRule[] {
   return broken;
 }
 
+/** What estimators, turn rewards and factors need of each other. */
+function advantageRules({ algorithm, agent_proxy, actor_rollout_ref: { actor }, workbench }: RunConfig): BrokenRule[] {
+  const { adv_estimator: estimator, bi_level_gae, soft_advantage_reweight } = algorithm;
+  const { use_turn_scores, reward_normalization } = agent_proxy;
+  const broken: BrokenRule[] = [];
+  const need = (wanted: boolean, key: string, sentence: string): void => {
+    if (wanted) broken.push({ key, sentence });
+  };
+  need(
+    bi_level_gae && estimator !== 'gae',
+    'algorithm.bi_level_gae',
+    `is true, but adv_estimator is ${estimator}, which has no critic to look ahead with: set adv_estimator to gae`,
+  );
+  need(
+    use_turn_scores && !['gae', 'grpo', 'reinforce_plus_plus'].includes(estimator),
+    'agent_proxy.use_turn_scores',
+    `is true, but ${estimator} compares whole episodes: use gae, grpo or reinforce_plus_plus, or set it to false`,
+  );
+  need(
+    use_turn_scores && reward_normalization.method !== 'identity',
+    'agent_proxy.reward_normalization.method',
+    `is ${reward_normalization.method}, but with use_turn_scores there is no episode score to normalise: set it to identity`,
+  );
+  need(
+    use_turn_scores && bi_level_gae && workbench.compat === 'ragen',
+    'workbench.compat',
+    'is ragen, which has no bi-level GAE over turn scores: set it to corrected',
+  );
+  const factors = {
+    'algorithm.soft_advantage_reweight': soft_advantage_reweight,
+    'actor_rollout_ref.actor.grpo_advantage_length_weight': actor.grpo_advantage_length_weight,
+  };
+  for (const [key, on] of Object.entries(factors))
+    need(
+      on && estimator !== 'grpo',
+      key,
+      `is true, but it weighs GRPO's advantages: set adv_estimator to grpo, or it to false`,
+    );
+  return broken;
+}
+
+/** The sampler knows log-probs of what it sampled alone. */
+function maskRules({ algorithm, rollout_manager, workbench }: RunConfig): BrokenRule[] {
+  const reason = !rollout_manager.use_loss_mask
+    ? 'enable_response_mask=false'
+    : workbench.compat === 'ragen'
+      ? 'workbench.compat=ragen'
+      : null;
+  if (!algorithm.rollout_correction.bypass_mode || reason === null) return [];
+  return [
+    {
+      key: 'algorithm.rollout_correction.bypass_mode',
+      sentence: `is true, but with ${reason} tokens are trained that were not sampled and have no log-probs yet: set it to false`,
+    },
+  ];
+}
+
+function resumeRules({ trainer }: RunConfig): BrokenRule[] {
+  if (trainer.resume_mode !== 'resume_path' || trainer.resume_from_path !== null) return [];
+  const sentence = 'is null, but resume_mode is resume_path: name the folder of a checkpoint, such as step-000100';
+  return [{ key: 'trainer.resume_from_path', sentence }];
+}
+
 function samplingRules(config: RunConfig): BrokenRule[] {
   const { actor, rollout } = config.actor_rollout_ref;
+  const { overlong_buffer } = config.reward_model;
   const broken: BrokenRule[] = [];
+  if (overlong_buffer.enable && overlong_buffer.len > rollout.response_length)
+    broken.push({
+      key: 'reward_model.overlong_buffer.len',
+      sentence: `is ${overlong_buffer.len}, more than response_length ${rollout.response_length}: lower it`,
+    });
   if (rollout.response_length >= rollout.max_model_len)
     broken.push({
       key: 'actor_rollout_ref.rollout.response_length',
@@ -98,10 +172,11 @@ function samplingRules(config: RunConfig): BrokenRule[] {
       key: 'actor_rollout_ref.rollout.val_kwargs.temperature',
       sentence: 'is 0 while do_sample is true: raise it, or set do_sample to false for the likeliest tokens',
     });
-  if (actor.use_kl_loss && !actor.use_ref)
+  const kl = actor.use_kl_loss ? 'use_kl_loss' : config.algorithm.use_kl_in_reward ? 'use_kl_in_reward' : null;
+  if (kl !== null && !actor.use_ref)
     broken.push({
       key: 'actor_rollout_ref.actor.use_ref',
-      sentence: 'is false, but use_kl_loss needs the reference policy: set it to true',
+      sentence: `is false, but ${kl} needs the reference policy: set it to true`,
     });
   return broken;
 }
@@ -148,7 +223,7 @@ function optimizerRules({ actor_rollout_ref: { actor }, critic, workbench }: Run
     }));
 }
 
-function filterRules({ actor_rollout_ref: { rollout }, es_manager }: RunConfig): BrokenRule[] {
+function filterRules({ actor_rollout_ref: { rollout }, algorithm, es_manager }: RunConfig): BrokenRule[] {
   const at = 'actor_rollout_ref.rollout.rollout_filter_value';
   const { rollout_filter_value: value, rollout_filter_strategy: strategy, rollout_filter_metric: metric } = rollout;
   const broken: BrokenRule[] = [];
@@ -156,6 +231,11 @@ function filterRules({ actor_rollout_ref: { rollout }, es_manager }: RunConfig):
     broken.push({ key: at, sentence: `is ${value}, but top_k_abs keeps a number of groups: use an integer ≥ 1` });
   if ((strategy === 'top_k' || strategy === 'min_p') && value > 1)
     broken.push({ key: at, sentence: `is ${value}, but ${strategy} takes a share: use a number from 0 to 1` });
+  if (algorithm.filter_groups.enable && es_manager.train.group_size < 2)
+    broken.push({
+      key: 'es_manager.train.group_size',
+      sentence: 'is 1, but filter_groups needs at least two episodes in a group to tell whether they differ: raise it',
+    });
   const filters = strategy !== 'top_p' || value < 1 || !rollout.rollout_filter_include_zero;
   if (filters && /_variance|_std/.test(metric) && es_manager.train.group_size < 2)
     broken.push({

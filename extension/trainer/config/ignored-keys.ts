@@ -1,12 +1,13 @@
 // Keys of RAGEN and verl that have no meaning here: they steer GPUs, vLLM, Ray, FSDP or services. A configuration may keep them;
-// the loader takes them out and says so. A key covers everything below it.
+// the loader takes them out and says so. A key covers everything below it; `*` stands for any one name that the schema does not have.
 
 /** Key to what it steers there, the object of the sentence "it steers …". */
 export const ignoredKeys: Readonly<Record<string, string>> = {
   system: 'CUDA devices',
   hydra: "Hydra's own search path",
   data: "verl's data loader",
-  reward_model: "verl's reward models",
+  'reward_model.*': "verl's reward models",
+  'reward_model.overlong_buffer.log': 'a log of punished answers, whose punishments are in their episodes here',
   custom_reward_function: "verl's reward functions",
   ray_init: 'Ray',
   ray_kwargs: 'Ray',
@@ -68,4 +69,10 @@ export const ignoredKeys: Readonly<Record<string, string>> = {
   'trainer.rollout_data_dir': 'a folder of rollouts, which are in the run folder here',
   'trainer.validation_data_dir': 'a folder of rollouts, which are in the run folder here',
   'trainer.gradient_analysis_every': 'the gradient analysis, which is not available in this version',
+};
+
+/** Keys that a configuration keeps, in all its tags, for a version that will obey them; as above. */
+export const idleKeys: Readonly<Record<string, string>> = {
+  'custom_envs.<tag>.parallel_friendly': 'threads that step environments, of which each tag has one here',
+  'custom_envs.<tag>.max_workers': 'threads that step environments, of which each tag has one here',
 };

@@ -20,8 +20,10 @@ export const agentProxy = z
     use_turn_scores: flag("Give each turn's reward to its own last token instead of the sum to the episode's last."),
     enable_think: flag('The model reasons in <think> tags before its <answer>.'),
     batch_adjust_mode: z
-      .enum(['copy', 'delete'])
-      .describe('Make the batch divisible by the mini-batch by copying or by deleting episodes drawn at random.'),
+      .enum(['weights', 'copy', 'delete'])
+      .describe(
+        'Where samples do not divide into mini-batches: a smaller last one with exact weights, or some drawn at random twice, or left out.',
+      ),
     reward_normalization: z
       .strictObject({
         grouping: z
@@ -69,8 +71,8 @@ const tag = z
       .nullish()
       .describe("What the system message says of the task, in place of the environment's own instruction."),
     max_tokens: count('Length of an answer that the prompt asks for; response_length where left out.').nullish(),
-    parallel_friendly: flag('Instances may step at the same time.').default(false),
-    max_workers: count('Instances that step at the same time, where they may.').default(1),
+    parallel_friendly: flag('Instances may step at the same time; no effect yet.').default(false),
+    max_workers: count('Instances that step at the same time, where they may; no effect yet.').default(1),
     env_config: z
       .record(z.string(), z.unknown())
       .nullable()

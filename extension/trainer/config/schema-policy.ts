@@ -78,6 +78,15 @@ const actor = z
       .number()
       .gt(1)
       .describe('Dual clip: bound on the loss of negative advantages, as a multiple of the advantage.'),
+    policy_loss: z
+      .strictObject({
+        loss_mode: z
+          .enum(['vanilla', 'gspo', 'cispo'])
+          .describe(
+            "Clip each token's ratio (PPO), that of its whole sequence (GSPO), or the weight of its log-prob (CISPO).",
+          ),
+      })
+      .describe('Form of the policy loss.'),
     entropy_coeff: weight('Weight of the entropy bonus.'),
     filter_loss_scaling: z
       .enum(['none', 'linear', 'sqrt'])

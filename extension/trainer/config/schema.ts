@@ -10,8 +10,10 @@ const algorithm = z
     lam: z.number().min(0).max(1).describe('λ of generalised advantage estimation.'),
     high_level_gamma: z.number().min(0).max(1).describe('Discount from turn to turn of bi-level GAE.'),
     adv_estimator: z
-      .enum(['gae', 'grpo', 'rloo', 'reinforce_plus_plus', 'reinforce_plus_plus_baseline', 'remax'])
-      .describe('How advantages are estimated; gae (PPO) is the one with a critic.'),
+      .enum(['gae', 'grpo', 'brpo', 'arpo', 'rloo', 'reinforce_plus_plus', 'reinforce_plus_plus_baseline', 'remax'])
+      .describe(
+        'How advantages are estimated; gae (PPO) is the one with a critic. brpo compares with the whole batch, arpo with nothing.',
+      ),
     bi_level_gae: flag('GAE over turns first, then over the tokens of each.'),
     norm_adv_by_std_in_grpo: flag('Divide GRPO advantages by the deviation of the group; false is Dr. GRPO.'),
     use_kl_in_reward: flag('Subtract the KL divergence from the token rewards.'),
@@ -28,6 +30,18 @@ const algorithm = z
       .describe('Weight of the KL divergence in the reward.'),
     zero_task_advantage: flag('Set all advantages to zero: a control run that only the regularisers drive.'),
     soft_advantage_reweight: flag("Scale GRPO advantages by the group's deviation relative to the largest one."),
+    filter_groups: z
+      .strictObject({
+        enable: flag('Play further batches until env_groups groups say something, after the rollout filter.'),
+        metric: z
+          .enum(['acc', 'score', 'seq_reward'])
+          .describe('What must differ within a group: success (acc), or the score, which seq_reward is too.'),
+        max_num_gen_batches: z
+          .int()
+          .min(0)
+          .describe('Most batches of a step, which then goes on with what it has; 0 for no limit.'),
+      })
+      .describe("Dynamic sampling (DAPO): groups whose episodes are all alike are replaced by others'."),
     rollout_correction: z
       .strictObject({
         bypass_mode: flag("Take the sampler's own log-probs as old log-probs instead of computing them again."),
@@ -42,6 +56,27 @@ const algorithm = z
       .describe('Where old log-probs come from.'),
   })
   .describe('Advantages and KL control.');
+
+const rewardModel = z
+  .strictObject({
+    overlong_buffer: z
+      .strictObject({
+        enable: flag('Punish answers that come near response_length.'),
+        len: count('Tokens before response_length over which the punishment grows.'),
+        penalty_factor: z.number().min(0).describe('The punishment of an answer that reaches response_length.'),
+      })
+      .describe('Overlong shaping (DAPO); counts as a penalty of the turn.'),
+  })
+  .describe('Changes to the reward of an episode.');
+
+const rolloutManager = z
+  .strictObject({
+    use_loss_mask: flag("Train on the tokens that the model wrote alone; VAGEN's name of enable_response_mask."),
+    use_gae_mask: flag(
+      'Estimate advantages over the tokens that the model wrote alone; false over all between its first and its last.',
+    ),
+  })
+  .describe("VAGEN's two masks (TRICO).");
 
 const trainer = z
   .strictObject({
@@ -60,11 +95,20 @@ const trainer = z
     max_actor_ckpt_to_keep: count('Checkpoints kept; see workbench.keep_checkpoints.'),
     resume_mode: z
       .enum(['auto', 'disable', 'resume_path'])
-      .describe("Go on from the run's newest checkpoint, or always start anew."),
+      .describe(
+        "With auto ragen resume goes on from the run's newest checkpoint; with disable a run cannot be resumed; with resume_path a new run begins with a checkpoint of another.",
+      ),
+    resume_from_path: z
+      .string()
+      .nullable()
+      .describe("Folder of the checkpoint that resume_path begins with, from the workspace's root."),
     critic_warmup: z
       .int()
       .min(0)
       .describe('First step that updates the actor; the steps before it train the critic alone.'),
+    log_group_rv_table: flag(
+      "Write every step's groups with scores, deviation and whether they were kept to diagnostics/groups-<step>.jsonl.",
+    ),
     gradient_analysis_mode: flag('Measure gradients by reward-variance bucket.'),
     logger: z.array(z.string()).describe('Where metrics go besides the run folder: console.'),
   })
@@ -108,6 +152,25 @@ const workbench = z
       .min(0)
       .max(1)
       .describe('The run ends when more than this share of a batch failed.'),
+    compat: z
+      .enum(['corrected', 'ragen'])
+      .describe("With ragen, RAGEN's oddities are kept for comparison, as docs/QUIRKS.md lists them."),
+    early_stops: z
+      .array(z.enum(['reward_variance_collapse', 'low_validation_success']))
+      .describe(
+        'Reasons to end a run early: in-group deviation under a tenth of what it was for 10 steps; validation success under 1 % in 5 validations in a row.',
+      ),
+    high_level_lam: z
+      .number()
+      .min(0)
+      .max(1)
+      .nullable()
+      .describe('λ from turn to turn of bi-level GAE; null for algorithm.lam.'),
+    turn_value: z
+      .enum(['end', 'start'])
+      .describe(
+        "Which of a turn's values bi-level GAE compares between turns: that of its last token, or of its first.",
+      ),
     keep_checkpoints: count('Newest checkpoints (weights, optimizer, random states) kept in the run folder.'),
   })
   .describe('What RAGEN has no key for.');
@@ -147,6 +210,8 @@ export const runConfigSchema = z
     actor_rollout_ref: actorRolloutRef,
     critic,
     algorithm,
+    reward_model: rewardModel,
+    rollout_manager: rolloutManager,
     trainer,
     agent_proxy: agentProxy,
     es_manager: esManager,

@@ -121,6 +121,11 @@ function reportIssues(
 /** The end of a sentence about the unknown key `unknown` below `path`: the same name elsewhere, else a near one there. */
 export function adviseOnKey(path: readonly PropertyKey[], unknown: string, alsoHere: readonly string[] = []): string {
   const schema = schemaAt(configJsonSchema, path);
+  // What an environment's own configuration may hold is known to the environment alone.
+  if (path.at(-1) === 'env_config') {
+    const near = didYouMean(unknown, alsoHere, '');
+    return `${near && `${near} otherwise `}put a + before the override to add it: +${[...path, unknown].join('.')}=…`;
+  }
   const elsewhere = leafKeys(configJsonSchema, '').find(key => key.endsWith(`.${unknown}`));
   if (elsewhere) return `did you mean ${elsewhere}?`;
   const near = didYouMean(unknown, [...Object.keys(schema?.properties ?? {}), ...alsoHere], '');
@@ -155,17 +160,28 @@ function placeOf(root: MapNode, path: readonly PropertyKey[], at?: 'key') {
 }
 
 function withoutIgnored(tree: MapNode, ignored: IgnoredKey[]): MapNode {
-  const strip = (map: MapNode, prefix: string): MapNode => {
+  const strip = (map: MapNode, above: readonly string[]): MapNode => {
     const entries = new Map<string, Tree>();
     for (const [name, child] of map.entries) {
-      const key = prefix + name;
-      const steers = Object.hasOwn(ignoredKeys, key) ? ignoredKeys[key] : undefined;
-      if (steers !== undefined) ignored.push({ key, reason: `has no effect here: it steers ${steers}` });
-      else entries.set(name, child.kind === 'map' ? strip(child, `${key}.`) : child);
+      const path = [...above, name];
+      const steers = steeredBy(path);
+      if (steers !== undefined)
+        ignored.push({ key: path.join('.'), reason: `has no effect here: it steers ${steers}` });
+      else entries.set(name, child.kind === 'map' ? strip(child, path) : child);
     }
     return { ...map, entries };
   };
-  return strip(tree, '');
+  return strip(tree, []);
+}
+
+/** What the ignored key at `path` steers elsewhere; undefined for any other key. */
+function steeredBy(path: readonly string[]): string | undefined {
+  const own = path.join('.');
+  if (Object.hasOwn(ignoredKeys, own)) return ignoredKeys[own];
+  const above = path.slice(0, -1);
+  const any = [...above, '*'].join('.');
+  const isOther = Object.hasOwn(ignoredKeys, any) && !schemaAt(configJsonSchema, path);
+  return isOther ? ignoredKeys[any] : undefined;
 }
 
 function respell(root: MapNode): MapNode {
@@ -185,8 +201,7 @@ function respell(root: MapNode): MapNode {
 
 /** Whether `path` may be set by an override although the tree has no such key: a key of the schema or an ignored one. */
 export function isKnownKey(path: readonly string[]): boolean {
-  for (let length = 1; length <= path.length; length++)
-    if (Object.hasOwn(ignoredKeys, path.slice(0, length).join('.'))) return true;
+  for (let length = 1; length <= path.length; length++) if (steeredBy(path.slice(0, length)) !== undefined) return true;
   let schema: JsonSchema | undefined = configJsonSchema;
   for (const part of path) {
     const properties: Record<string, JsonSchema> | undefined = schema?.properties;

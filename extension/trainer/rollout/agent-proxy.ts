@@ -72,6 +72,8 @@ export type ContextSettings = Pick<AgentProxyOptions, 'agent_proxy' | 'enable_re
 export interface RolloutRequest {
   mode: 'train' | 'val';
   step: number;
+  /** Which batch of the step, from 0: its groups and episodes are counted on from those of the batches before. */
+  round?: number;
   /** What is loaded now, one for each tag. */
   environments: readonly LoadedEnvironment[];
   /** Forces the seed of the first group. */
@@ -130,7 +132,7 @@ export class AgentProxy {
     const { mode, step } = request;
     const manager = this.managers[mode];
     const before = manager.state;
-    const laidOut = manager.layOut(step, request.environments, request.seed);
+    const laidOut = manager.layOut(step, request.environments, request.seed, request.round);
     const entries = laidOut.filter(({ env_id }) => request.only?.has(env_id) ?? true);
     const playing = entries.map(entry => ({ entry, context: this.openContext(entry), finishes: [] }));
     try {

@@ -1,11 +1,18 @@
 // The folder of one run: making it, opening it, and the files in it that are not a log or a checkpoint. The manifest is written
 // once, when the run is made; the status is replaced whole. A folder without a manifest is no run.
 import { createHash } from 'node:crypto';
-import { existsSync, readFileSync, readdirSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, readdirSync } from 'node:fs';
 import { mkdir, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { z } from 'zod';
-import { episodesFile, manifestSchema, runFiles, runsFolder, statusSchema } from '../../protocol/run-folder';
+import {
+  episodesFile,
+  groupsFile,
+  manifestSchema,
+  runFiles,
+  runsFolder,
+  statusSchema,
+} from '../../protocol/run-folder';
 import type { Manifest, RunStatus } from '../../protocol/run-folder';
 import { UserError } from '../../protocol/user-error';
 import { replaceFile, storeError } from './files';
@@ -125,6 +132,12 @@ export class RunFolder {
     return new LineLog(this.file(episodesFile(mode, step)), { fsync: 'explicit' });
   }
 
+  /** Writer of a step's prompt groups; the folder is made with the first. */
+  groups(step: number): LineLog {
+    mkdirSync(this.file(runFiles.diagnostics), { recursive: true });
+    return new LineLog(this.file(groupsFile(step)), { fsync: 'explicit' });
+  }
+
   /** Keeps the source of an environment that ran, once a version, as `environments/<version>/environment.js`. */
   async keepEnvironment(version: string, bundle: string): Promise<void> {
     if (!/^[\w-]+$/.test(version)) throw new UserError(`store: ${version} is no environment version: use its sha256`);
@@ -141,7 +154,7 @@ export class RunFolder {
 
   /**
    * Takes the folder back to the end of `step`, before a resume: cuts the logs to the offsets that the checkpoint noted (by file
-   * name) and removes episodes of later steps. May be repeated. The logs must have been synced before the checkpoint was written.
+   * name) and removes episodes and diagnostics of later steps. May be repeated. The logs must have been synced before the checkpoint was written.
    */
   async rollBack(step: number, offsets: Readonly<Record<string, number>>): Promise<void> {
     for (const name of [runFiles.metrics, runFiles.events]) {
@@ -152,9 +165,14 @@ export class RunFolder {
         log.close();
       }
     }
-    const folder = this.file(runFiles.episodes);
-    const later = readdirSync(folder).filter(name => Number(/^(?:step|val)-(\d+)\.jsonl$/.exec(name)?.[1] ?? 0) > step);
-    for (const name of later) await rm(join(folder, name), { force: true });
+    for (const name of [runFiles.episodes, runFiles.diagnostics]) {
+      const folder = this.file(name);
+      if (!existsSync(folder)) continue;
+      const later = readdirSync(folder).filter(
+        file => Number(/^[a-z][\w-]*-(\d{6,})\.\w+$/.exec(file)?.[1] ?? 0) > step,
+      );
+      for (const file of later) await rm(join(folder, file), { force: true });
+    }
   }
 }
 

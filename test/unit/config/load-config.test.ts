@@ -204,7 +204,7 @@ describe('overrides', () => {
         'seed.train.x=1',
       ),
     ).toEqual([
-      'config: custom_envs.CoordSokoban.env_config.mapp is not in the configuration: put a + before the override to add it',
+      'config: custom_envs.CoordSokoban.env_config.mapp is not in the configuration: put a + before the override to add it: +custom_envs.CoordSokoban.env_config.mapp=…',
       'config: seed.train exists already: drop the +',
       'config: seed.test does not exist: drop the ~ override',
       'config: the override of seed.train has no value: write seed.train=value',

@@ -227,6 +227,54 @@ describe('rules between keys', () => {
       ['workbench.device=webgpu', 'critic.optim.moments=int8'],
       'config: critic.optim.moments is int8, but on WebGPU moments stay on the device in float32: set it to float32, or workbench.device to cpu',
     ],
+    [
+      ['algorithm.bi_level_gae=true', 'algorithm.adv_estimator=grpo'],
+      'config: algorithm.bi_level_gae is true, but adv_estimator is grpo, which has no critic to look ahead with: set adv_estimator to gae',
+    ],
+    [
+      ['agent_proxy.use_turn_scores=true', 'algorithm.adv_estimator=rloo'],
+      'config: agent_proxy.use_turn_scores is true, but rloo compares whole episodes: use gae, grpo or reinforce_plus_plus, or set it to false',
+    ],
+    [
+      ['agent_proxy.use_turn_scores=true', 'agent_proxy.reward_normalization.method=mean'],
+      'config: agent_proxy.reward_normalization.method is mean, but with use_turn_scores there is no episode score to normalise: set it to identity',
+    ],
+    [
+      ['agent_proxy.use_turn_scores=true', 'algorithm.bi_level_gae=true', 'workbench.compat=ragen'],
+      'config: workbench.compat is ragen, which has no bi-level GAE over turn scores: set it to corrected',
+    ],
+    [
+      ['grpo_advantage_length_weight=true'],
+      "config: grpo_advantage_length_weight is true, but it weighs GRPO's advantages: set adv_estimator to grpo, or it to false",
+    ],
+    [
+      ['algorithm.soft_advantage_reweight=true', 'algorithm.adv_estimator=brpo'],
+      "config: algorithm.soft_advantage_reweight is true, but it weighs GRPO's advantages: set adv_estimator to grpo, or it to false",
+    ],
+    [
+      ['algorithm.use_kl_in_reward=true', 'actor_rollout_ref.actor.use_ref=false'],
+      'config: actor_rollout_ref.actor.use_ref is false, but use_kl_in_reward needs the reference policy: set it to true',
+    ],
+    [
+      ['enable_response_mask=false', 'algorithm.rollout_correction.bypass_mode=true'],
+      'config: algorithm.rollout_correction.bypass_mode is true, but with enable_response_mask=false tokens are trained that were not sampled and have no log-probs yet: set it to false',
+    ],
+    [
+      ['workbench.compat=ragen', 'algorithm.rollout_correction.bypass_mode=true'],
+      'config: algorithm.rollout_correction.bypass_mode is true, but with workbench.compat=ragen tokens are trained that were not sampled and have no log-probs yet: set it to false',
+    ],
+    [
+      ['trainer.resume_mode=resume_path'],
+      'config: trainer.resume_from_path is null, but resume_mode is resume_path: name the folder of a checkpoint, such as step-000100',
+    ],
+    [
+      ['reward_model.overlong_buffer.enable=true', 'reward_model.overlong_buffer.len=401'],
+      'config: reward_model.overlong_buffer.len is 401, more than response_length 400: lower it',
+    ],
+    [
+      ['algorithm.filter_groups.enable=true', 'es_manager.train.group_size=1', 'ppo_mini_batch_size=4'],
+      'config: es_manager.train.group_size is 1, but filter_groups needs at least two episodes in a group to tell whether they differ: raise it',
+    ],
   ])('%j', (overrides, message) => {
     expect(messages('base', ...overrides)).toEqual([message]);
   });
@@ -259,16 +307,8 @@ describe('rules between keys', () => {
 describe('features that are not there yet', () => {
   test.each([
     [
-      'algorithm.bi_level_gae=true',
-      'config: algorithm.bi_level_gae is true, but bi-level GAE is not available in this version: set it to false',
-    ],
-    [
-      'grpo_advantage_length_weight=true',
-      'config: grpo_advantage_length_weight is true, but length weighting of advantages is not available in this version: set it to false',
-    ],
-    [
       'algorithm.adv_estimator=remax',
-      'config: algorithm.adv_estimator is "remax", but this estimator is not available in this version: use one of grpo, gae, rloo, reinforce_plus_plus, reinforce_plus_plus_baseline',
+      'config: algorithm.adv_estimator is "remax", but this estimator is not available in this version: use one of grpo, gae, brpo, arpo, rloo, reinforce_plus_plus, reinforce_plus_plus_baseline',
     ],
   ])('%s', (override, message) => {
     expect(messages('base', override)).toEqual([message]);

@@ -1,0 +1,190 @@
+// The rollout of a training step with what is kept of it. RAGEN plays one batch and filters it; with dynamic sampling (DAPO's
+// `algorithm.filter_groups`) further batches are played until as many groups as a batch has say something, or no round is left.
+// A step that does not come to its end leaves no trace: the seeds go back to where they were.
+import type { GroupRow } from '../protocol/run-folder';
+import { groupsToSample, overlongReward, siftGroups } from './algorithms/dapo';
+import { normalizeRewards } from './algorithms/reward-normalization';
+import { filterRollouts } from './algorithms/rollout-filter';
+import type { FilteredRollout } from './algorithms/rollout-filter';
+import type { RunConfig } from './config/schema';
+import { passBudget } from './run';
+import type { Run } from './run';
+import { isTrainable, sampledTokens } from './rollout/rollout-batch';
+import type { RolloutEpisode, RolloutSample } from './rollout/rollout-batch';
+import { measureRollout } from './rollout/rollout-metrics';
+import { metricsOfRollout } from './step-metrics';
+import type { Stopwatch } from './stopwatch';
+
+/** What the policy says of a sample's tokens before the update. */
+export interface ScoredSample {
+  logprobs: Float32Array;
+  entropies: Float32Array;
+}
+
+export interface CollectedRollout {
+  /** All episodes of all rounds. */
+  episodes: RolloutEpisode[];
+  /** Those whose environment did not fail, and of these the ones to train on. */
+  trainable: RolloutEpisode[];
+  kept: RolloutEpisode[];
+  /** Kept groups / groups played. */
+  keptRatio: number;
+  /** What the filter had scored, for whom it has to. */
+  scored: ReadonlyMap<RolloutSample, ScoredSample>;
+  /** The group table (`trainer.log_group_rv_table`). */
+  groups: GroupRow[];
+  metrics: Record<string, number>;
+}
+
+interface Round {
+  episodes: RolloutEpisode[];
+  trainable: RolloutEpisode[];
+  /** Groups that pass the filter and say something, in batch order. */
+  keptGroups: number[];
+  filtered: FilteredRollout;
+  scored: Map<RolloutSample, ScoredSample>;
+}
+
+/** Plays and filters the batches of step `step`. Throws what the rollout throws. */
+export async function collectRollout(run: Run, step: number, clock: Stopwatch): Promise<CollectedRollout> {
+  const { algorithm, es_manager } = run.config;
+  const { enable, max_num_gen_batches } = algorithm.filter_groups;
+  const { env_groups: wanted, group_size } = es_manager.train;
+  const seeds = run.seeds;
+  const rounds: Round[] = [];
+  try {
+    do rounds.push(await playRound(run, step, rounds.length, clock));
+    while (enable && groupsToSample(progress()) > 0);
+  } catch (error) {
+    run.restoreSeeds(seeds);
+    throw error;
+  }
+  const episodes = rounds.flatMap(round => round.episodes);
+  const trainable = rounds.flatMap(round => round.trainable);
+  const keptGroups = new Set(rounds.flatMap(round => round.keptGroups).slice(0, wanted));
+  const kept = trainable.filter(({ group_id }) => keptGroups.has(group_id));
+  const played = rounds.reduce((sum, { filtered }) => sum + filtered.groups.length, 0);
+  return {
+    episodes,
+    trainable,
+    kept,
+    keptRatio: played > 0 ? keptGroups.size / played : 0,
+    scored: new Map(rounds.flatMap(round => [...round.scored])),
+    groups: rounds.flatMap(round => groupRows(round, step, keptGroups)),
+    metrics: {
+      ...metricsOfRollout({ mode: 'train', step, episodes, metrics: measureRollout(episodes, group_size) }, 'train'),
+      ...filterMetrics(rounds, keptGroups.size, played),
+      ...(algorithm.filter_groups.enable && { 'train/rollout_attempts': rounds.length }),
+    },
+  };
+
+  function progress() {
+    const kept = rounds.reduce((sum, { keptGroups }) => sum + keptGroups.length, 0);
+    return { wanted, kept, sampled: wanted * rounds.length, rounds: rounds.length, max_num_gen_batches };
+  }
+}
+
+async function playRound(run: Run, step: number, index: number, clock: Stopwatch): Promise<Round> {
+  const { config } = run;
+  const { rollout: sampling } = config.actor_rollout_ref;
+  const rollout = await clock.time('gen', () => run.rollout('train', step, index));
+  const episodes = rollout.episodes.map(episode => shaped(episode, config));
+  const trainable = episodes.filter(isTrainable);
+  return clock.time('filter', async () => {
+    const scored = sampling.rollout_filter_metric.startsWith('entropy')
+      ? await scoreSamples(run, trainable)
+      : new Map<RolloutSample, ScoredSample>();
+    const groups = trainable.map(e => e.group_id);
+    const filtered = filterRollouts(
+      {
+        groups,
+        scores: filterScores(trainable, config),
+        lengths: trainable.map(sampledTokens),
+        entropies: trainable.map(e => meanEntropy(e, scored)),
+      },
+      sampling,
+    );
+    const passed = new Set(filtered.groups.filter((_, i) => filtered.selected[i]));
+    const { enable, metric } = config.algorithm.filter_groups;
+    const values = trainable.map(e => (metric === 'acc' ? Number(e.success) : e.score));
+    const telling = enable ? siftGroups({ groups, scores: values }).kept : filtered.groups;
+    return { episodes, trainable, keptGroups: telling.filter(group => passed.has(group)), filtered, scored };
+  });
+}
+
+/** The episode with the punishment of answers that come near the length limit (`reward_model.overlong_buffer`) among its penalties. */
+function shaped(episode: RolloutEpisode, { reward_model, actor_rollout_ref }: RunConfig): RolloutEpisode {
+  const { overlong_buffer: buffer } = reward_model;
+  if (!buffer.enable) return episode;
+  const { response_length } = actor_rollout_ref.rollout;
+  const lengths = new Map(
+    episode.samples.flatMap(({ turns }) =>
+      turns.map(({ turn, span: [from, to] }): [number, number] => [turn, to - from]),
+    ),
+  );
+  const turns = episode.turns.map(turn => ({
+    ...turn,
+    penalty: turn.penalty + overlongReward(lengths.get(turn.turn) ?? 0, response_length, buffer),
+  }));
+  const penalty = turns.reduce((sum, turn) => sum + turn.penalty, 0);
+  return { ...episode, turns, penalty, score: episode.reward + penalty };
+}
+
+/** RAGEN's filter sees normalised scores, under which every group has about the same deviation; ours sees them as they are. */
+const filterScores = (episodes: readonly RolloutEpisode[], config: RunConfig): ArrayLike<number> =>
+  config.workbench.compat === 'ragen' ? normalizedScores(episodes, config) : episodes.map(e => e.score);
+
+/** Scores by `agent_proxy.reward_normalization`, one an episode. */
+export const normalizedScores = (episodes: readonly RolloutEpisode[], { agent_proxy }: RunConfig): Float32Array =>
+  normalizeRewards(
+    { scores: episodes.map(e => e.score), groups: episodes.map(e => e.group_id), tags: episodes.map(e => e.tag) },
+    agent_proxy.reward_normalization,
+  );
+
+async function scoreSamples(run: Run, episodes: readonly RolloutEpisode[]): Promise<Map<RolloutSample, ScoredSample>> {
+  const { rollout } = run.config.actor_rollout_ref;
+  const samples = episodes.flatMap(episode => episode.samples);
+  const budget = passBudget(run.config, rollout.log_prob_micro_batch_size_per_gpu, samples.length);
+  const bare = samples.map(({ ids, mask }) => ({ ids, mask }));
+  const { logprobs, entropies } = await run.engine.score('actor', bare, budget, rollout.temperature);
+  return new Map(samples.map((sample, i) => [sample, { logprobs: logprobs[i], entropies: entropies[i] }]));
+}
+
+/** Mean over the trained tokens of each sample, then over the samples; 0 where nothing was scored. */
+function meanEntropy({ samples }: RolloutEpisode, scored: ReadonlyMap<RolloutSample, ScoredSample>): number {
+  const means = samples.flatMap(sample => {
+    const { entropies } = scored.get(sample) ?? {};
+    if (!entropies) return [];
+    let [sum, count] = [0, 0];
+    sample.mask.forEach((bit, token) => bit && ((sum += entropies[token]), count++));
+    return [sum / count];
+  });
+  return means.reduce((sum, x) => sum + x, 0) / Math.max(means.length, 1);
+}
+
+function groupRows({ trainable, filtered }: Round, step: number, kept: ReadonlySet<number>): GroupRow[] {
+  return filtered.groups.map((group_id, i) => {
+    const members = trainable.filter(e => e.group_id === group_id);
+    const { tag, seed } = members[0];
+    const scores = members.map(e => e.score);
+    return { step, group_id, tag, seed, scores, reward_std: filtered.groupStds[i], selected: kept.has(group_id) };
+  });
+}
+
+/** The filter's metrics, as means over the rounds; what was kept is counted over all of them. */
+function filterMetrics(rounds: readonly Round[], kept: number, played: number): Record<string, number> {
+  const all = rounds.map(({ filtered }) => filtered.metrics);
+  const keys = new Set(all.flatMap(metrics => Object.keys(metrics)));
+  const metrics = Object.fromEntries(
+    [...keys].map(key => {
+      const values = all.flatMap(metrics => metrics[key] ?? []);
+      return [key, values.reduce((sum, x) => sum + x, 0) / values.length];
+    }),
+  );
+  return {
+    ...metrics,
+    'rollout/filter_kept_count': kept,
+    'rollout/filter_kept_ratio': played > 0 ? kept / played : 0,
+    'rollout/filter_zero_count': all.reduce((sum, metrics) => sum + metrics['rollout/filter_zero_count'], 0),
+  };
+}

@@ -1,0 +1,80 @@
+// RAGEN's three reasons to end a run before its last step: the filter keeps nothing, episodes of a prompt come to score alike, or
+// validation never succeeds. What is watched is part of the trainer's state, so that a resumed run stops where an uninterrupted one does.
+import type { RunConfig } from './config/schema';
+
+/** What the rules have seen; it goes into checkpoints. */
+export type Watch = {
+  /** Steps in a row in which the filter kept nothing. */
+  emptySteps: number;
+  /** In-group deviation of the score in the first steps that trained, and in the newest ones after these. */
+  firstStds: number[];
+  lastStds: number[];
+  /** Validations in a row with next to no success, by metric key. */
+  failedValidations: Record<string, number>;
+};
+
+export interface EarlyStop {
+  /** RAGEN's name of the reason, as in `early_stopped/<type>`. */
+  type: 'empty_filtered_steps' | 'reward_variance_collapse' | 'low_validation_success';
+  sentence: string;
+}
+
+/** Steps of the baseline and of the window that is compared with it, and the share of the baseline that is a collapse. */
+const collapse = { steps: 10, share: 0.1 };
+/** Validations in a row, and the success below which one counts. */
+const failure = { validations: 5, success: 0.01 };
+
+export const nothingSeen: Watch = { emptySteps: 0, firstStds: [], lastStds: [], failedValidations: {} };
+
+/** What is known after a step with these metrics. A step that trained nothing says nothing about deviations. */
+export function afterStep(watch: Watch, metrics: Readonly<Record<string, number>>): Watch {
+  if (metrics['rollout/empty_after_filter'] === 1) return { ...watch, emptySteps: watch.emptySteps + 1 };
+  const std = metrics['rollout/in_group_reward_std'];
+  if (watch.firstStds.length < collapse.steps) return { ...watch, emptySteps: 0, firstStds: [...watch.firstStds, std] };
+  return { ...watch, emptySteps: 0, lastStds: [...watch.lastStds, std].slice(-collapse.steps) };
+}
+
+/** What is known after a validation with these metrics (among others). */
+export function afterValidation(watch: Watch, metrics: Readonly<Record<string, number>>): Watch {
+  const successes = Object.entries(metrics).filter(([key]) => /^val-env\/[^/]+\/success$/.test(key));
+  const failedValidations = Object.fromEntries(
+    successes.map(([key, success]) => [key, success < failure.success ? (watch.failedValidations[key] ?? 0) + 1 : 0]),
+  );
+  return { ...watch, failedValidations };
+}
+
+type Rules = { workbench: Pick<RunConfig['workbench'], 'early_stops'>; emptyStopSteps: number };
+
+/** The rules as a configuration sets them. */
+export const stopRules = ({ workbench, actor_rollout_ref }: RunConfig): Rules => ({
+  workbench,
+  emptyStopSteps: actor_rollout_ref.rollout.rollout_filter_empty_stop_steps,
+});
+
+/** Why the run should end now, or null. */
+export function earlyStop(watch: Watch, { workbench, emptyStopSteps }: Rules): EarlyStop | null {
+  const { emptySteps, firstStds, lastStds, failedValidations } = watch;
+  if (emptyStopSteps > 0 && emptySteps >= emptyStopSteps)
+    return {
+      type: 'empty_filtered_steps',
+      sentence: `the rollout filter kept no group in ${emptySteps} steps in a row (rollout_filter_empty_stop_steps): all episodes of a group score alike`,
+    };
+  const baseline = firstStds.reduce((sum, std) => sum + std, 0) / Math.max(firstStds.length, 1);
+  const bound = collapse.share * baseline;
+  if (
+    workbench.early_stops.includes('reward_variance_collapse') &&
+    lastStds.length === collapse.steps &&
+    lastStds.every(std => std < bound)
+  )
+    return {
+      type: 'reward_variance_collapse',
+      sentence: `the in-group deviation of the score was under ${bound.toPrecision(3)} in each of the last ${collapse.steps} steps, a tenth of the ${baseline.toPrecision(3)} of the first ${collapse.steps} (workbench.early_stops)`,
+    };
+  const failed = Object.entries(failedValidations).find(([, times]) => times >= failure.validations);
+  if (workbench.early_stops.includes('low_validation_success') && failed)
+    return {
+      type: 'low_validation_success',
+      sentence: `${failed[0]} was under 1 % in ${failed[1]} validations in a row (workbench.early_stops)`,
+    };
+  return null;
+}

@@ -1,0 +1,146 @@
+// The optimizer steps of a training step: ppo_epochs passes over seeded mini-batches, for the critic and for the policy. A sample's
+// share of its mini-batch's loss is fixed before it is packed into passes, so that how it is packed changes nothing.
+import { learningRate } from './algorithms/learning-rate';
+import { aggregationWeights } from './algorithms/loss-aggregation';
+import { splitMiniBatches } from './algorithms/mini-batches';
+import type { CriticSample, OptimizerOptions, PolicyLossOptions, WeightedSample } from './engine/engine';
+import { RandomStream } from './engine/random-stream';
+import { passBudget } from './run';
+import type { Run } from './run';
+import { deriveSeed } from './rollout/seeds';
+import { averaged, describe, explainedVariance, numbersWhere } from './step-metrics';
+import type { BatchSample } from './training-batch';
+
+/** A batch with all that its update needs, one row a sample. */
+export interface PreparedBatch {
+  samples: readonly BatchSample[];
+  /** Log-probs under the policy before the update and under the reference. */
+  old: readonly Float32Array[];
+  reference: readonly Float32Array[];
+  values: readonly Float32Array[];
+  advantages: readonly Float32Array[];
+  /** What the critic is to say; left out without one. */
+  returns?: readonly Float32Array[];
+  /** Indices of the samples that the optimizer steps go over. */
+  order: readonly number[];
+}
+
+type Batching = Pick<
+  Run['config']['critic'],
+  'ppo_epochs' | 'ppo_mini_batch_size' | 'ppo_micro_batch_size_per_gpu' | 'loss_agg_mode' | 'optim' | 'grad_clip'
+>;
+
+/** A mini-batch of sample indices with the weight of each one's tokens. */
+interface MiniBatch {
+  indices: number[];
+  weights: Float32Array[];
+}
+
+/** Steps of the critic; metrics under `critic/`. */
+export async function updateCritic(
+  run: Run,
+  step: number,
+  batch: Required<PreparedBatch>,
+  stream: RandomStream,
+): Promise<Record<string, number>> {
+  const { config, engine } = run;
+  const masks = batch.samples.map(({ estimated }) => estimated);
+  const budget = passBudget(config, config.critic.ppo_micro_batch_size_per_gpu, batch.order.length);
+  const results: Record<string, number>[] = [];
+  for (const { indices, weights } of miniBatches(batch, masks, config.critic, stream)) {
+    const samples = indices.map((i, k): CriticSample => ({
+      ids: batch.samples[i].ids,
+      mask: masks[i],
+      old_values: batch.values[i],
+      returns: batch.returns[i],
+      weights: weights[k],
+    }));
+    results.push(await engine.updateCritic(samples, budget, config.critic, optimizerAt(step, config.critic)));
+  }
+  const values = numbersWhere(batch.values, masks);
+  const returns = numbersWhere(batch.returns, masks);
+  return {
+    ...describe('critic/values', values),
+    ...describe('critic/returns', returns),
+    'critic/vf_explained_var': explainedVariance(values, returns),
+    ...averaged('critic', results),
+  };
+}
+
+/** Steps of the policy; metrics under `actor/` and `train/`. */
+export async function updateActor(
+  run: Run,
+  step: number,
+  batch: PreparedBatch,
+  stream: RandomStream,
+): Promise<Record<string, number>> {
+  const { config, engine, journal } = run;
+  const { actor } = config.actor_rollout_ref;
+  const optimizer = optimizerAt(step, actor);
+  const loss = policyLossOptions(config);
+  const budget = passBudget(config, actor.ppo_micro_batch_size_per_gpu, batch.order.length);
+  const results: Record<string, number>[] = [];
+  const batches = policyMiniBatches(batch, config, stream);
+  for (const [k, samples] of batches.entries()) {
+    const seed = deriveSeed('adapter-dropout', config.seed.train, step, k);
+    results.push(await engine.update(samples, budget, loss, optimizer, seed));
+    journal.progress((k + 1) / batches.length);
+  }
+  const { 'actor/skipped': skipped = 0, ...metrics } = averaged('actor', results);
+  return {
+    ...metrics,
+    'actor/skipped_updates': skipped * results.length,
+    'train/batch_size': batch.order.length,
+    'train/num_mini_batches': results.length,
+  };
+}
+
+/** The policy's mini-batches of one step, as the engine takes them. */
+export function policyMiniBatches(
+  batch: PreparedBatch,
+  { actor_rollout_ref: { actor } }: Run['config'],
+  stream: RandomStream,
+): WeightedSample[][] {
+  const masks = batch.samples.map(({ mask }) => mask);
+  return miniBatches(batch, masks, actor, stream).map(({ indices, weights }) =>
+    indices.map((i, k) => ({
+      ids: batch.samples[i].ids,
+      mask: masks[i],
+      old_logprobs: batch.old[i],
+      ref_logprobs: batch.reference[i],
+      advantages: batch.advantages[i],
+      weights: weights[k],
+    })),
+  );
+}
+
+/** The policy's loss as the engine takes it. */
+export const policyLossOptions = ({ actor_rollout_ref: { actor, rollout } }: Run['config']): PolicyLossOptions => ({
+  ...actor,
+  temperature: rollout.temperature,
+});
+
+function miniBatches(
+  { samples, order }: PreparedBatch,
+  masks: readonly Uint8Array[],
+  { ppo_epochs, ppo_mini_batch_size, loss_agg_mode }: Batching,
+  stream: RandomStream,
+): MiniBatch[] {
+  return Array.from({ length: ppo_epochs }, () => splitMiniBatches(order.length, ppo_mini_batch_size, stream))
+    .flat()
+    .map(places => {
+      const indices = Array.from(places, place => order[place]);
+      const shares = aggregationWeights(
+        indices.map(i => masks[i].reduce((count, bit) => count + bit, 0)),
+        loss_agg_mode,
+        Math.max(...indices.map(i => samples[i].ids.length)),
+      );
+      return { indices, weights: indices.map((i, k) => new Float32Array(samples[i].ids.length).fill(shares[k])) };
+    });
+}
+
+const optimizerAt = (step: number, { optim, grad_clip }: Pick<Batching, 'optim' | 'grad_clip'>): OptimizerOptions => ({
+  ...optim,
+  lr: learningRate(step, optim),
+  grad_clip,
+});

@@ -1,0 +1,151 @@
+// What a step trains on: the samples of the kept episodes with their two masks and turn ends, and the rewards on their tokens.
+// A sample is a whole episode in mode `full` and a turn in a windowed context; with a reward for each turn, estimators that look ahead
+// see an episode's samples joined in the order of its turns, since a turn earns what later ones collect.
+import { adjustedSamples, batchMultiple } from './algorithms/batch-adjustment';
+import { placeRewards } from './algorithms/token-sequences';
+import type { RunConfig } from './config/schema';
+import { RandomStream } from './engine/random-stream';
+import { sampledMask } from './rollout/rollout-batch';
+import type { RolloutEpisode, RolloutSample } from './rollout/rollout-batch';
+import { deriveSeed } from './rollout/seeds';
+
+/** One sample of the batch. Arrays have the length of `ids`. */
+export interface BatchSample {
+  sample: RolloutSample;
+  episode: RolloutEpisode;
+  /** Samples with the same number count once in their group's statistics. */
+  countsAs: number;
+  ids: Int32Array;
+  /** 1 where the token is in the policy's loss (TRICO's loss mask). */
+  mask: Uint8Array;
+  /** 1 where an advantage is estimated and the critic is trained (TRICO's advantage mask). */
+  estimated: Uint8Array;
+  /** 1 where the token was sampled. */
+  sampled: Uint8Array;
+  /** Log-probs of the sampler, in nats, where a token was sampled; 0 elsewhere. */
+  logprobs: Float32Array;
+  /** Position of the last sampled token of each turn, ascending. */
+  turnEnds: number[];
+}
+
+type SampleConfig = Pick<RunConfig, 'workbench' | 'rollout_manager'>;
+
+/** The samples of `episodes`, in their order. */
+export function batchSamples(episodes: readonly RolloutEpisode[], config: SampleConfig): BatchSample[] {
+  return episodes.flatMap((episode, countsAs) =>
+    episode.samples.map(sample => {
+      const sampled = sampledMask(sample);
+      return {
+        sample,
+        episode,
+        countsAs,
+        ids: sample.ids,
+        mask: sample.mask,
+        estimated: estimatedMask(sample, sampled, config),
+        sampled,
+        logprobs: sample.logprobs,
+        turnEnds: sample.turns.map(({ span: [, to] }) => to - 1),
+      };
+    }),
+  );
+}
+
+/** RAGEN estimates where it trains; `use_gae_mask` leaves out what lies between the answers. */
+function estimatedMask({ mask }: RolloutSample, sampled: Uint8Array, config: SampleConfig): Uint8Array {
+  if (config.workbench.compat === 'ragen') return mask;
+  if (config.rollout_manager.use_gae_mask) return sampled;
+  return new Uint8Array(mask.length).fill(1, sampled.indexOf(1), sampled.lastIndexOf(1) + 1);
+}
+
+/** Seeded order of the samples that optimizer steps go over, by `agent_proxy.batch_adjust_mode`: indices, some twice or left out. */
+export function adjustedOrder(count: number, config: RunConfig, step: number): number[] {
+  const multiple = batchMultiple(
+    config.es_manager.train.env_groups,
+    config.actor_rollout_ref.actor.ppo_mini_batch_size,
+  );
+  const { batch_adjust_mode } = config.agent_proxy;
+  const mode = batch_adjust_mode === 'delete' && count < multiple ? 'weights' : batch_adjust_mode; // never down to nothing
+  const random = new RandomStream(deriveSeed('batch-adjustment', config.seed.train, step));
+  return Array.from(adjustedSamples(count, multiple, mode, random));
+}
+
+/** RAGEN adjusts before advantages are estimated: a sample that is there twice counts twice. */
+export function adjustedSamplesOf(samples: readonly BatchSample[], order: readonly number[]): BatchSample[] {
+  const seen = new Set<number>();
+  return order.map((index, place) => {
+    if (!seen.has(index)) {
+      seen.add(index);
+      return samples[index];
+    }
+    return { ...samples[index], countsAs: samples.length + place };
+  });
+}
+
+/**
+ * Rewards by token: the episode's score on the last sampled token of each of its samples, or (`use_turn_scores`) each turn's reward
+ * and penalty on that turn's last; RAGEN leaves penalties out of turn scores.
+ */
+export function tokenRewards(
+  samples: readonly BatchSample[],
+  scoreOf: (episode: RolloutEpisode) => number,
+  { agent_proxy, workbench }: Pick<RunConfig, 'agent_proxy' | 'workbench'>,
+): Float32Array[] {
+  return samples.map(({ ids, sample, episode, turnEnds }) => {
+    if (!agent_proxy.use_turn_scores) return placeRewards(ids.length, turnEnds.slice(-1), [scoreOf(episode)]);
+    const earned = sample.turns.map(({ turn }) => {
+      const { reward, penalty } = episode.turns[turn - 1];
+      return workbench.compat === 'ragen' ? reward : reward + penalty;
+    });
+    return placeRewards(ids.length, turnEnds, earned);
+  });
+}
+
+/** Indices of the samples of each episode, in the order of its turns. A sample that RAGEN counts twice is an episode of its own. */
+export function samplesByEpisode(samples: readonly BatchSample[]): number[][] {
+  const found = new Map<number, number[]>();
+  samples.forEach(({ countsAs }, index) => found.set(countsAs, [...(found.get(countsAs) ?? []), index]));
+  return [...found.values()];
+}
+
+/** What estimators that look ahead read of a sample. */
+export interface EstimatedSequence {
+  rewards: Float32Array;
+  values: Float32Array;
+  mask: Uint8Array;
+  advantageMask: Uint8Array;
+  turnEnds: readonly number[];
+}
+
+/** An estimator over sequences, applied to sequences that are joined by `groups` (indices); its results are cut apart again. */
+export function overJoined<Result extends { advantages: Float32Array[]; returns?: Float32Array[] }>(
+  sequences: readonly EstimatedSequence[],
+  groups: readonly (readonly number[])[],
+  estimate: (joined: EstimatedSequence[]) => Result,
+): { advantages: Float32Array[]; returns?: Float32Array[] } {
+  const { advantages, returns } = estimate(groups.map(indices => joined(indices.map(index => sequences[index]))));
+  const apart = (rows: readonly Float32Array[]): Float32Array[] => {
+    const cut: Float32Array[] = [];
+    groups.forEach((indices, row) => {
+      let from = 0;
+      for (const index of indices) cut[index] = rows[row].slice(from, (from += sequences[index].mask.length));
+    });
+    return cut;
+  };
+  return { advantages: apart(advantages), ...(returns && { returns: apart(returns) }) };
+}
+
+function joined(parts: readonly EstimatedSequence[]): EstimatedSequence {
+  let length = 0;
+  const starts = parts.map(({ mask }) => (length += mask.length) - mask.length);
+  const join = <Row extends Float32Array | Uint8Array>(row: Row, read: (part: EstimatedSequence) => Row): Row => {
+    parts.forEach((part, i) => row.set(read(part), starts[i]));
+    return row;
+  };
+  return {
+    rewards: join(new Float32Array(length), part => part.rewards),
+    values: join(new Float32Array(length), part => part.values),
+    mask: join(new Uint8Array(length), part => part.mask),
+    advantageMask: join(new Uint8Array(length), part => part.advantageMask),
+    turnEnds: parts.flatMap(({ turnEnds }, i) => turnEnds.map(end => end + starts[i])),
+  };
+}
