@@ -1,13 +1,14 @@
 // Whole episodes as text, to be read as the specification of what a model sees: instruction, observations, actions, rewards.
 // After a change that is meant: npx vitest run test/golden/envs -u, and read the difference.
 import { expect, test } from 'vitest';
-import type { ActionLookup, EnvironmentDefinition, StepResult } from '../../../envs/api/environment';
+import type { ActionLookup, EnvironmentDefinition } from '../../../envs/api/environment';
 import bandit from '../../../envs/bandit/index';
 import frozenLake from '../../../envs/frozen-lake/index';
+import search from '../../../envs/search/index';
 import sokoban from '../../../envs/sokoban/index';
 
 /** An episode that takes the given actions, or the solver's when there are none. */
-function episode(definition: EnvironmentDefinition, given: object, seed: number, member: number, actions?: (number | string)[]): string {
+async function episode(definition: EnvironmentDefinition, given: object, seed: number, member: number, actions?: (number | string)[]): Promise<string> {
   const config = definition.config.parse(given);
   const resolve = <T>(value: T | ((config: unknown) => T)) => (value instanceof Function ? value(config) : value);
   const names: ActionLookup = resolve(definition.actions) ?? {};
@@ -16,10 +17,10 @@ function episode(definition: EnvironmentDefinition, given: object, seed: number,
     `${definition.name} ${JSON.stringify(given)}, seed ${seed}, member ${member}`,
     `instruction: ${resolve(definition.instruction)}`,
     `legend: ${JSON.stringify(definition.legend?.(config) ?? {})}`,
-    (environment.reset({ seed, member }) as { observation: string }).observation,
+    String((await environment.reset({ seed, member })).observation),
   ];
-  for (const action of actions ?? (environment.solve!() as (number | string)[])) {
-    const { observation, reward, terminated, truncated, info } = environment.step(action) as StepResult;
+  for (const action of actions ?? (await environment.solve!())!) {
+    const { observation, reward, terminated, truncated, info } = await environment.step(action);
     const ended = terminated ? ', terminated' : truncated ? ', truncated' : '';
     text.push(`> ${names[action as number] ?? action}: reward ${reward}${ended}, ${JSON.stringify(info)}`, String(observation));
     if (ended) break;
@@ -35,8 +36,10 @@ test.each([
   ['frozen-lake-slippery', frozenLake, { success_rate: 0.8, p: 0.8 }, 10003, [1, 2]],
   ['frozen-lake-coordinates', frozenLake, { observation_format: 'coord' }, 10001, [3, 2]],
   ['bandit', bandit, {}, 10000, undefined],
+  ['search', search, {}, 10004, undefined],
+  ['search-free-text', search, { max_search_results: 1 }, 10001, ['', 'search[island]', 'I think the answer is Jorstad.']],
   ['bandit-test', bandit, { split: 'test' }, 123, ['Dragon', 'secretary']],
 ] as const)('%s', async (name, definition, config, seed, actions) => {
-  const text = episode(definition as unknown as EnvironmentDefinition, config, seed, 1, actions && [...actions]);
+  const text = await episode(definition as unknown as EnvironmentDefinition, config, seed, 1, actions && [...actions]);
   await expect(text).toMatchFileSnapshot(`transcripts/${name}.txt`);
 });

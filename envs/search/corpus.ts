@@ -1,0 +1,42 @@
+// A corpus in memory, ranked by BM25. Made once a path and kept, since all episodes of the worker read the same one.
+import MiniSearch from 'minisearch';
+import { dataRows } from '../api/data-rows';
+
+export interface Found {
+  id: string;
+  content: string;
+  score: number;
+}
+
+interface Passage {
+  id: string;
+  content: string;
+}
+
+const corpora = new Map<string, Promise<MiniSearch<Passage>>>();
+
+/**
+ * The `limit` best passages for the query, best first; none where no word of it occurs.
+ * @param path rows with `content` (or `contents`, `text`) and optionally `id`
+ */
+export async function searchCorpus(path: string, query: string, limit: number): Promise<Found[]> {
+  const corpus = corpora.get(path) ?? indexed(path);
+  corpora.set(path, corpus);
+  const found = (await corpus).search(query).slice(0, limit);
+  return found.map(({ id, score, content }) => ({ id: String(id), score, content: String(content) }));
+}
+
+async function indexed(path: string): Promise<MiniSearch<Passage>> {
+  const rows = await dataRows(
+    path,
+    'give env_config.corpus_path a JSON Lines, JSON or Parquet file with the column content',
+  );
+  const index = new MiniSearch<Passage>({ fields: ['content'], storeFields: ['content'] });
+  index.addAll(
+    rows.map((row, i) => ({
+      id: String(row.id ?? `doc_${i}`),
+      content: String(row.content ?? row.contents ?? row.text ?? ''),
+    })),
+  );
+  return index;
+}

@@ -1,0 +1,168 @@
+// Answering questions by searching (RAGEN, SearchQA): search[words] looks passages up, finish[answer] ends the episode with a score.
+// Passages come from a corpus in memory, ranked by BM25, or from RAGEN's retrieval server. The question is the seed's, modulo their
+// number. Works out of the box with questions about an invented archipelago (media/data/search).
+import { fileURLToPath } from 'node:url';
+import { z } from 'zod';
+import { dataRows, type DataRow } from '../api/data-rows';
+import { defineEnvironment, MissingDependency, type StepResult } from '../api/environment';
+import { searchCorpus, type Found } from './corpus';
+import { healthy, retrieve } from './retrieval-server';
+import { answerIn, scoreAnswer } from './scoring';
+
+const config = z.strictObject({
+  dataset_name: z.string().default('hotpotqa').describe('a name for people'),
+  train_path: z.string().nullable().default(null).describe('questions; null: the shipped ones'),
+  val_path: z.string().nullable().default(null).describe('questions of validation; null: those of train_path'),
+  max_instances: z.int().min(1).default(20000).describe('questions that are used'),
+  corpus_path: z.string().nullable().default(null).describe('passages to search; null: the shipped ones'),
+  retrieval_server_url: z.string().nullable().default(null).describe('a server in place of the corpus'),
+  retrieval_timeout: z.number().positive().default(30).describe('seconds'),
+  max_search_results: z.int().min(1).max(50).default(5),
+  max_total_chars: z.int().min(1).default(4000).describe('characters of one search shown'),
+  max_steps: z.int().min(1).default(10),
+  mock_mode: z.boolean().default(false).describe('search the corpus whatever server is named'),
+  correct_reward: z.number().default(1),
+  incorrect_reward: z.number().default(0),
+  f1_threshold: z.number().min(0).max(1).default(0.3),
+  render_mode: z.literal('text').default('text'),
+});
+type Config = z.infer<typeof config>;
+
+const actionsLine = 'Available actions: search[<query>], finish[<answer>]';
+/** Characters of a passage that are shown. */
+const passageChars = 800;
+const shipped = (name: string) => fileURLToPath(new URL(`../../media/data/search/${name}.jsonl`, import.meta.url));
+
+const serverOf = ({ mock_mode, retrieval_server_url }: Config) =>
+  mock_mode ? undefined : (retrieval_server_url ?? process.env.RETRIEVAL_SERVER_URL);
+
+interface Question {
+  question: string;
+  right: string[];
+  /** Ids of the passages that hold the answer; known of shipped questions. */
+  supporting: string[];
+}
+
+const dataRemedy =
+  'give env_config.train_path a Parquet or JSON Lines file with the columns question and ground_truth, or null for the shipped questions';
+const read = new Map<string, Promise<DataRow[]>>();
+/** Rows of a file, read once. */
+function rowsOf(path: string): Promise<DataRow[]> {
+  const rows = read.get(path) ?? dataRows(path, dataRemedy);
+  read.set(path, rows);
+  return rows;
+}
+
+async function questionOf(
+  { train_path, val_path, max_instances }: Config,
+  seed: number,
+  mode: string,
+): Promise<Question> {
+  const path = (mode === 'val' ? val_path : null) ?? train_path ?? shipped(mode === 'val' ? 'val' : 'train');
+  const rows = await rowsOf(path);
+  const { question, ground_truth, supporting } = rows[seed % Math.min(rows.length, max_instances)];
+  const right = (Array.isArray(ground_truth) ? ground_truth : [ground_truth]).map(String);
+  if (typeof question !== 'string' || ground_truth === undefined)
+    throw new MissingDependency(`finds no columns question and ground_truth in ${path}`, dataRemedy);
+  return { question, right, supporting: Array.isArray(supporting) ? supporting.map(String) : [] };
+}
+
+const cut = (text: string, limit: number) => (text.length > limit ? `${text.slice(0, limit)}...` : text);
+
+/** Passages as the model sees them. */
+function shown(found: Found[] | string, limit: number): string {
+  if (typeof found === 'string') return found;
+  if (found.length === 0) return 'No documents match the query.';
+  const passages = found.map(
+    ({ id, content, score }, i) =>
+      `[Document ${i + 1}] (ID: ${id}, Score: ${score.toFixed(3)})\n${cut(content, passageChars)}`,
+  );
+  return cut(passages.join('\n\n'), limit);
+}
+
+export default defineEnvironment({
+  name: 'search',
+  config,
+  instruction:
+    'You answer questions by searching. search[words] looks documents up, finish[text] gives the final answer, as short as it can be.' +
+    ' Take one action at a time, for example <answer>search[birthplace of the author of Frankenstein]</answer>' +
+    ' and later <answer>finish[London]</answer>.',
+  patience: config => (serverOf(config) === undefined ? 0 : config.retrieval_timeout * 1000 + 5000),
+
+  async dependencies(config) {
+    for (const mode of ['train', 'val'] as const) await questionOf(config, 0, mode);
+    const server = serverOf(config);
+    if (server === undefined) await searchCorpus(config.corpus_path ?? shipped('corpus'), '', 1);
+    else if (!(await healthy(server)))
+      throw new MissingDependency(
+        `finds no retrieval server at ${server}`,
+        'start it there, or set env_config.mock_mode to true to search the corpus in memory',
+      );
+  },
+
+  create(config) {
+    const server = serverOf(config);
+    const corpus = config.corpus_path ?? shipped('corpus');
+    let asked: Question;
+    let steps = 0;
+    let answered = false;
+    let observation = '';
+
+    const search = (query: string) =>
+      server === undefined
+        ? searchCorpus(corpus, query, config.max_search_results)
+        : retrieve(server, query, config.max_search_results, config.retrieval_timeout * 1000);
+
+    /** A step that is no answer; it ends the episode where it is the last. */
+    const goOn = (text: string, info: Record<string, unknown>): StepResult => {
+      const truncated = steps >= config.max_steps;
+      observation = `${text}\n${truncated ? 'That was the last step: the episode ends without an answer.' : actionsLine}`;
+      return { observation, reward: 0, terminated: false, truncated, info: { ...info, success: false } };
+    };
+    const finish = (answer: string, valid: boolean): StepResult => {
+      answered = true;
+      const { exact, f1 } = scoreAnswer(answer, asked.right);
+      const reward = exact
+        ? config.correct_reward
+        : f1 >= config.f1_threshold
+          ? config.correct_reward * f1
+          : config.incorrect_reward;
+      observation = `Your answer${valid ? '' : ' (taken from your text)'}: ${answer}. Reward: ${reward.toFixed(2)}`;
+      const info = { action_is_valid: valid, action_is_effective: true, success: exact || reward > 0 };
+      return { observation, reward, terminated: true, truncated: false, info: { ...info, exact_match: exact, f1 } };
+    };
+
+    return {
+      async reset({ seed, mode = 'train' }) {
+        asked = await questionOf(config, seed, mode);
+        steps = 0;
+        answered = false;
+        observation = `Question: ${asked.question}\n${actionsLine}`;
+        return { observation };
+      },
+
+      async step(action) {
+        steps++;
+        const text = String(action).trim();
+        const [, verb, argument] = /^(search|finish)\[(.*)\]$/s.exec(text) ?? [];
+        if (verb === 'finish') return finish(argument, true);
+        if (verb === 'search') {
+          const results = shown(await search(argument), config.max_total_chars);
+          const info = { action_is_valid: true, action_is_effective: true };
+          return goOn(`Search results for '${argument}':\n${results}\n`, info);
+        }
+        if (text !== '') return finish(answerIn(text), false);
+        const info = { action_is_valid: false, action_is_effective: false };
+        return goOn('That is no action: write search[<query>] to search or finish[<answer>] to answer.', info);
+      },
+
+      render: () => observation,
+      solve: async () => {
+        if (answered) return [];
+        const rows = server === undefined && config.corpus_path === null ? await rowsOf(corpus) : [];
+        const queries = asked.supporting.map(id => rows.find(row => row.id === id)?.query);
+        return [...queries.filter(Boolean).map(query => `search[${String(query)}]`), `finish[${asked.right[0]}]`];
+      },
+    };
+  },
+});

@@ -1,0 +1,42 @@
+// Client of RAGEN's retrieval server: POST /retrieve {query, top_k} gives {results: [{id, content, score}]}. A server that fails ends
+// no episode: its complaint becomes the observation, as in RAGEN.
+import type { Found } from './corpus';
+
+/** The `limit` best passages, or what went wrong as a sentence. Waits at most `timeoutMs`. */
+export async function retrieve(
+  server: string,
+  query: string,
+  limit: number,
+  timeoutMs: number,
+): Promise<Found[] | string> {
+  try {
+    const response = await fetch(`${server.replace(/\/+$/, '')}/retrieve`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ query, top_k: Math.min(limit, 50) }),
+      signal: AbortSignal.timeout(timeoutMs),
+    });
+    const body = (await response.json().catch(() => ({}))) as { results?: unknown; error?: unknown };
+    if (!response.ok)
+      return `The retrieval server answered ${response.status}${body.error ? `: ${String(body.error)}` : ''}.`;
+    if (!Array.isArray(body.results)) return 'The retrieval server answered without results.';
+    return (body.results as Partial<Found>[]).slice(0, limit).map(({ id, content, score }, i) => ({
+      id: String(id ?? `doc_${i + 1}`),
+      content: String(content ?? ''),
+      score: Number(score ?? 0),
+    }));
+  } catch (error) {
+    return (error as Error).name === 'TimeoutError'
+      ? `The search took longer than ${timeoutMs / 1000} seconds.`
+      : `The retrieval server at ${server} cannot be reached.`;
+  }
+}
+
+/** Whether a server answers its health check within five seconds. */
+export async function healthy(server: string): Promise<boolean> {
+  const url = `${server.replace(/\/+$/, '')}/health`;
+  return fetch(url, { signal: AbortSignal.timeout(5000) }).then(
+    ({ ok }) => ok,
+    () => false,
+  );
+}

@@ -1,0 +1,67 @@
+// How an answer is scored: SQuAD's exact match and the overlap of words (RAGEN, SearchQA), and what a free text is taken to answer.
+
+export interface AnswerScore {
+  exact: boolean;
+  /** Best over the right answers, 0 to 1. */
+  f1: number;
+}
+
+const verdicts = new Set(['yes', 'no', 'noanswer']);
+
+/** SQuAD's form of an answer: lower case, without ASCII punctuation and articles, single blanks. */
+export function normalized(text: string): string {
+  return text
+    .toLowerCase()
+    .replace(/[!-/:-@[-`{-~]/g, '')
+    .replace(/\b(a|an|the)\b/g, ' ')
+    .split(/\s+/)
+    .filter(word => word !== '')
+    .join(' ');
+}
+
+/** The answer against each right one. */
+export function scoreAnswer(answer: string, right: readonly string[]): AnswerScore {
+  const scores = right.map(gold => {
+    const [given, wanted] = [normalized(answer), normalized(gold)];
+    return { exact: given === wanted, f1: given === wanted ? 1 : overlap(given, wanted) };
+  });
+  return { exact: scores.some(({ exact }) => exact), f1: Math.max(0, ...scores.map(({ f1 }) => f1)) };
+}
+
+/** F1 over words, each counted as often as it stands there; yes and no share no words with longer answers. */
+function overlap(given: string, wanted: string): number {
+  if (verdicts.has(given) || verdicts.has(wanted)) return 0;
+  const left = wanted.split(' ');
+  const words = given.split(' ');
+  let same = 0;
+  for (const word of words) {
+    const at = left.indexOf(word);
+    if (word === '' || at < 0) continue;
+    left.splice(at, 1);
+    same++;
+  }
+  if (same === 0) return 0;
+  const [precision, recall] = [same / words.length, same / wanted.split(' ').length];
+  return (2 * precision * recall) / (precision + recall);
+}
+
+/** What a text without an action's form is taken to answer: boxed, bold, "the answer is …", its first sentence, its beginning. */
+export function answerIn(text: string): string {
+  const plain = text
+    .replace(/<think>.*?<\/think>/gs, '')
+    .replace(/\s+/g, ' ')
+    .trim();
+  const boxed = /\\boxed\{([^}]+)\}/.exec(plain);
+  if (boxed) return boxed[1].trim();
+  for (const emphasis of [/\*\*([^*]+)\*\*/g, /\*([^*]+)\*/g]) {
+    const marked = [...plain.matchAll(emphasis)].map(([, inner]) => inner.trim());
+    const found = marked.find(inner => inner.length >= 3 && /\w/.test(inner));
+    if (found) return found;
+  }
+  for (const lead of [/answer\s+is\s*:?\s*([^.!?]+)/i, /(?:therefore|thus|so|hence)\s*,?\s*([^.!?]+)/i]) {
+    const found = lead.exec(plain)?.[1].replace(/^\W+|\W+$/g, '');
+    if (found && found.length > 3) return found;
+  }
+  const sentence = plain.split(/[.!?]+/).find(part => part.trim().length > 5);
+  return (sentence ?? plain.slice(0, 100)).trim();
+}

@@ -1,0 +1,33 @@
+// Environments with packages and data files, in the environment process as a run has them: bundled, in a worker, solved by their oracle.
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { readFileSync, rmSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import type { EnvironmentProcess } from '../../../extension/trainer/rollout/environment-process';
+import { buildEntry, root, startProcess } from '../environment-host/bundles';
+
+let entry: string;
+let running: EnvironmentProcess;
+
+beforeAll(async () => {
+  entry = await buildEntry();
+  ({ running } = await startProcess(entry, { stepTimeoutMs: 20_000 }));
+});
+afterAll(async () => {
+  await running.stop();
+  rmSync(dirname(entry), { recursive: true, force: true });
+});
+
+const registry = JSON.parse(readFileSync(join(root, 'envs/registry.json'), 'utf8')) as Record<string, string>;
+
+test.each([['search', {}]])('%s', async (env_type, config) => {
+  const source = join(root, 'envs', registry[env_type]);
+  const { error, environments } = await running.load([{ tag: env_type, env_type, source, config }]);
+  expect(error).toBeUndefined();
+  expect(environments[0]).toMatchObject({ name: env_type, has_solver: true });
+  const [state] = await running.reset([{ episode: 'e', tag: env_type, seed: 5, member: 0, mode: 'val' }]);
+  expect(state.error).toBeUndefined();
+  const [{ actions }] = await running.solve(['e']);
+  const [step] = await running.step([{ episode: 'e', actions: actions! }]);
+  expect(step.error).toBeUndefined();
+  expect(step.outcomes.at(-1)).toMatchObject({ terminated: true, reward: 1, info: { success: true } });
+});
