@@ -1,0 +1,46 @@
+// The grid of 2048 and its moves. Cells are flat, row · size + column; 0 is an empty cell. Moves: 0 up, 1 right, 2 down, 3 left.
+// A move packs each line towards its side; equal neighbours merge from that side on, each tile at most once.
+
+export interface Slide {
+  grid: number[];
+  /** Sum of the tiles that merges made. */
+  merged: number;
+  moved: boolean;
+}
+
+export const moveNames = ['Up', 'Right', 'Down', 'Left'] as const;
+
+/** For each move the lines of a grid, each as its cells in the order in which the move fills them. */
+export function linesOf(size: number): number[][][] {
+  const line = (cell: (i: number, k: number) => number) =>
+    Array.from({ length: size }, (_, i) => Array.from({ length: size }, (_, k) => cell(i, k)));
+  return [
+    line((column, k) => k * size + column),
+    line((row, k) => row * size + size - 1 - k),
+    line((column, k) => (size - 1 - k) * size + column),
+    line((row, k) => row * size + k),
+  ];
+}
+
+/** What a move makes of a grid; the grid itself stays as it is. */
+export function slide(grid: readonly number[], lines: readonly (readonly number[])[]): Slide {
+  const after = new Array<number>(grid.length).fill(0);
+  let merged = 0;
+  for (const cells of lines) {
+    let filled = 0;
+    let open = false; // whether the last tile may still merge
+    for (const cell of cells) {
+      const tile = grid[cell];
+      if (tile === 0) continue;
+      if (open && after[cells[filled - 1]] === tile) {
+        after[cells[filled - 1]] = 2 * tile;
+        merged += 2 * tile;
+        open = false;
+      } else {
+        after[cells[filled++]] = tile;
+        open = true;
+      }
+    }
+  }
+  return { grid: after, merged, moved: after.some((tile, cell) => tile !== grid[cell]) };
+}

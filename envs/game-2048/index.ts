@@ -1,0 +1,106 @@
+// 2048 (RAGEN): slide all tiles to one side and merge equal ones; after each move a 2 or a 4 appears. The reward is a tenth of
+// log2(1 + sum of the merged tiles), or that sum. Tiles come from numpy's PCG64 of the seed, so that equal seeds and moves give RAGEN's
+// games. There is no solver: no plan is certain, and a game to the tile 2048 takes a thousand moves.
+import { z } from 'zod';
+import { defineEnvironment } from '../api/environment';
+import { Pcg64 } from '../api/random/pcg64';
+import { linesOf, moveNames, slide } from './grid';
+
+const goal = 2048;
+
+const config = z.strictObject({
+  size: z.int().min(2).max(8).default(4).describe('rows and columns'),
+  two_prob: z.number().min(0).max(1).default(0.9).describe('probability that a new tile is a 2; else it is a 4'),
+  use_log_reward: z.boolean().default(true).describe('reward log2(1 + merged) / 10; false: the merged sum itself'),
+  invalid_act_score: z.number().default(-0.1).describe('raw reward of a move that changes nothing'),
+  render_mode: z.literal('text').default('text'),
+  observation_format: z.literal('grid').default('grid'),
+  action_lookup: z
+    .record(z.enum(['0', '1', '2', '3']), z.string())
+    .default({ 0: moveNames[0], 1: moveNames[1], 2: moveNames[2], 3: moveNames[3] }),
+});
+
+export default defineEnvironment({
+  name: 'game_2048',
+  config,
+  actions: config => config.action_lookup,
+  instruction: ({ size, action_lookup: names }) =>
+    `You play 2048 on a grid of ${size} by ${size} cells. A move slides all tiles to one side, and equal tiles that meet merge into` +
+    ' their sum; then a new tile appears. A move that changes nothing is no valid move.' +
+    ` Answer with one move, ${names[0]}, ${names[1]}, ${names[2]} or ${names[3]}, for example <answer> ${names[3]} </answer>.`,
+
+  create(config) {
+    const { size } = config;
+    const lines = linesOf(size);
+    const names = moveNames.map((_, move) => config.action_lookup[`${move}` as '0']);
+    let grid: number[] = [];
+    let open: boolean[] = []; // moves that would change the grid
+    let score = 0;
+    let tiles: Pcg64;
+
+    const spawn = () => {
+      const empty = [...grid.keys()].filter(cell => grid[cell] === 0);
+      const cell = empty[tiles.integers(0, empty.length)];
+      grid[cell] = tiles.random() < config.two_prob ? 2 : 4;
+      open = lines.map(way => slide(grid, way).moved);
+    };
+    const rows = () => Array.from({ length: size }, (_, row) => grid.slice(row * size, (row + 1) * size));
+    const render = () => {
+      const moves = names.map((name, move) => `${move}(${name})`).filter((_, move) => open[move]);
+      return [
+        'Current 2048 Grid:',
+        ...rows().map((row, i) => `Row ${i + 1}: [${row.join(', ')}]`),
+        '',
+        `Valid Actions: ${moves.join(', ') || 'None'}.`,
+        `Goal: Merge same numbers to reach ${goal}.`,
+        `Current Score: ${score}`,
+        'What is your next move?',
+      ].join('\n');
+    };
+    const state = (raw_reward: number) => ({
+      score,
+      raw_reward,
+      max_tile: Math.max(...grid),
+      grid: rows(),
+      action_mask: open,
+    });
+
+    return {
+      reset({ seed }) {
+        tiles = new Pcg64(seed);
+        grid = new Array<number>(size * size).fill(0);
+        score = 0;
+        spawn();
+        spawn();
+        return { observation: render(), info: state(0) };
+      },
+
+      step(action) {
+        const way = typeof action === 'number' ? lines[action] : undefined;
+        const over = !open.includes(true);
+        const { grid: after, merged, moved } = way ? slide(grid, way) : { grid, merged: 0, moved: false };
+        if (moved) {
+          grid = after;
+          score += merged;
+          spawn();
+        }
+        const raw = moved ? merged : way && !over ? config.invalid_act_score : 0;
+        const terminated = !open.includes(true);
+        return {
+          observation: render(),
+          reward: !config.use_log_reward ? raw : raw > 0 ? Math.log2(raw + 1) * 0.1 : 0,
+          terminated,
+          truncated: false,
+          info: {
+            action_is_effective: moved,
+            action_is_valid: moved,
+            success: terminated && Math.max(...grid) >= goal,
+            ...state(raw),
+          },
+        };
+      },
+
+      render,
+    };
+  },
+});

@@ -1,0 +1,91 @@
+// The 2 × 2 × 2 Rubik's Cube (RAGEN): bring every face to a single colour. Reward 1 when it is solved, else 0; truncated at max_steps.
+// The scramble is drawn from numpy's PCG64 of the seed, so that equal seeds give RAGEN's cubes; it may cancel itself out, as in RAGEN.
+import { z } from 'zod';
+import { defineEnvironment } from '../api/environment';
+import { Pcg64 } from '../api/random/pcg64';
+import { isSolved, moveNames, solvedCube, turned, turns, type Cube } from './cube';
+import { solveCube } from './solver';
+
+const colours = 'WOGRBY';
+const faces = ['Up (U):    ', 'Left (L):  ', 'Front (F): ', 'Right (R): ', 'Back (B):  ', 'Down (D):  '];
+const ids = ['1', '2', '3', '4', '5', '6', '7', '8', '9', '10', '11', '12'] as const;
+
+const config = z.strictObject({
+  scramble_depth: z.int().min(0).max(1000).default(5).describe('random moves that scramble the cube'),
+  max_steps: z.int().min(1).default(20).describe('the episode is truncated after so many moves'),
+  real_back_turn: z
+    .boolean()
+    .default(false)
+    .describe("B as a real cube turns; false: RAGEN's, which exchanges two stickers on its way"),
+  render_mode: z.literal('text').default('text'),
+  action_lookup: z
+    .record(z.enum(ids), z.string())
+    .default(Object.fromEntries(ids.map((id, i) => [id, moveNames[i]])) as Record<(typeof ids)[number], string>),
+});
+
+export default defineEnvironment({
+  name: 'rubikscube',
+  config,
+  actions: config => config.action_lookup,
+  instruction:
+    "You solve a 2x2 Rubik's Cube: every face must end up in a single colour. Moves are in Singmaster's notation: U, D, L, R, F and B turn" +
+    " the upper, lower, left, right, front and back face clockwise by a quarter, each with a prime (as in U') counter-clockwise. Each face is" +
+    " shown row by row. Answer with a sequence of moves, for example <answer> R || U' </answer>.",
+
+  create(config) {
+    const tables = turns(config.real_back_turn);
+    const names = ids.map(id => config.action_lookup[id]);
+    let cube: Cube;
+    let steps = 0;
+    let ending = ''; // why the episode is over; empty while it goes on
+
+    const render = () => {
+      const rows = faces.map((face, i) => {
+        const [a, b, c, d] = Array.from(cube.subarray(4 * i, 4 * i + 4), colour => colours[colour]);
+        return `${face}[${a}, ${b}] [${c}, ${d}]`;
+      });
+      const last = ending
+        ? [`=== Game Over: ${ending} ===`]
+        : ['Available Actions:', names.join(', '), '', 'What is your next move?'];
+      const title = ["=== Rubik's Cube 2x2 State ===", `Step: ${steps}/${config.max_steps}`, ''];
+      return [...title, ...rows, '', ...last].join('\n');
+    };
+
+    return {
+      reset({ seed }) {
+        const random = new Pcg64(seed);
+        cube = solvedCube();
+        for (let i = 0; i < config.scramble_depth; i++) cube = turned(cube, tables[random.integers(1, 13) - 1]);
+        steps = 0;
+        ending = '';
+        return { observation: render() };
+      },
+
+      step(action) {
+        const turn = typeof action === 'number' ? tables[action - 1] : undefined;
+        const acts = turn !== undefined && ending === '';
+        if (acts) {
+          cube = turned(cube, turn);
+          steps++;
+          if (isSolved(cube)) ending = 'Cube Solved!';
+          else if (steps >= config.max_steps) ending = 'Max steps reached.';
+        }
+        const success = ending !== '' && isSolved(cube);
+        return {
+          observation: render(),
+          reward: acts && success ? 1 : 0,
+          terminated: success,
+          truncated: ending !== '' && !success,
+          info: { action_is_effective: acts, action_is_valid: turn !== undefined, success },
+        };
+      },
+
+      render,
+      // A scramble that cancelled itself out counts as solved only after a move: there and back.
+      solve: () => {
+        if (ending !== '') return isSolved(cube) ? [] : undefined;
+        return isSolved(cube) ? [1, 2] : solveCube(cube, tables)?.map(move => move + 1);
+      },
+    };
+  },
+});

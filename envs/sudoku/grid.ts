@@ -1,0 +1,79 @@
+// A Sudoku grid of n × n cells with square boxes: flat, row · n + column, 0 for an empty cell. The rule: no number twice in a row, a
+// column or a box.
+
+export type Grid = Uint8Array;
+
+/** What a number at a cell would meet again. */
+export interface Clash {
+  row: boolean;
+  column: boolean;
+  box: boolean;
+}
+
+export const sizeOf = (grid: Grid): number => Math.sqrt(grid.length);
+export const boxSide = (n: number): number => Math.sqrt(n);
+
+/** Where the number stands already among those that a cell sees; the cell's own number counts, too. */
+export function clash(grid: Grid, cell: number, number: number): Clash {
+  const n = sizeOf(grid);
+  const side = boxSide(n);
+  const row = Math.floor(cell / n);
+  const column = cell % n;
+  const corner = (row - (row % side)) * n + column - (column % side);
+  const found: Clash = { row: false, column: false, box: false };
+  for (let i = 0; i < n; i++) {
+    if (grid[row * n + i] === number) found.row = true;
+    if (grid[i * n + column] === number) found.column = true;
+    if (grid[corner + Math.floor(i / side) * n + (i % side)] === number) found.box = true;
+  }
+  return found;
+}
+
+export function isAllowed(grid: Grid, cell: number, number: number): boolean {
+  const { row, column, box } = clash(grid, cell, number);
+  return !row && !column && !box;
+}
+
+/** Numbers that an empty cell may take, ascending; none for a cell that is filled. */
+export function candidates(grid: Grid, cell: number): number[] {
+  if (grid[cell] !== 0) return [];
+  return Array.from({ length: sizeOf(grid) }, (_, i) => i + 1).filter(number => isAllowed(grid, cell, number));
+}
+
+/** The index of the box a cell lies in, as (row, column) of boxes. */
+export function boxOf(cell: number, n: number): [number, number] {
+  const side = boxSide(n);
+  return [Math.floor(cell / n / side), Math.floor((cell % n) / side)];
+}
+
+/** Which numbers rows, columns and boxes hold, as bit sets: bit k for the number k. */
+export class Marks {
+  private readonly rows: Int32Array;
+  private readonly columns: Int32Array;
+  private readonly boxes: Int32Array;
+  private readonly all: number;
+
+  constructor(private readonly n: number) {
+    [this.rows, this.columns, this.boxes] = [0, 1, 2].map(() => new Int32Array(n));
+    this.all = 2 ** (n + 1) - 2;
+  }
+
+  /** Marks a number at a cell, or takes it away again. */
+  flip(cell: number, bit: number): void {
+    this.rows[Math.floor(cell / this.n)] ^= bit;
+    this.columns[cell % this.n] ^= bit;
+    this.boxes[this.boxAt(cell)] ^= bit;
+  }
+
+  /** The numbers that a cell may take, as a bit set. */
+  free(cell: number): number {
+    return (
+      this.all & ~(this.rows[Math.floor(cell / this.n)] | this.columns[cell % this.n] | this.boxes[this.boxAt(cell)])
+    );
+  }
+
+  private boxAt(cell: number): number {
+    const [row, column] = boxOf(cell, this.n);
+    return row * boxSide(this.n) + column;
+  }
+}

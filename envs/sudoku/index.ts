@@ -1,0 +1,140 @@
+// Sudoku (RAGEN): one number a step. A legal number earns 1, or half of it where the stored solution has another; a full grid earns 10
+// more; whatever cannot be placed costs 0.1. Rules are enforced, so that a grid never holds a conflict. Equal seeds give RAGEN's puzzles;
+// with `unique_solution` those that have several solutions are given more numbers. Unlike RAGEN's, an episode also ends at max_steps when
+// the last answer placed nothing.
+import { z } from 'zod';
+import { defineEnvironment } from '../api/environment';
+import { boxOf, candidates, clash, type Grid } from './grid';
+import { plan } from './plan';
+import { drawPuzzle } from './puzzle';
+import { detailedText, feedbackText, list, place, readPlacement, simpleText } from './texts';
+
+const config = z.strictObject({
+  grid_size: z.literal([4, 9, 16]).default(9).describe('rows, columns and numbers'),
+  difficulty: z.enum(['easy', 'medium', 'hard']).default('easy').describe('40, 50 or 60 % of the cells are empty'),
+  unique_solution: z.boolean().default(false).describe('puzzles with one solution only; false: exactly those of RAGEN'),
+  max_steps: z.int().min(1).default(81).describe('the episode is truncated after so many steps'),
+  render_mode: z.literal('text').default('text'),
+  render_format: z.enum(['simple', 'detailed', 'with_feedback']).default('detailed'),
+  show_conflicts: z.boolean().default(true).describe('without effect, as in RAGEN: conflicts cannot arise'),
+  show_valid_numbers: z.boolean().default(true).describe('candidates when at most ten cells are empty (with_feedback)'),
+  show_candidates: z.boolean().default(false).describe('without effect, as in RAGEN'),
+  correct_placement_score: z.number().default(1),
+  invalid_action_score: z.number().default(-0.1),
+  completion_bonus: z.number().default(10),
+});
+
+export default defineEnvironment({
+  name: 'sudoku',
+  config,
+  instruction: ({ grid_size: n }) =>
+    `Solve the Sudoku: every row, every column and every box must hold each number from 1 to ${n} once. Numbers that are given stay as` +
+    ' they are; dots are empty cells. Place numbers one by one, as <answer> place 3 at row 4 col 1 </answer> or, as row, column and number,' +
+    ' <answer> 4,1,3 </answer>.',
+
+  create(config) {
+    const { grid_size: n, max_steps } = config;
+    let grid: Grid;
+    let initial: Grid;
+    let solution: Grid;
+    let steps = 0;
+    let feedback = '';
+    let over = false;
+
+    const render = (mode: string) => {
+      if (mode === 'simple') return simpleText(grid);
+      const text = detailedText(grid, initial, feedback);
+      if (mode !== 'with_feedback') return text;
+      return `${text}\n${feedbackText(grid, initial, config.show_valid_numbers, steps, max_steps)}`;
+    };
+    const left = () => grid.filter(number => number === 0).length;
+
+    /** Places what an answer says; the reward and what is told about it. */
+    const place1 = (answer: string): { reward: number; info: Record<string, unknown> } => {
+      const refuse = (said: string, error: string, more = {}) => {
+        feedback = `❌ ${said}`;
+        const info = { action_is_effective: false, action_is_valid: false, success: false, error, ...more };
+        return { reward: config.invalid_action_score, info };
+      };
+      const read = readPlacement(answer, n);
+      if ('error' in read) return refuse(`Invalid action format: ${read.error}`, read.error);
+      const { cell, number } = read;
+      if (initial[cell] !== 0)
+        return refuse(`Cannot modify initial cell at ${place(cell, n)}`, 'Cannot modify initial cells');
+      const { row, column, box } = clash(grid, cell, number);
+      if (row || column || box) {
+        const where = [
+          ...(row ? [`row ${Math.floor(cell / n) + 1}`] : []),
+          ...(column ? [`column ${(cell % n) + 1}`] : []),
+          ...(box
+            ? [
+                `box (${boxOf(cell, n)
+                  .map(at => at + 1)
+                  .join(',')})`,
+              ]
+            : []),
+        ].join(', ');
+        const valid_numbers = candidates(grid, cell);
+        const hint = valid_numbers.length > 0 ? `\n   Valid numbers for ${place(cell, n)}: ${list(valid_numbers)}` : '';
+        const error = `Number ${number} conflicts with ${where}`;
+        return refuse(`Invalid placement: ${number} conflicts with ${where}${hint}`, error, { valid_numbers });
+      }
+      grid[cell] = number;
+      const correct = number === solution[cell];
+      const success = left() === 0;
+      feedback = correct
+        ? `✓ Correct! Placed ${number} at ${place(cell, n)}`
+        : `⚠ Placed ${number} at ${place(cell, n)} - Valid but not optimal`;
+      if (success) feedback += '\n🎉 Congratulations! Puzzle solved!';
+      const reward = config.correct_placement_score * (correct ? 1 : 0.5) + (success ? config.completion_bonus : 0);
+      const info = {
+        action_is_effective: true,
+        action_is_valid: true,
+        success,
+        correct_placement: correct,
+        steps_remaining: max_steps - steps,
+        cells_filled: grid.length - left(),
+        cells_remaining: left(),
+      };
+      return { reward, info };
+    };
+
+    return {
+      reset({ seed }) {
+        ({ initial, solution } = drawPuzzle(n, config.difficulty, config.unique_solution, seed));
+        grid = initial.slice();
+        steps = 0;
+        feedback = '';
+        over = false;
+        return { observation: render(config.render_format) };
+      },
+
+      step(action) {
+        let reward = 0;
+        let info: Record<string, unknown> = {
+          action_is_effective: false,
+          action_is_valid: false,
+          success: left() === 0,
+        };
+        if (!over) {
+          steps++;
+          ({ reward, info } = place1(String(action)));
+          over = left() === 0 || steps >= max_steps;
+        }
+        return {
+          observation: render(config.render_format),
+          reward,
+          terminated: left() === 0,
+          truncated: over && left() > 0,
+          info,
+        };
+      },
+
+      render,
+      solve: () =>
+        plan(grid, initial, solution, over ? 0 : max_steps - steps)?.map(
+          ({ cell, number }) => `place ${number} at row ${Math.floor(cell / n) + 1} col ${(cell % n) + 1}`,
+        ),
+    };
+  },
+});

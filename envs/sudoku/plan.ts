@@ -1,0 +1,43 @@
+// Placements that finish a grid from where it stands. Numbers can be written over but not taken away, so a player who went astray may
+// have to put a number that is in the way somewhere else first.
+import { candidates, isAllowed, type Grid } from './grid';
+import { completions } from './solver';
+
+export interface Placement {
+  cell: number;
+  number: number;
+}
+
+/**
+ * Legal placements, in order, that fill `current` without breaking a rule: those of `solution` where nothing speaks against it. Undefined
+ * where none were found among `most`.
+ */
+export function plan(current: Grid, initial: Grid, solution: Grid, most: number): Placement[] | undefined {
+  const agrees = current.every((number, cell) => number === 0 || number === solution[cell]);
+  const goal = agrees ? solution : (completions(current, 1)[0] ?? solution);
+  const grid = current.slice();
+  const taken: Placement[] = [];
+  const place = (cell: number, number: number) => {
+    grid[cell] = number;
+    taken.push({ cell, number });
+  };
+  while (taken.length <= most) {
+    const wrong = [...grid.keys()].filter(cell => grid[cell] !== goal[cell]);
+    if (wrong.length === 0) return taken;
+    const free = wrong.filter(cell => isAllowed(grid, cell, goal[cell]));
+    for (const cell of free) place(cell, goal[cell]); // they are no hindrance to each other
+    if (free.length > 0) continue;
+    const detour = wrong.map(cell => ({ cell, number: otherNumber(grid, cell) })).find(({ number }) => number > 0);
+    if (!detour) return undefined;
+    place(detour.cell, detour.number);
+  }
+  return undefined;
+
+  /** A number that may stand in the place of a cell's wrong one; 0 where there is none. */
+  function otherNumber(grid: Grid, cell: number): number {
+    if (initial[cell] !== 0 || grid[cell] === 0) return 0;
+    const without = grid.slice();
+    without[cell] = 0;
+    return candidates(without, cell).find(number => number !== grid[cell] && number !== goal[cell]) ?? 0;
+  }
+}

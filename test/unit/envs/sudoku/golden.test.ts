@@ -1,0 +1,30 @@
+// Puzzles, solutions and rewards equal RAGEN's procedure on CPython's generator (test/golden/make/envs_sudoku.py), seed by seed.
+import { describe, expect, test } from 'vitest';
+import golden from '../../../golden/envs/sudoku.json';
+import type { StepResult } from '../../../../envs/api/environment';
+import { drawPuzzle, type shares } from '../../../../envs/sudoku/puzzle';
+import { completions } from '../../../../envs/sudoku/solver';
+import sudoku from '../../../../envs/sudoku/index';
+
+type Row = [seed: number, solution: string, puzzle: string, one: boolean | null, log: [string, number][]];
+
+const code = (grid: Iterable<number>) => Array.from(grid, number => '0123456789abcdefg'[number]).join('');
+
+describe.each(golden)('$n, $difficulty', ({ n, difficulty, rows }) => {
+  const config = sudoku.config.parse({ grid_size: n, difficulty });
+
+  test.each(rows as unknown as Row[])('seed %i', (seed, full, puzzle, one, log) => {
+    const drawn = drawPuzzle(n, difficulty as keyof typeof shares, false, seed);
+    expect([code(drawn.solution), code(drawn.initial)]).toEqual([full, puzzle]);
+    if (one !== null) {
+      const unique = drawPuzzle(n, difficulty as keyof typeof shares, true, seed);
+      expect(completions(drawn.initial, 2).length).toBe(one ? 1 : 2);
+      expect(completions(unique.initial, 2).map(code)).toEqual([full]);
+      expect(code(unique.initial) === puzzle).toBe(one);
+    }
+    const environment = sudoku.create(config);
+    environment.reset({ seed });
+    for (const [answer, reward] of log)
+      expect([answer, (environment.step(answer) as StepResult).reward]).toEqual([answer, reward]);
+  });
+});
