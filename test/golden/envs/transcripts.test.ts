@@ -4,8 +4,11 @@ import { expect, test } from 'vitest';
 import type { ActionLookup, EnvironmentDefinition } from '../../../envs/api/environment';
 import bandit from '../../../envs/bandit/index';
 import frozenLake from '../../../envs/frozen-lake/index';
+import game2048 from '../../../envs/game-2048/index';
+import rubikscube from '../../../envs/rubikscube/index';
 import search from '../../../envs/search/index';
 import sokoban from '../../../envs/sokoban/index';
+import sudoku from '../../../envs/sudoku/index';
 
 /** An episode that takes the given actions, or the solver's when there are none. */
 async function episode(definition: EnvironmentDefinition, given: object, seed: number, member: number, actions?: (number | string)[]): Promise<string> {
@@ -38,6 +41,12 @@ test.each([
   ['bandit', bandit, {}, 10000, undefined],
   ['search', search, {}, 10004, undefined],
   ['search-free-text', search, { max_search_results: 1 }, 10001, ['', 'search[island]', 'I think the answer is Jorstad.']],
+  ['game-2048', game2048, {}, 10000, [3, 3, 0, 3, 0, 1]],
+  ['rubikscube', rubikscube, { scramble_depth: 2 }, 10001, undefined],
+  ['rubikscube-truncated', rubikscube, { scramble_depth: 1, max_steps: 2 }, 10000, [1, 3]],
+  ['sudoku', sudoku, { grid_size: 4, render_format: 'with_feedback' }, 10000, undefined],
+  ['sudoku-detailed', sudoku, {}, 10000, ['place 5 at row 2 col 3', '1,1,1', '1 1 1', '9 at 2,9']],
+  ['sudoku-simple', sudoku, { difficulty: 'hard', unique_solution: true, render_format: 'simple' }, 123, ['2,3,5']],
   ['bandit-test', bandit, { split: 'test' }, 123, ['Dragon', 'secretary']],
 ] as const)('%s', async (name, definition, config, seed, actions) => {
   const text = await episode(definition as unknown as EnvironmentDefinition, config, seed, 1, actions && [...actions]);
