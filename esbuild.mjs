@@ -14,7 +14,7 @@ const node = {
   outdir: 'dist',
   outExtension: { '.js': '.cjs' },
   loader: { '.proto': 'text' },
-  external: ['vscode', 'onnxruntime-node', 'esbuild'],
+  external: ['vscode', 'onnxruntime-node', 'esbuild', '@napi-rs/canvas'],
   define: { 'import.meta.url': '__importMetaUrl' },
   banner: { js: "const __importMetaUrl = require('node:url').pathToFileURL(__filename).href;" },
 };
@@ -30,6 +30,7 @@ const processes = {
 };
 if (argv.includes('--tiny-model')) processes['make-tiny-model'] = 'extension/trainer/warm-start/make-tiny-model.ts';
 if (argv.includes('--bench')) processes.bench = 'test/bench/main.ts';
+if (argv.includes('--curves')) processes.curves = 'test/experiments/curves.ts';
 
 const pages = Object.fromEntries(
   readdirSync('webview', { withFileTypes: true })
