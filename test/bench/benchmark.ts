@@ -1,5 +1,6 @@
 // What a benchmark is, and how it is run: rounds in which ours and the peer's turn alternate, so that both meet the same weather on a
 // shared machine, and medians over them. Which benchmarks there are says definitions.ts; each side has its own way to run them.
+import { isAlone } from './definitions';
 import type { Definition } from './definitions';
 
 /** A benchmark made ready on our side: model loaded, data drawn. */
@@ -78,7 +79,7 @@ export async function measure(
   return {
     ...result,
     ratio,
-    reached: reaches(definition, ratio ?? (definition.kind === 'outside' ? result.ours!.median : null)),
+    reached: reaches(definition, ratio ?? (isAlone(definition) ? result.ours!.median : null)),
   };
 }
 

@@ -74,6 +74,18 @@ export interface IterationSettings extends ModelSettings {
   iterations: number;
 }
 
+/**
+ * Log-probs of all texts after all prompts, which begin differently. The naive way puts every pair through the model as a sequence of its
+ * own, as many at a time as there are prompts; both compute logits for the texts' tokens alone. Unit: times faster than the naive way.
+ */
+export interface CrossScoringSettings extends ModelSettings {
+  prompts: number;
+  /** Tokens of each prompt. */
+  prompt: number;
+  /** Tokens of each text. */
+  lengths: number[];
+}
+
 /** [m, k] × [n, k]ᵀ, float32, several times. Unit: 10⁹ operations. */
 export interface ProductSettings {
   m: number;
@@ -104,7 +116,8 @@ export interface SokobanSettings {
 
 /**
  * What the work of each kind is told. `memory` is one optimizer step in a process of its own, whose peak is measured; `outside` is an
- * iteration of which the time that the engine's thread is not inside onnxruntime is measured, on our side alone.
+ * iteration of which the time that the engine's thread is not inside onnxruntime is measured, on our side alone, and so is
+ * `cross-scoring` against the naive way.
  */
 export interface SettingsOf {
   training: TrainingSettings;
@@ -112,11 +125,14 @@ export interface SettingsOf {
   rollout: RolloutSettings;
   iteration: IterationSettings;
   outside: IterationSettings;
+  'cross-scoring': CrossScoringSettings;
   product: ProductSettings;
   'frozen-lake': LakeSettings;
   sokoban: SokobanSettings;
 }
 export type Kind = keyof SettingsOf;
+/** Kinds that one side alone measures, as one number instead of a rate. */
+export type Alone = 'outside' | 'cross-scoring';
 
 interface Described {
   /** The peer's ways of working are chosen by it (peer/candidates.py). */
@@ -131,6 +147,10 @@ interface Described {
   operations: number | null;
 }
 export type Definition = { [K in Kind]: Described & { kind: K; settings: SettingsOf[K] } }[Kind];
+
+export const isAlone = (definition: Definition): definition is Extract<Definition, { kind: Alone }> =>
+  definition.kind === 'outside' || definition.kind === 'cross-scoring';
+
 type DefinitionOf<K extends Kind> = Extract<Definition, { kind: K }>;
 
 const float = { lora_rank: 0, base_dtype: 'float32' } as const;
@@ -236,6 +256,16 @@ export const definitions: readonly Definition[] = [
     large: true,
     operations: null,
     settings: truncated,
+  },
+  {
+    name: 'cross-scoring against the naive way, d128/4L',
+    kind: 'cross-scoring',
+    unit: 'times faster',
+    better: 'higher',
+    target: 5,
+    large: false,
+    operations: null,
+    settings: { ...tiny, prompts: 8, prompt: 320, lengths: drawn(64, 16, 80, 6) },
   },
   { ...peak, name: 'training peak memory, 0.5B LoRA', target: 0.7 },
   { ...peak, name: 'training peak memory, 0.5B LoRA, head in parts', target: null },

@@ -72,7 +72,8 @@ async function loadOptions(
   };
 }
 
-async function openEngine(
+/** The engine in its worker thread with a model of that shape. */
+export async function openEngine(
   s: ModelSettings & { quantised?: boolean },
   threads: number,
   checkpointed: boolean,
@@ -121,7 +122,7 @@ function episodes(s: TrainingSettings, stream: RandomStream): Pick<WeightedSampl
   }).flat();
 }
 
-const randomIds = (length: number, vocab: number, stream: RandomStream): number[] =>
+export const randomIds = (length: number, vocab: number, stream: RandomStream): number[] =>
   Array.from({ length }, () => stream.integer(vocab));
 
 /** Rows that begin an episode: prompts are equal within a group. */

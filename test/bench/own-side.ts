@@ -3,17 +3,18 @@
 import { performance } from 'node:perf_hooks';
 import { measurePeak } from './process-memory';
 import type { Reading, Side, Workload } from './benchmark';
-import type { Definition, Kind, SettingsOf } from './definitions';
+import type { Alone, Definition, Kind, SettingsOf } from './definitions';
+import { crossScoring } from './cross-scoring-benchmark';
 import { iteration, memory, outside, product, rollout, training } from './engine-benchmarks';
 import { frozenLake, sokoban } from './environment-benchmarks';
 
 type Implementations = {
-  [K in Exclude<Kind, 'outside'>]: (settings: SettingsOf[K], threads: number) => Promise<Workload>;
+  [K in Exclude<Kind, Alone>]: (settings: SettingsOf[K], threads: number) => Promise<Workload>;
 };
 const implementations: Implementations = { training, memory, rollout, iteration, product, 'frozen-lake': frozenLake, sokoban }; // prettier-ignore
 
 /** Makes a benchmark ready. */
-export function open({ kind, settings }: Exclude<Definition, { kind: 'outside' }>, threads: number): Promise<Workload> {
+export function open({ kind, settings }: Exclude<Definition, { kind: Alone }>, threads: number): Promise<Workload> {
   const implementation = implementations[kind] as (settings: SettingsOf[Kind], threads: number) => Promise<Workload>;
   return implementation(settings, threads);
 }
@@ -28,6 +29,7 @@ export function ownSide(threads: number, program: string): Side {
       if (kind === 'memory')
         return measurePeak(process.execPath, [program, '--memory-of', name, '--threads', `${threads}`]);
       if (definition.kind === 'outside') return { value: await outside(definition.settings, threads) };
+      if (definition.kind === 'cross-scoring') return { value: await crossScoring(definition.settings, threads) };
       const workload = opened.get(name) ?? (await open(definition, threads));
       opened.set(name, workload);
       const start = performance.now();
