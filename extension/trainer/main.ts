@@ -1,10 +1,13 @@
 // Entry of the trainer: `node trainer.cjs --run <folder> [--workspace <folder>] [--resume [--checkpoint step-000100]]` serves one run from its
 // lease to its end. Standard error is the run's trainer.log. Whatever happens, the status on disk tells how the run ended, and in
 // one sentence why.
+import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import pino from 'pino';
 import type { RunStatus } from '../protocol/run-folder';
 import { UserError } from '../protocol/user-error';
+import { runConfigSchema } from './config/schema';
+import type { RunConfig } from './config/schema';
 import { Journal } from './journal';
 import { Run, newToken } from './run';
 import { RunControl, RunStopped } from './run-control';
@@ -45,9 +48,10 @@ async function main(): Promise<void> {
     },
   });
   try {
-    const checkpoint = await startingPoint(folder, values);
-    if (checkpoint !== null) await folder.rollBack(checkpoint.manifest.step, checkpoint.manifest.offsets);
+    const own = await startingPoint(folder, values);
+    if (own !== null) await folder.rollBack(own.manifest.step, own.manifest.offsets);
     else if (values.resume) await folder.rollBack(0, {}); // nothing was committed: the run begins anew
+    const checkpoint = own ?? (await foreignStart(folder, values.workspace));
     await serve(folder, { endpoint, token, workspace: values.workspace, checkpoint });
   } finally {
     lease.release();
@@ -147,12 +151,27 @@ async function startingPoint(
     return named;
   }
   if (!resume) return null;
+  if (courseOf(folder).resume_mode === 'disable')
+    throw new UserError(
+      `run ${folder.id} was made with trainer.resume_mode=disable: start a new one, or name the checkpoint to go on from`,
+    );
   const { checkpoint: newest, broken } = await newestValid(folder.path);
   for (const { folder: path, reason } of broken) log.warn(`passed over ${path}: ${reason}`);
   if (newest === null && broken.length > 0)
     throw new UserError(`${broken[0].reason} (no checkpoint of run ${folder.id} is whole)`);
   return newest;
 }
+
+/** The checkpoint of another run that this one begins with (trainer.resume_mode=resume_path), found whole; null where it does not. */
+async function foreignStart(folder: RunFolder, workspace: string): Promise<StoredCheckpoint | null> {
+  const { resume_mode, resume_from_path } = courseOf(folder);
+  if (resume_mode !== 'resume_path' || resume_from_path === null) return null;
+  const checkpoint = await openCheckpoint(resolve(workspace, resume_from_path));
+  await verifyCheckpoint(checkpoint);
+  return checkpoint;
+}
+
+const courseOf = (folder: RunFolder): RunConfig['trainer'] => runConfigSchema.parse(folder.manifest.config).trainer;
 
 main().catch((error: Error) => {
   log.error({ stack: error.stack }, error.message);

@@ -271,7 +271,8 @@ async function update(
     const { 'actor/entropy': measured = results['actor/entropy'] } = metrics; // during the update where no pass before it did
     Object.assign(metrics, results, { 'actor/entropy': measured });
   }
-  return new Map(samples.map(({ sample }, i) => [sample, advantages[i]]));
+  const trained = new Map(samples.map(({ sample }, i) => [sample, advantages[i]]));
+  return new Map(own.map(({ sample }) => [sample, trained.get(sample) ?? new Float32Array(sample.ids.length)]));
 }
 
 /** Rewards less the KL penalty (`algorithm.use_kl_in_reward`), whose weight then follows its controller. */

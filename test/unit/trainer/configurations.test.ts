@@ -1,37 +1,17 @@
 // Every estimator, loss aggregation, rollout filter and KL term that a configuration may name trains for two steps on real episodes,
 // with metrics that add up and that all have a meaning in docs/METRICS.md.
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { rmSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { meaningOf, parseMetricMeanings } from '../../../extension/protocol/metric-meanings';
-import type { Episode, MetricsLine } from '../../../extension/protocol/run-folder';
+import type { Episode } from '../../../extension/protocol/run-folder';
 import { installation } from '../../../extension/trainer/installation';
-import { Journal } from '../../../extension/trainer/journal';
-import { Run } from '../../../extension/trainer/run';
-import { RunControl } from '../../../extension/trainer/run-control';
-import { makeRun } from '../../../extension/trainer/terminal/start';
-import { train } from '../../../extension/trainer/train';
-import { readRun } from './terminal';
+import { groupsOf, keepAll, mean, trainHere, unknownKeys } from './train-here';
+import type { Trained } from './train-here';
 import { makeWorkspace } from './workspace';
 import type { Workspace } from './workspace';
 
-// The run is assembled in this process, its engine and environments run from the bundles.
-vi.mock(import('../../../extension/trainer/installation'), () => {
-  const root = join(__dirname, '../../..');
-  return {
-    installation: {
-      root,
-      presets: join(root, 'media/presets'),
-      models: join(root, 'media/models'),
-      environments: join(root, 'envs'),
-      trainer: join(root, 'dist/trainer.cjs'),
-      engineWorker: join(root, 'dist/engine-worker.cjs'),
-      environmentHost: join(root, 'dist/environment-host.cjs'),
-      cache: mkdtempSync(join(tmpdir(), 'ragen-cache-')),
-    },
-  };
-});
+vi.mock(import('../../../extension/trainer/installation'), async () =>
+  (await import('./test-installation')).testInstallation(),
+);
 
 let workspace: Workspace;
 beforeAll(() => (workspace = makeWorkspace()));
@@ -40,76 +20,7 @@ afterAll(() => {
   rmSync(installation.cache, { recursive: true });
 });
 
-const meanings = parseMetricMeanings(readFileSync(join(__dirname, '../../../docs/METRICS.md'), 'utf8'));
-/** Meanings that do not depend on an environment's tag. */
-const general = Object.fromEntries(Object.entries(meanings).filter(([key]) => !key.includes('<tag>')));
-
-/** Keys of lines that docs/METRICS.md says nothing of. */
-const unknownKeys = (lines: readonly MetricsLine[]): string[] =>
-  [...new Set(lines.flatMap(line => Object.keys(line)))].filter(
-    key => meaningOf(key.split('/')[1] === 'Words' ? meanings : general, key) === undefined,
-  );
-
-interface Trained {
-  /** One a step. */
-  lines: MetricsLine[];
-  /** Of training. */
-  episodes: Episode[];
-  events: string[];
-  end: 'finished' | 'stopped';
-}
-
-/** Trains with some overrides in a fresh run. */
-async function trained(overrides: string[], steps = 2): Promise<Trained> {
-  const { folder } = await makeRun({
-    configName: 'words',
-    overrides: [
-      `trainer.total_training_steps=${steps}`,
-      'trainer.val_before_train=false',
-      'trainer.test_freq=-1',
-      'es_manager.val.env_groups=1',
-      'es_manager.val.env_configs.n_groups=[1]',
-      ...overrides,
-    ],
-    workspace: workspace.folder,
-  });
-  const status = {
-    ...{
-      state: 'running' as const,
-      step: 0,
-      total_steps: steps,
-      success: null,
-      reward: null,
-      tokens_per_s: null,
-      eta_s: null,
-    },
-    ...{ phase: 'idle', updated: new Date().toISOString() },
-  };
-  const journal = new Journal(
-    folder,
-    { status: () => undefined, appended: () => undefined, event: () => undefined },
-    status,
-    0,
-  );
-  const control = new RunControl(() => undefined);
-  const { run, state } = await Run.open({ folder, workspace: workspace.folder, checkpoint: null, control, journal });
-  try {
-    const end = await train(run, state);
-    await journal.sync();
-    const { metrics, episodes, events } = readRun(folder.path);
-    return {
-      lines: metrics,
-      episodes: episodes.filter(({ mode }) => mode === 'train'),
-      events: events.map(({ kind, message }) => `${kind}: ${message}`),
-      end,
-    };
-  } finally {
-    await run.close();
-    await journal.close();
-  }
-}
-
-const mean = (values: readonly number[]): number => values.reduce((sum, x) => sum + x, 0) / values.length;
+const trained = (overrides: string[], steps = 2): Promise<Trained> => trainHere(workspace, overrides, steps);
 
 /** What holds of every step that was trained on. */
 function expectSane({ lines, episodes, end }: Trained, steps = 2): void {
@@ -149,14 +60,6 @@ function expectSane({ lines, episodes, end }: Trained, steps = 2): void {
 
 /** Mean advantage over the trained tokens of each kept episode of step 1, with the episode. */
 const stepOne = ({ episodes }: Trained) => episodes.filter(({ step, kept }) => step === 1 && kept);
-
-const groupsOf = (episodes: readonly Episode[]): Episode[][] =>
-  [...new Set(episodes.map(e => e.group_id))].map(id => episodes.filter(e => e.group_id === id));
-
-const keepAll = [
-  'actor_rollout_ref.rollout.rollout_filter_value=1',
-  'actor_rollout_ref.rollout.rollout_filter_include_zero=true',
-];
 
 describe('estimators', () => {
   test('gae trains a critic, whose values, returns and losses are told', async () => {

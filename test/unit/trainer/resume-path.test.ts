@@ -1,0 +1,63 @@
+// trainer.resume_mode: a run that begins with another run's checkpoint goes on as that run did; one that is not to be resumed is not.
+import { basename, join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { document, killAll, readRun, results } from './terminal';
+import { makeWorkspace } from './workspace';
+import type { Workspace } from './workspace';
+
+let workspace: Workspace;
+let first: string;
+
+interface Answer {
+  folder: string;
+  error?: { message: string };
+}
+
+const ragen = (...args: string[]) => document<Answer>(workspace.folder, args);
+
+beforeAll(async () => {
+  workspace = makeWorkspace();
+  const { code, stderr, answer } = await ragen(
+    ...['train', '--config-name', 'words', 'workbench.keep_checkpoints=10', 'trainer.total_training_steps=3'],
+    'trainer.resume_mode=disable',
+  );
+  expect(code, stderr).toBe(0);
+  first = answer.folder;
+});
+afterAll(async () => {
+  await killAll(workspace.folder);
+  workspace.remove();
+});
+
+test('resume_path: a new run begins after the checkpoint’s step, with its weights, optimizer and seeds', async () => {
+  const path = join('.ragen/runs', basename(first), 'checkpoints/step-000002');
+  const { code, stderr, answer } = await ragen(
+    ...['train', '--config-name', 'words', 'trainer.total_training_steps=3'],
+    ...['trainer.resume_mode=resume_path', `trainer.resume_from_path=${path}`],
+  );
+  expect(code, stderr).toBe(0);
+  const run = readRun(answer.folder);
+  expect(run.metrics.map(({ step }) => step)).toEqual([3]);
+  expect(run.events.some(({ kind, message }) => kind === 'resume' && message.includes('step-000002'))).toBe(true);
+  const [own, other] = [results(answer.folder), results(first)];
+  expect(own.weights).toEqual(other.weights);
+  expect(own.metrics[0]).toEqual(other.metrics.find(({ step }) => step === 3));
+  expect(own.episodes['step-000003.jsonl']).toBe(other.episodes['step-000003.jsonl']);
+});
+
+test('a checkpoint that is not there is named', async () => {
+  const { code, answer } = await ragen(
+    ...['train', '--config-name', 'words', 'trainer.resume_mode=resume_path'],
+    'trainer.resume_from_path=nowhere/step-000001',
+  );
+  expect(code).toBe(1);
+  expect(answer.error?.message).toMatch(/nowhere\/step-000001/);
+});
+
+test('disable: such a run goes on from a checkpoint that is named, and from no other', async () => {
+  const refused = await ragen('resume', basename(first));
+  expect(refused.code).toBe(1);
+  expect(refused.answer.error?.message).toMatch(/^run .* was made with trainer\.resume_mode=disable: start a new one/);
+  expect((await ragen('resume', basename(first), '--checkpoint', 'step-000002')).code).toBe(0);
+  expect(readRun(first).metrics.at(-1)!.step).toBe(3);
+});

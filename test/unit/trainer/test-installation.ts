@@ -1,0 +1,21 @@
+// The installation as tests see it that assemble a run in their own process: engine and environments run from the bundles.
+// A test file mocks extension/trainer/installation with it before anything else is imported.
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+
+export function testInstallation() {
+  const root = resolve(__dirname, '../../..');
+  return {
+    installation: {
+      root,
+      presets: join(root, 'media/presets'),
+      models: join(root, 'media/models'),
+      environments: join(root, 'envs'),
+      trainer: join(root, 'dist/trainer.cjs'),
+      engineWorker: join(root, 'dist/engine-worker.cjs'),
+      environmentHost: join(root, 'dist/environment-host.cjs'),
+      cache: mkdtempSync(join(tmpdir(), 'ragen-cache-')),
+    },
+  };
+}
