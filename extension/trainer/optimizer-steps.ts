@@ -4,7 +4,7 @@ import { learningRate } from './algorithms/learning-rate';
 import { aggregationWeights } from './algorithms/loss-aggregation';
 import { splitMiniBatches } from './algorithms/mini-batches';
 import type { CriticSample, OptimizerOptions, PolicyLossOptions, WeightedSample } from './engine/engine';
-import { RandomStream } from './engine/random-stream';
+import type { RandomStream } from './engine/random-stream';
 import { passBudget } from './run';
 import type { Run } from './run';
 import { deriveSeed } from './rollout/seeds';
