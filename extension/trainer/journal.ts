@@ -64,10 +64,20 @@ export class Journal {
     this.watchers.event(event);
   }
 
+  /** A step's episodes, all of them. */
   episodes(mode: 'train' | 'val', step: number, episodes: Iterable<Episode>): void {
+    this.appendEpisodes(mode, step, episodes, true);
+  }
+
+  /** Further episodes of a step. */
+  addEpisodes(mode: 'train' | 'val', step: number, episodes: Iterable<Episode>): void {
+    this.appendEpisodes(mode, step, episodes, false);
+  }
+
+  private appendEpisodes(mode: 'train' | 'val', step: number, episodes: Iterable<Episode>, anew: boolean): void {
     const log = this.folder.episodes(mode, step);
     try {
-      log.truncateTo(0);
+      if (anew) log.truncateTo(0);
       for (const episode of episodes) log.append(episode);
       log.sync();
       this.watchers.appended(episodesFile(mode, step), log.offset, step);

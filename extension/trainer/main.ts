@@ -9,13 +9,14 @@ import { UserError } from '../protocol/user-error';
 import { runConfigSchema } from './config/schema';
 import type { RunConfig } from './config/schema';
 import { Journal } from './journal';
-import { Run, newToken } from './run';
+import { newToken } from './run';
 import { RunControl, RunStopped } from './run-control';
+import { openSitting } from './sitting';
+import type { Sitting } from './sitting';
 import { checkpointNamed, newestValid, openCheckpoint, removeLater, verifyCheckpoint } from './store/checkpoint';
 import type { StoredCheckpoint } from './store/checkpoint';
 import { takeLease } from './store/lease';
 import { RunFolder } from './store/run-folder';
-import { train } from './train';
 import { TrainerServer, endpointFor } from './trainer-server';
 
 const destination = pino.destination(2);
@@ -100,24 +101,22 @@ async function serve(folder: RunFolder, { endpoint, token, workspace, checkpoint
     control,
     status: () => journal.status,
   });
-  let run: Run | undefined;
+  let sitting: Sitting | undefined;
   try {
     journal.update({ state: 'starting' });
-    const opened = await Run.open({ folder, workspace, checkpoint, control, journal });
-    run = opened.run;
+    sitting = await openSitting({ folder, workspace, checkpoint, control, journal });
     if (checkpoint) journal.event('resume', `resumed from ${journal.relative(checkpoint.folder)}`);
-    log.info({ model: run.model, step: opened.state.step }, 'running');
+    log.info({ ...sitting.about, step: sitting.step() }, 'running');
     journal.update({ state: control.state });
     journal.event('state', control.state);
-    const end = await train(run, opened.state);
-    await run.lastCheckpoint(opened.state);
-    journal.update({ state: end, step: opened.state.step, phase: 'idle', eta_s: null });
+    const end = await sitting.work();
+    journal.update({ state: end, step: sitting.step(), phase: 'idle', eta_s: null });
     journal.event('state', end);
     await journal.sync();
-    log.info({ step: opened.state.step }, end);
+    log.info({ step: sitting.step() }, end);
   } catch (error) {
     if (error instanceof RunStopped) {
-      // before there was a model
+      // before there was a model, or in an evaluation
       journal.update({ state: 'stopped', phase: 'idle', download: undefined, eta_s: null });
       journal.event('state', 'stopped');
       await journal.sync();
@@ -130,7 +129,7 @@ async function serve(folder: RunFolder, { endpoint, token, workspace, checkpoint
     }
   } finally {
     control.end();
-    await run?.close();
+    await sitting?.close();
     await journal.close();
     await watched.server.close();
   }

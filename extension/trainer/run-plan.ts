@@ -28,15 +28,16 @@ export function newAdapters({ actor_rollout_ref: { model } }: RunConfig): LoadOp
   return rank > 0 ? { rank, alpha, dropout, targets } : null;
 }
 
-export function usesReference({ actor_rollout_ref: { actor }, algorithm }: RunConfig): boolean {
-  return actor.use_ref && (actor.use_kl_loss || algorithm.use_kl_in_reward);
+export function usesReference({ actor_rollout_ref: { actor }, algorithm, trainer }: RunConfig): boolean {
+  return !trainer.val_only && actor.use_ref && (actor.use_kl_loss || algorithm.use_kl_in_reward);
 }
 
 /** Whether the policy scores its own samples: for old log-probs, or for a filter by entropy. */
 const scoresBeforeUpdate = ({ algorithm, actor_rollout_ref: { rollout } }: RunConfig): boolean =>
   !algorithm.rollout_correction.bypass_mode || rollout.rollout_filter_metric.startsWith('entropy');
 
-export const usesCritic = ({ algorithm }: RunConfig): boolean => algorithm.adv_estimator === 'gae';
+export const usesCritic = ({ algorithm, trainer }: RunConfig): boolean =>
+  !trainer.val_only && algorithm.adv_estimator === 'gae';
 
 /**
  * What a run of `config` holds.

@@ -2,10 +2,8 @@
 // Opening takes the run's lease first, so that two trainers never write one folder; a resume goes back to a checkpoint, the logs
 // included, and from there gives the same numbers as a run that was never interrupted.
 import { randomBytes } from 'node:crypto';
-import { readFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import type { LoadedEnvironment } from '../protocol/environment-link';
-import { UserError } from '../protocol/user-error';
 import { runConfigSchema } from './config/schema';
 import type { RunConfig } from './config/schema';
 import type { EngineState, LoadOptions, LoadedModel, PassBudget } from './engine/engine';
@@ -18,36 +16,25 @@ import type { Journal } from './journal';
 import { gibibytes, memoryForRun } from './machine-memory';
 import { planMemory } from './models/memory-plan';
 import type { PlanInput } from './models/memory-plan';
+import { modelFiles } from './models/model-files';
 import { readTokenizer } from './models/model-folder';
-import { adapterFiles, adapterWeightsName } from './models/peft-adapter';
-import { Weights } from './models/weights';
+import { adapterWeightsName } from './models/peft-adapter';
 import { AgentProxy } from './rollout/agent-proxy';
 import type { RolloutRequest } from './rollout/agent-proxy';
-import { EnvironmentProcess } from './rollout/environment-process';
-import { environmentSpecs } from './rollout/environment-specs';
+import type { EnvironmentProcess } from './rollout/environment-process';
 import type { SeedState } from './rollout/group-layout';
 import type { RolloutBatch } from './rollout/rollout-batch';
 import { deriveSeed } from './rollout/seeds';
 import type { RunControl } from './run-control';
 import { RunStopped } from './run-control';
 import { momentFiles, readMoments } from './moment-files';
+import { logNotice, openEnvironments } from './run-environments';
 import { runModelFolder } from './run-model';
 import { newAdapters, planInput, usesCritic, usesReference } from './run-plan';
 import { trainingSuccess } from './step-metrics';
 import { readBlob, readFloats, writeCheckpoint } from './store/checkpoint';
 import type { StoredCheckpoint } from './store/checkpoint';
 import type { RunFolder } from './store/run-folder';
-import { safetensorsParts } from './store/safetensors-writer';
-
-/** Files of the model folder that a checkpoint carries along, so that it can be loaded as a model itself. */
-const companions = [
-  'config.json',
-  'tokenizer.json',
-  'tokenizer_config.json',
-  'chat_template.jinja',
-  'chat_template.json',
-  'generation_config.json',
-];
 
 /** What a run must remember between steps besides weights and optimizer; it goes into checkpoints. */
 export interface TrainerState {
@@ -136,16 +123,12 @@ export class Run {
       });
       if (model.deviceCheck !== null)
         journal.event('setting', `the model runs on ${model.provider}; tried ${model.deviceCheck}`);
-      environments = await EnvironmentProcess.start({
-        entry: installation.environmentHost,
-        stepTimeoutMs: config.workbench.step_timeout_ms,
-        onNotice: ({ tag, stream, text }) => process.stderr.write(`[${tag || 'environment'} ${stream}] ${text}\n`),
-      });
       const { es_manager } = config;
-      const tags = [...es_manager.train.env_configs.tags, ...es_manager.val.env_configs.tags];
-      const specs = environmentSpecs(tags, config.custom_envs, installation.environments, workspace);
-      const { environments: loaded, error } = await environments.load(specs);
-      if (error) throw new UserError(error.message);
+      const trained = config.trainer.val_only ? [] : es_manager.train.env_configs.tags;
+      const tags = [...trained, ...es_manager.val.env_configs.tags];
+      const opened = await openEnvironments(config, tags, workspace, logNotice);
+      environments = opened.environments;
+      const { loaded } = opened;
       for (const { version, bundle } of loaded) await folder.keepEnvironment(version, bundle);
 
       const generator = {
@@ -271,7 +254,7 @@ export class Run {
     const phase = journal.status.phase;
     journal.update({ phase: 'checkpoint' });
     const engine = await this.engine.state();
-    const files = await this.modelFiles();
+    const files = await modelFiles(this.engine, this.model, this.modelFolder, config.model_path);
     const { actor, critic } = engine;
     await journal.sync();
     const path = await writeCheckpoint(
@@ -315,26 +298,6 @@ export class Run {
   async close(): Promise<void> {
     await this.engine.stop();
     await this.environments.stop();
-  }
-
-  /** The trained weights as others load them: a whole model folder, or an adapter's in PEFT's form. */
-  private async modelFiles(): Promise<Record<string, Uint8Array>> {
-    const tensors = await this.engine.parameters();
-    const { lora } = this.model;
-    if (lora) {
-      const factors = new Weights(tensors);
-      for (const { name, data } of tensors) factors.view(name).set(data);
-      return adapterFiles({ lora, factors }, this.config.model_path);
-    }
-    const files = companions.flatMap((name): [string, Uint8Array][] => {
-      try {
-        return [[name, new Uint8Array(readFileSync(join(this.modelFolder, name)))]];
-      } catch {
-        return []; // a model folder need not have all of them; those it must have were read when it was loaded
-      }
-    });
-    const parts = safetensorsParts(tensors.map(({ name, dims, data }) => ({ name, shape: dims, data })));
-    return { ...Object.fromEntries(files), 'model.safetensors': Buffer.concat(parts) };
   }
 
   private async restore(checkpoint: StoredCheckpoint): Promise<TrainerState> {

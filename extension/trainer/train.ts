@@ -87,10 +87,8 @@ export async function train(run: Run, state: TrainerState): Promise<'finished' |
   const { trainer } = run.config;
   const rules = stopRules(run.config);
   try {
-    if (!trainer.val_only) await run.tryLongest();
-    if (state.step === 0 && (trainer.val_before_train || trainer.val_only))
-      run.journal.metrics(0, await validate(run, 0));
-    if (trainer.val_only) return 'finished';
+    await run.tryLongest();
+    if (state.step === 0 && trainer.val_before_train) run.journal.metrics(0, await validate(run, 0));
     while (state.unvalidated || state.step < trainer.total_training_steps) {
       if (!state.unvalidated) {
         if (!(await run.control.gate())) return 'stopped';

@@ -44,10 +44,6 @@ export const ignoredKeys: Readonly<Record<string, string>> = {
   'actor_rollout_ref.rollout.tensor_model_parallel_size': 'GPU placement',
   'actor_rollout_ref.rollout.tp_size_check': 'GPU placement',
   'actor_rollout_ref.rollout.disable_log_stats': 'vLLM',
-  'actor_rollout_ref.rollout.gradient_analysis_num_buckets':
-    'the gradient analysis, which is not available in this version',
-  'actor_rollout_ref.rollout.gradient_analysis_bucket_mode':
-    'the gradient analysis, which is not available in this version',
   'critic.strategy': 'FSDP',
   'critic.checkpoint': "FSDP's checkpoints",
   'critic.use_dynamic_bsz': 'GPU memory',
@@ -55,6 +51,11 @@ export const ignoredKeys: Readonly<Record<string, string>> = {
   'critic.model.fsdp_config': 'FSDP',
   'critic.model.use_remove_padding': 'flash attention',
   'critic.model.tokenizer_path': "the critic's tokenizer, which is the actor's here",
+  'output.keep_batch_keys': 'which tensors of a pickle are kept, while trajectories are JSON lines here',
+  'output.keep_non_tensor_keys': 'which values of a pickle are kept, while trajectories are JSON lines here',
+  'output.keep_meta_info': 'what a pickle holds, while trajectories are JSON lines here',
+  'output.save_pkl_backup': 'a pickle, while trajectories are JSON lines here',
+  'output.save_jsonl_backup': 'a second file, while trajectories are JSON lines anyway',
   'trainer.n_gpus_per_node': 'GPU placement',
   'trainer.nnodes': 'GPU placement',
   'trainer.device': 'GPU placement',
@@ -68,7 +69,6 @@ export const ignoredKeys: Readonly<Record<string, string>> = {
   'trainer.log_val_generations': 'tables of validation episodes, which are all in the run folder here',
   'trainer.rollout_data_dir': 'a folder of rollouts, which are in the run folder here',
   'trainer.validation_data_dir': 'a folder of rollouts, which are in the run folder here',
-  'trainer.gradient_analysis_every': 'the gradient analysis, which is not available in this version',
 };
 
 /** Keys that a configuration keeps, in all its tags, for a version that will obey them; as above. */

@@ -139,6 +139,12 @@ const rollout = z
       .enum(['linear', 'softmax'])
       .describe('How top_p turns scores into shares: as they are, or by softmax.'),
     rollout_filter_selection_eps: weight('Slack of the linear top_p threshold.'),
+    gradient_analysis_num_buckets: count('Most buckets of the gradient analysis, of like size.'),
+    gradient_analysis_bucket_mode: z
+      .enum(['quantile', 'fixed_rv'])
+      .describe(
+        'Buckets of groups by the deviation of their scores: of like size, or from 0, 1, 2, 3, 4 and 5 on (always six).',
+      ),
     rollout_filter_empty_stop_steps: z
       .int()
       .min(0)
@@ -151,6 +157,13 @@ const rollout = z
         top_k: z.int().min(-1).describe('Number of likeliest tokens in validation; -1 or 0 is off.'),
         min_p: share('Smallest share of the likeliest token in validation; 0 is off.'),
         repetition_penalty: z.number().positive().describe('Repetition penalty in validation; 1 is off.'),
+        logprobs: z
+          .int()
+          .min(0)
+          .nullable()
+          .describe(
+            '0 leaves the entropy of answers out of an evaluation; it is taken over the whole vocabulary and not, as in RAGEN, over so many of the likeliest tokens.',
+          ),
       })
       .describe('Sampling in validation.'),
   })

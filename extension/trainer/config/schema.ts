@@ -2,6 +2,8 @@
 // what the documentation, hover texts and the JSON schema show. Defaults live in media/presets/base.yaml.
 import { z } from 'zod';
 import { agentProxy, customEnvs, esManager } from './schema-episodes';
+import { modelConfig, modelInfo, output } from './schema-evaluation';
+import { alarmNames } from '../diagnostics/alarms';
 import { actorRolloutRef, count, critic, flag } from './schema-policy';
 
 const algorithm = z
@@ -109,7 +111,13 @@ const trainer = z
     log_group_rv_table: flag(
       "Write every step's groups with scores, deviation and whether they were kept to diagnostics/groups-<step>.jsonl.",
     ),
-    gradient_analysis_mode: flag('Measure gradients by reward-variance bucket.'),
+    gradient_analysis_mode: flag('Measure gradients of the loss and its parts by reward-variance bucket.'),
+    gradient_analysis_every: count('Gradients are measured at step 1 and whenever so many steps have passed since.'),
+    gradient_analysis_log_prefilter: flag('Measure the gradients of the whole rollout too, before the filter.'),
+    gradient_analysis_only: flag('Take no optimizer step where gradients are measured.'),
+    exit_after_gradient_analysis: flag('End the run after the first step that measured gradients.'),
+    gradient_analysis_env_groups: count('Prompt groups of a rollout for the gradients alone; null for the step\'s own.').nullable(), // prettier-ignore
+    gradient_analysis_group_size: count('Episodes of each of its groups; null for the step\'s own.').nullable(),
     logger: z.array(z.string()).describe('Where metrics go besides the run folder: console.'),
   })
   .describe('Course of the run.');
@@ -171,6 +179,15 @@ const workbench = z
       .describe(
         "Which of a turn's values bi-level GAE compares between turns: that of its last token, or of its first.",
       ),
+    collapse_turn_uniform: flag(
+      'Diagnose collapse a third time, over pairs of which every turn of the rollout is as likely as any other.',
+    ),
+    watch: z
+      .strictObject({
+        enabled: flag('Raise alarms when a run shows the signs of an Echo Trap (docs/METRICS.md).'),
+        stop_on: z.array(z.enum(alarmNames)).describe('Alarms that end the run.'),
+      })
+      .describe('Watch over reward deviation, gradients, entropy, repetition, lengths and invalid answers.'),
     keep_checkpoints: count('Newest checkpoints (weights, optimizer, random states) kept in the run folder.'),
   })
   .describe('What RAGEN has no key for.');
@@ -217,6 +234,9 @@ export const runConfigSchema = z
     es_manager: esManager,
     collapse_detection: collapseDetection,
     custom_envs: customEnvs,
+    output,
+    model_config: modelConfig.nullable(),
+    model_info: modelInfo.nullable(),
     workbench,
   })
   .describe('Configuration of a run.');

@@ -39,6 +39,8 @@ export interface GeneratedRow {
   /** Natural-log probability of each sampled id under the distribution it was drawn from before top-p/top-k cuts, at the given temperature. */
   logprobs: number[];
   finish: 'stop' | 'length';
+  /** The answer is none (a model behind an API was cut or refused): its episode ends with it, unsolved. */
+  failed?: boolean;
 }
 
 /** One training sample. All arrays have the length of `ids`; position t speaks of token t (predicted from t−1). */

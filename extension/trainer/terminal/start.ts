@@ -12,8 +12,8 @@ import { UserError } from '../../protocol/user-error';
 import { loadConfig, overrideConfig } from '../config/load-config';
 import type { LoadedConfig } from '../config/load-config';
 import { installation } from '../installation';
-import { EnvironmentProcess } from '../rollout/environment-process';
-import { environmentSpecs } from '../rollout/environment-specs';
+import { configuredModel } from '../evaluation/api-service';
+import { openEnvironments } from '../run-environments';
 import { readLease } from '../store/lease';
 import { RunFolder } from '../store/run-folder';
 import { modelFacts } from './model-facts';
@@ -54,7 +54,7 @@ export async function makeRun(options: StartOptions): Promise<{ folder: RunFolde
       memory_gb: round(totalmem() / 2 ** 30),
       platform: `${platform()}-${arch()}`,
     },
-    model: await modelFacts(config.model_path, options.workspace),
+    model: await modelOf(loaded, options.workspace),
     environments: await aboutEnvironments(loaded, options.workspace),
     ...(options.sweep && { sweep: options.sweep }),
     ...(options.tags && options.tags.length > 0 && { tags: options.tags }),
@@ -163,20 +163,17 @@ function errorOf(line: string, pid: number | undefined): string | undefined {
 /** Builds and loads every environment once, so that a mistake in their code ends the start and not the run. */
 async function aboutEnvironments({ config }: LoadedConfig, workspace: string): Promise<Manifest['environments']> {
   const { train, val } = config.es_manager;
-  const tags = [...train.env_configs.tags, ...val.env_configs.tags];
-  const specs = environmentSpecs(tags, config.custom_envs, installation.environments, workspace);
-  const process = await EnvironmentProcess.start({
-    entry: installation.environmentHost,
-    stepTimeoutMs: config.workbench.step_timeout_ms,
-    onNotice: () => undefined,
-  });
-  try {
-    const { environments, error } = await process.load(specs);
-    if (error) throw new UserError(error.message);
-    return environments.map(({ tag, name, source, version }) => ({ tag, name, source, version }));
-  } finally {
-    await process.stop();
-  }
+  const tags = [...(config.trainer.val_only ? [] : train.env_configs.tags), ...val.env_configs.tags];
+  const { environments, loaded } = await openEnvironments(config, tags, workspace, () => undefined);
+  await environments.stop();
+  return loaded.map(({ tag, name, source, version }) => ({ tag, name, source, version }));
+}
+
+/** What is played with. A model behind an API is known by its name alone; that there is a key for it is seen to here. */
+async function modelOf({ config }: LoadedConfig, workspace: string): Promise<Manifest['model']> {
+  if (config.model_config === null || !config.trainer.val_only) return modelFacts(config.model_path, workspace);
+  const { model } = configuredModel(config, process.env);
+  return { path: `${model.provider_name}:${model.model_name}`, sha256: '', parameters: 0 };
 }
 
 function versions(): Record<string, string> {

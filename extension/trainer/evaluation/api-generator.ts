@@ -1,0 +1,110 @@
+// A model behind an API in the place of the engine: the agent proxy plays with it as with a local model, contexts and memories
+// included. Such a model has no token ids, so whole messages take their place: an "id" is an index into the conversation's messages,
+// a prompt is as many ids as messages, an answer is one.
+// One generator serves one episode, and knows what it cost.
+import type { GeneratedRow, GenerationRow } from '../engine/engine';
+import type { Generator } from '../rollout/agent-proxy';
+import type { ChatMessage, PromptTokenizer } from '../rollout/context-manager';
+import type { ApiAnswer, ApiUsage } from './api-service';
+import { RequestRefused } from './api-client';
+
+/** Messages by number, in place of a tokenizer. Equal messages have one number, so that a prompt that only grew begins as before. */
+export class MessageNumbers implements PromptTokenizer {
+  /** No message begins with a token. */
+  readonly turnMarker = -1;
+  private readonly messages: ChatMessage[] = [];
+  private readonly numbers = new Map<string, number>();
+
+  /** `prefix` is what local models' answers begin with; a model behind an API writes it itself, or leaves it out. */
+  constructor(private readonly prefix: string) {}
+
+  encodePrompt(messages: readonly ChatMessage[]): number[] {
+    return messages.map(message => this.numberOf(message));
+  }
+
+  encodeContinuation(_endedByStop: boolean, content: string): number[] {
+    return [this.numberOf({ role: 'user', content })];
+  }
+
+  encodeEnd(): number[] {
+    return [];
+  }
+
+  /** Text of answers, without the prefix, which the caller puts in front. */
+  decode(ids: readonly number[]): string {
+    const text = ids.map(id => this.messages[id].content).join('');
+    return text.trimStart().startsWith(this.prefix) ? text.trimStart().slice(this.prefix.length) : text;
+  }
+
+  /** Number of an answer, as the model wrote it. */
+  encodeAnswer(content: string): number {
+    return this.numberOf({ role: 'assistant', content });
+  }
+
+  /** The conversation that numbers stand for. Services refuse messages without content, which an answer may have been. */
+  conversation(ids: readonly number[]): ChatMessage[] {
+    return ids.map(id => this.messages[id]).map(message => ({ ...message, content: message.content || '(no answer)' }));
+  }
+
+  private numberOf(message: ChatMessage): number {
+    const key = `${message.role} ${message.content}`;
+    let number = this.numbers.get(key);
+    if (number === undefined) {
+      this.numbers.set(key, (number = this.messages.length));
+      this.messages.push(message);
+    }
+    return number;
+  }
+}
+
+/** What an episode cost, and how its answers ended. */
+export interface ApiBill extends ApiUsage {
+  requests: number;
+  /** Why the last answer is none: cut at the limit of tokens, filtered, or refused with these words; null where all are whole. */
+  failure: string | null;
+}
+
+export class ApiGenerator implements Generator {
+  readonly bill: ApiBill = { input_tokens: 0, output_tokens: 0, requests: 0, failure: null };
+  private readonly rows = new Map<string, number[]>();
+
+  /**
+   * @param ask the service's answer to a conversation
+   */
+  constructor(
+    private readonly numbers: MessageNumbers,
+    private readonly ask: (messages: readonly ChatMessage[]) => Promise<ApiAnswer>,
+  ) {}
+
+  async generate(rows: readonly GenerationRow[]): Promise<GeneratedRow[]> {
+    return Promise.all(rows.map(row => this.answer(row)));
+  }
+
+  release(rows: readonly string[]): void {
+    for (const row of rows) this.rows.delete(row);
+  }
+
+  private async answer({ row, append }: GenerationRow): Promise<GeneratedRow> {
+    const prompt = [...(this.rows.get(row) ?? []), ...append];
+    const { text, finish } = await this.answerTo(this.numbers.conversation(prompt));
+    const id = this.numbers.encodeAnswer(text);
+    this.rows.set(row, [...prompt, id]);
+    const failed = this.bill.failure !== null;
+    return { row, ids: [id], logprobs: [0], finish: finish === 'stop' ? 'stop' : 'length', ...(failed && { failed }) };
+  }
+
+  private async answerTo(messages: readonly ChatMessage[]): Promise<Pick<ApiAnswer, 'text' | 'finish'>> {
+    this.bill.requests++;
+    try {
+      const { text, finish, usage } = await this.ask(messages);
+      this.bill.input_tokens += usage.input_tokens;
+      this.bill.output_tokens += usage.output_tokens;
+      if (finish !== 'stop') this.bill.failure = finish;
+      return { text, finish };
+    } catch (error) {
+      if (!(error instanceof RequestRefused)) throw error;
+      this.bill.failure = `refused: ${error.message}`;
+      return { text: '', finish: 'content_filter' };
+    }
+  }
+}

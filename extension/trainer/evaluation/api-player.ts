@@ -1,0 +1,120 @@
+// A model behind an API plays an evaluation: as many episodes at a time as requests are allowed, each to its end by itself, so that a
+// slow answer holds up no other episode. An answer that was cut or filtered ends its episode unsolved.
+import type { LoadedEnvironment } from '../../protocol/environment-link';
+import type { Episode } from '../../protocol/run-folder';
+import type { RunConfig } from '../config/schema';
+import type { ApiModel } from '../config/schema-evaluation';
+import type { Journal } from '../journal';
+import { AgentProxy } from '../rollout/agent-proxy';
+import type { EnvironmentPool } from '../rollout/environment-pool';
+import { episodeRecord } from '../rollout/episode-record';
+import { generationPrefix } from '../rollout/turn-protocol';
+import type { RunControl } from '../run-control';
+import { RunStopped } from '../run-control';
+import { ApiClient } from './api-client';
+import { ApiGenerator, MessageNumbers } from './api-generator';
+import type { ApiBill } from './api-generator';
+import type { ApiService } from './api-service';
+import type { Player, ValidationPlace } from './evaluate';
+import { addedMetrics } from './evaluation-summary';
+import { ownMetrics } from './local-player';
+
+export interface ApiPlayerParts {
+  config: RunConfig;
+  model: ApiModel;
+  service: ApiService;
+  environments: EnvironmentPool;
+  loaded: readonly LoadedEnvironment[];
+  control: RunControl;
+  journal: Journal;
+}
+
+export class ApiPlayer implements Player {
+  constructor(private readonly parts: ApiPlayerParts) {}
+
+  get prices(): Player['prices'] {
+    return this.parts.model.price_per_million ?? undefined;
+  }
+
+  async play(places: readonly ValidationPlace[], finished: (episodes: readonly Episode[]) => void): Promise<void> {
+    const { config, model, service, control, journal } = this.parts;
+    const abort = new AbortController();
+    const stop = (): void => abort.abort();
+    control.stopped.addEventListener('abort', stop, { once: true });
+    const { timeout_s, max_retries: maxRetries } = model;
+    const client = new ApiClient(service, { timeoutMs: timeout_s * 1000, maxRetries, signal: abort.signal });
+    const waiting = [...places];
+    const plays = async (): Promise<void> => {
+      for (let place = waiting.shift(); place && !abort.signal.aborted; place = waiting.shift())
+        finished([await this.episode(place, client)]);
+    };
+    const players = Array.from({ length: config.model_config?.max_concurrency ?? 1 }, () =>
+      plays().catch((error: unknown) => {
+        abort.abort();
+        throw error;
+      }),
+    );
+    const ends = await Promise.allSettled(players);
+    control.stopped.removeEventListener('abort', stop);
+    if (client.retries > 0) journal.event('warning', `${client.retries} requests to ${service.url} were made again`);
+    const failed = ends.flatMap(end => (end.status === 'rejected' ? [end.reason as Error] : []));
+    if (control.state === 'stopping') throw new RunStopped();
+    // Where one fails the others are aborted: the first that says something else is the reason.
+    if (failed.length > 0) throw failed.find(({ name }) => name !== 'AbortError') ?? failed[0];
+  }
+
+  private async episode(place: ValidationPlace, client: ApiClient): Promise<Episode> {
+    const { config, environments, loaded, control, journal } = this.parts;
+    const { agent_proxy, actor_rollout_ref, es_manager, custom_envs, seed, enable_response_mask } = config;
+    const numbers = new MessageNumbers(generationPrefix(agent_proxy));
+    const generator = new ApiGenerator(numbers, async messages => {
+      if (!(await control.gate())) throw new RunStopped();
+      return client.ask(messages);
+    });
+    const proxy = new AgentProxy(generator, environments, numbers, {
+      seed,
+      agent_proxy,
+      rollout: { ...actor_rollout_ref.rollout, max_model_len: Infinity }, // the service knows its own limit
+      es_manager,
+      custom_envs,
+      enable_response_mask,
+      ragen: config.workbench.compat === 'ragen',
+      max_failed_episodes_share: 1, // counted over the whole evaluation
+      stop_token_ids: [],
+    });
+    const { episodes } = await proxy.rollout({
+      mode: 'val',
+      step: 0,
+      environments: loaded,
+      round: place.round,
+      seed: place.first,
+      only: new Set([place.env_id]),
+      onFailure: ({ tag, seed, failure }) =>
+        journal.event('environment_error', failure.message, { tag, seed, kind: failure.kind, at: failure.at }),
+    });
+    const [episode] = episodes;
+    const { bill } = generator;
+    if (bill.failure !== null) journal.event('warning', `${episode.id} ended without an answer (${bill.failure})`);
+    episode.metrics = { ...ownMetrics(episode), ...billMetrics(bill) };
+    return withoutTokens(episodeRecord(episode));
+  }
+}
+
+function billMetrics({ requests, input_tokens, output_tokens, failure }: ApiBill): Record<string, number> {
+  return {
+    [addedMetrics.tokens]: output_tokens,
+    [addedMetrics.requests]: requests,
+    [addedMetrics.inputTokens]: input_tokens,
+    [addedMetrics.outputTokens]: output_tokens,
+    [addedMetrics.cut]: Number(failure === 'length'),
+    [addedMetrics.filtered]: Number(failure === 'content_filter'),
+    [addedMetrics.refused]: Number(failure?.startsWith('refused') ?? false),
+  };
+}
+
+/** Without the numbers of messages that took the tokens' place. */
+const withoutTokens = (episode: Episode): Episode => ({
+  ...episode,
+  turns: episode.turns.map(turn => ({ ...turn, span: [0, 0] })),
+  tokens: { ids: [], mask: [], logprobs: [] },
+});

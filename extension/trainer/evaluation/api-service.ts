@@ -1,0 +1,170 @@
+// The two protocols that models behind APIs speak: OpenAI's chat completions (also DeepSeek, Together, vLLM, llama.cpp and others) and
+// Anthropic's messages. A conversation becomes a request, a reply becomes an answer; nothing is sent from here.
+// References: platform.openai.com/docs/api-reference/chat, docs.anthropic.com/en/api/messages. The real services were not tried.
+import { z } from 'zod';
+import { UserError } from '../../protocol/user-error';
+import type { RunConfig } from '../config/schema';
+import type { ApiModel } from '../config/schema-evaluation';
+import type { ChatMessage } from '../rollout/context-manager';
+
+/** A service as configured, with its key. */
+export interface ApiService {
+  url: string;
+  headers: Record<string, string>;
+  /** What must not be shown anywhere. */
+  secret: string;
+  body(messages: readonly ChatMessage[]): Record<string, unknown>;
+  /** Throws where the reply is not of the protocol. */
+  read(reply: unknown): ApiAnswer;
+}
+
+export interface ApiAnswer {
+  text: string;
+  /** `stop`, `length` (cut at the limit of tokens) or `content_filter` (refused). */
+  finish: 'stop' | 'length' | 'content_filter';
+  usage: ApiUsage;
+}
+
+/** Tokens as the service counts them; all of the prompt, cached or not. */
+export interface ApiUsage {
+  input_tokens: number;
+  output_tokens: number;
+}
+
+const providers = {
+  openai: { base: 'https://api.openai.com/v1', key: 'OPENAI_API_KEY' },
+  deepseek: { base: 'https://api.deepseek.com/v1', key: 'DEEPSEEK_API_KEY' },
+  together: { base: 'https://api.together.xyz/v1', key: 'TOGETHER_API_KEY' },
+  anthropic: { base: 'https://api.anthropic.com', key: 'ANTHROPIC_API_KEY' },
+} as const;
+
+/**
+ * The model behind an API that a configuration's `model_config` names, with its service.
+ * @throws UserError where there is no such entry, or as `apiService`
+ */
+export function configuredModel(
+  { model_config, model_info, actor_rollout_ref }: RunConfig,
+  environment: Readonly<Record<string, string | undefined>>,
+): { model: ApiModel; service: ApiService } {
+  const name = model_config?.model_name ?? '';
+  const known = model_info ?? {};
+  if (!Object.hasOwn(known, name))
+    throw new UserError(
+      `config: model_config.model_name is ${JSON.stringify(name)}, which model_info does not have: use one of ${Object.keys(known).join(', ') || 'its entries, of which there are none yet'}`,
+    );
+  const limit = actor_rollout_ref.rollout.response_length;
+  return { model: known[name], service: apiService(name, known[name], limit, environment) };
+}
+
+/**
+ * The service of an entry of `model_info`.
+ * @param name of the entry, for messages
+ * @param limit most tokens of an answer where `generation_kwargs` sets none and the protocol wants one
+ * @param environment where the key is looked up
+ * @throws UserError where the key is missing, or the address holds a secret itself
+ */
+export function apiService(
+  name: string,
+  model: ApiModel,
+  limit: number,
+  environment: Readonly<Record<string, string | undefined>>,
+): ApiService {
+  const { base, key } = providers[model.provider_name];
+  const variable = model.api_key_env ?? key;
+  const address = new URL(model.base_url ?? base);
+  if (address.username !== '' || address.password !== '' || address.search !== '')
+    throw new UserError(
+      `config: model_info.${name}.base_url holds a user, a password or parameters, which would be written down: give the address alone and the key in ${variable}`,
+    );
+  const secret = environment[variable]?.trim();
+  if (!secret)
+    throw new UserError(
+      `config: model_info.${name} needs a key of ${model.provider_name}: set the environment variable ${variable}`,
+    );
+  if (!/^[\x21-\x7e]+$/.test(secret))
+    throw new UserError(`environment: ${variable} holds a blank or a character that no key has: set it anew`);
+  const root = address.href.replace(/\/+$/, '');
+  return model.provider_name === 'anthropic'
+    ? anthropic(root, secret, model, limit)
+    : chatCompletions(root, secret, model);
+}
+
+/** Whether the system message is left out. */
+const drops = ({ system_message, model_name }: ApiModel): boolean =>
+  (system_message ?? (/^o1-mini/.test(model_name) ? 'drop' : 'keep')) === 'drop';
+
+const completion = z.looseObject({
+  choices: z
+    .array(
+      z.looseObject({
+        message: z.looseObject({ content: z.string().nullish(), refusal: z.string().nullish() }),
+        finish_reason: z.string().nullish(),
+      }),
+    )
+    .min(1),
+  usage: z.looseObject({ prompt_tokens: z.number(), completion_tokens: z.number() }).nullish(),
+});
+
+function chatCompletions(root: string, secret: string, model: ApiModel): ApiService {
+  return {
+    url: `${root}/chat/completions`,
+    headers: { authorization: `Bearer ${secret}` },
+    secret,
+    body: messages => ({
+      ...model.generation_kwargs,
+      model: model.model_name,
+      messages: messages.filter(({ role }) => role !== 'system' || !drops(model)),
+    }),
+    read: reply => {
+      const { choices, usage } = completion.parse(reply);
+      const [{ message, finish_reason }] = choices;
+      const refused = finish_reason === 'content_filter' || Boolean(message.refusal);
+      return {
+        text: message.content ?? '',
+        finish: refused ? 'content_filter' : finish_reason === 'length' ? 'length' : 'stop',
+        usage: { input_tokens: usage?.prompt_tokens ?? 0, output_tokens: usage?.completion_tokens ?? 0 },
+      };
+    },
+  };
+}
+
+const messageReply = z.looseObject({
+  content: z.array(z.looseObject({ type: z.string(), text: z.string().optional() })),
+  stop_reason: z.string().nullish(),
+  usage: z.looseObject({
+    input_tokens: z.number(),
+    output_tokens: z.number(),
+    cache_creation_input_tokens: z.number().nullish(),
+    cache_read_input_tokens: z.number().nullish(),
+  }),
+});
+
+function anthropic(root: string, secret: string, model: ApiModel, limit: number): ApiService {
+  return {
+    url: `${root}/v1/messages`,
+    headers: { 'x-api-key': secret, 'anthropic-version': '2023-06-01' },
+    secret,
+    body: messages => {
+      const system = messages.flatMap(({ role, content }) => (role === 'system' ? [content] : []));
+      return {
+        max_tokens: limit,
+        ...model.generation_kwargs,
+        model: model.model_name,
+        ...(system.length > 0 && !drops(model) && { system: system.join('\n') }),
+        messages: messages.filter(({ role }) => role !== 'system'),
+      };
+    },
+    read: reply => {
+      const { content, stop_reason, usage } = messageReply.parse(reply);
+      const { input_tokens, output_tokens, cache_creation_input_tokens: made, cache_read_input_tokens: read } = usage;
+      return {
+        text: content.flatMap(({ type, text }) => (type === 'text' && text !== undefined ? [text] : [])).join(''),
+        finish: stop_reason === 'refusal' ? 'content_filter' : isCut(stop_reason) ? 'length' : 'stop',
+        usage: { input_tokens: input_tokens + (made ?? 0) + (read ?? 0), output_tokens },
+      };
+    },
+  };
+}
+
+const isCut = (reason: string | null | undefined): boolean =>
+  reason === 'max_tokens' || reason === 'model_context_window_exceeded';

@@ -1,0 +1,132 @@
+// An evaluation: the validation episodes of a configuration, played once by a model. Finished episodes are committed to the run folder
+// as they come; an evaluation that was interrupted plays the rest alone, and since an episode's tokens follow from weights,
+// seed and env_id, a local model's results are those of an evaluation in one go. At the end come metrics, trajectories and summary.
+import { mkdir } from 'node:fs/promises';
+import { basename, dirname, join, resolve } from 'node:path';
+import { episodeSchema, episodesFile, runFiles } from '../../protocol/run-folder';
+import type { Episode } from '../../protocol/run-folder';
+import { UserError } from '../../protocol/user-error';
+import type { RunConfig } from '../config/schema';
+import type { Journal } from '../journal';
+import { episodePlaces } from '../rollout/group-layout';
+import type { EpisodePlace } from '../rollout/group-layout';
+import { validationSuccess } from '../step-metrics';
+import { replaceFile, storeError } from '../store/files';
+import { readValues } from '../store/line-log';
+import type { RunFolder } from '../store/run-folder';
+import { evaluationMetrics, summarizeEvaluation, trajectoryFacts } from './evaluation-summary';
+import type { EvaluationSummary } from './evaluation-summary';
+import { trajectoryLine } from './trajectory-line';
+
+/** An episode to be played: of the validation's batch `round` (from 0), whose first group has the seed `first`. */
+export interface ValidationPlace extends EpisodePlace {
+  round: number;
+  first: number;
+}
+
+/** Who plays: a local model or one behind an API. */
+export interface Player {
+  /** Prices of a million tokens, where they are known. */
+  readonly prices?: { input: number; output: number };
+  /**
+   * Plays episodes to their end and hands them over as they are finished, in any order, with what the player measured in
+   * their metrics (`entropy`, `n_generated_tokens`, …).
+   * @throws RunStopped when the run is asked to stop
+   */
+  play(places: readonly ValidationPlace[], finished: (episodes: readonly Episode[]) => void): Promise<void>;
+}
+
+export interface EvaluationRun {
+  config: RunConfig;
+  folder: RunFolder;
+  journal: Journal;
+  /** From which relative paths of the configuration lead. */
+  workspace: string;
+}
+
+/**
+ * Plays what is left of a run's validation episodes and writes the results.
+ * @throws UserError when too many episodes failed
+ */
+export async function evaluate(run: EvaluationRun, player: Player): Promise<EvaluationSummary> {
+  const { config, folder, journal } = run;
+  const places = validationPlaces(config);
+  const episodes = readFinished(folder);
+  const done = new Set(episodes.map(({ env_id }) => env_id));
+  if (done.size > 0) journal.event('resume', `${done.size} of ${places.length} episodes were played before`);
+  journal.update({ phase: 'validation' });
+  const left = places.filter(({ env_id }) => !done.has(env_id));
+  await player.play(left, finished => {
+    journal.addEpisodes('val', 0, finished);
+    episodes.push(...finished);
+    journal.progress(episodes.length / places.length);
+    refuseFailures(episodes, places.length, config);
+  });
+
+  episodes.sort((a, b) => a.env_id - b.env_id);
+  const metrics = evaluationMetrics(episodes, config.es_manager.val.group_size);
+  const files = resultFiles(run);
+  const summary = summarizeEvaluation(
+    { manifest: folder.manifest, config, wall_s: journal.wallSeconds, prices: player.prices, files },
+    episodes,
+    metrics,
+  );
+  const form = config.workbench.compat === 'ragen' ? 'ragen' : 'workbench';
+  const lines = episodes.map((episode, i) => trajectoryLine(i, episode, trajectoryFacts(episode), form));
+  await mkdir(dirname(files.trajectories), { recursive: true }).catch((error: unknown) => {
+    throw storeError('make', dirname(files.trajectories), error);
+  });
+  await replaceFile(
+    files.trajectories,
+    lines.map(line => Buffer.from(`${JSON.stringify(line)}\n`)),
+  );
+  for (const file of [files.summary, folder.file(runFiles.evaluation)])
+    await replaceFile(file, `${JSON.stringify(summary, null, 1)}\n`);
+  journal.metrics(0, metrics);
+  journal.update({ phase: 'idle', success: validationSuccess(metrics) });
+  return summary;
+}
+
+/** All validation episodes: `trainer.validation_steps` batches, each on seeds of its own (in RAGEN on the same ones). */
+function validationPlaces({ es_manager, seed, trainer, workbench }: RunConfig): ValidationPlace[] {
+  const { env_groups, group_size } = es_manager.val;
+  return Array.from({ length: trainer.validation_steps }, (_, round) => {
+    const before = round * env_groups;
+    const first = workbench.compat === 'ragen' ? seed.val : seed.val + before;
+    return episodePlaces(es_manager.val, first).map(place => ({
+      ...place,
+      group_id: place.group_id + before,
+      env_id: place.env_id + before * group_size,
+      round,
+      first,
+    }));
+  }).flat();
+}
+
+/** Episodes that an earlier sitting has finished. */
+function readFinished(folder: RunFolder): Episode[] {
+  const file = folder.file(episodesFile('val', 0));
+  return [...readValues(file, line => episodeSchema.parse(line))].map(({ value }) => value);
+}
+
+/** Gives up once more episodes failed than a configuration allows in all. */
+function refuseFailures(episodes: readonly Episode[], total: number, { workbench }: RunConfig): void {
+  const failed = episodes.filter(({ error }) => error !== undefined);
+  if (failed.length > workbench.max_failed_episodes_share * total)
+    throw new UserError(
+      `${failed[0].error} (${failed.length} of ${total} episodes failed; workbench.max_failed_episodes_share is ${workbench.max_failed_episodes_share})`,
+    );
+}
+
+/** Absolute paths of the results. The time in their names is that of the run's making, so that a resume writes the same files. */
+function resultFiles({ config, folder, workspace }: EvaluationRun): { trajectories: string; summary: string } {
+  const { dir, filename, append_timestamp } = config.output;
+  const name = basename(filename).replace(/\.(jsonl|pkl|json)$/, '');
+  const [day, time] = folder.manifest.created.split(/[T.]/).map(part => part.replace(/[-:]/g, ''));
+  const own = dir === null ? join(config.trainer.local_log_dir, folder.id) : dir;
+  const base = join(
+    resolve(workspace, own),
+    dir !== null && append_timestamp ? `${name}_${day}_${time.slice(0, 6)}` : name,
+  );
+  return { trajectories: `${base}.jsonl`, summary: `${base}_summary.json` };
+}

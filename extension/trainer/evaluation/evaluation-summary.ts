@@ -1,0 +1,212 @@
+// What an evaluation comes to: metrics by RAGEN's keys, and a summary with success, pass@k and their intervals for each tag and over
+// all. Everything is counted from the episodes as they stand in the run folder, so that a resumed evaluation counts the same.
+// Episodes whose environment failed say nothing of the model: they are left out and counted.
+import type { Episode, Manifest } from '../../protocol/run-folder';
+import type { RunConfig } from '../config/schema';
+import type { RolloutEpisode } from '../rollout/rollout-batch';
+import { measureRollout } from '../rollout/rollout-metrics';
+import { finiteOnly, metricsOfRollout } from '../step-metrics';
+import { meanOverGroups, passAtK, passSizes } from './success-statistics';
+import type { Estimate } from './success-statistics';
+import type { TrajectoryFacts } from './trajectory-line';
+
+interface Success {
+  groups: number;
+  episodes: number;
+  /** Null where no episode counts. */
+  success: Estimate | null;
+  /** By k: chance that one of k episodes of a prompt is solved, over the prompts. */
+  pass_at: Record<string, Estimate>;
+}
+
+export interface EvaluationSummary {
+  run: string;
+  created: string;
+  config_name: string;
+  config_hash: string;
+  seed: number;
+  model: Manifest['model'];
+  group_size: number;
+  overall: Success;
+  tags: Record<string, Success & { failed_environments: number; versions: string[]; metrics: Record<string, number> }>;
+  /** Mean over the sampled tokens, in nats; null where it was not computed. */
+  entropy: number | null;
+  generated_tokens: number;
+  /** Of a model behind an API. */
+  api?: {
+    requests: number;
+    input_tokens: number;
+    output_tokens: number;
+    /** In the currency of the prices; null without prices. */
+    cost: number | null;
+    /** Episodes that ended with an answer that was none. */
+    failed_episodes: { length: number; content_filter: number; refused: number };
+  };
+  metrics: Record<string, number>;
+  wall_s: number;
+  files: { trajectories: string; summary: string };
+}
+
+/** Keys of `Episode.metrics` that an evaluation adds to the environment's own. */
+export const addedMetrics = {
+  entropy: 'entropy',
+  tokens: 'n_generated_tokens',
+  turns: 'n_turns',
+  contextFull: 'context_full',
+  contextShortened: 'context_shortened',
+  requests: 'api_requests',
+  inputTokens: 'api_input_tokens',
+  outputTokens: 'api_output_tokens',
+  cut: 'api_failed/length',
+  filtered: 'api_failed/content_filter',
+  refused: 'api_failed/refused',
+} as const;
+
+/** Metrics of the whole evaluation as a validation has them, under `val-env/`; fills each episode's `pass@<group_size>`. */
+export function evaluationMetrics(episodes: readonly Episode[], group_size: number): Record<string, number> {
+  const played = episodes.map(asPlayed);
+  const metrics = measureRollout(played, group_size);
+  played.forEach((episode, i) => Object.assign(episodes[i].metrics, episode.metrics));
+  const counted = episodes.filter(({ error }) => error === undefined);
+  const tokens = counted.map(episode => episode.metrics[addedMetrics.tokens]);
+  // A model behind an API has no tokens of ours: the service's count takes their place.
+  if (tokens.length > 0) metrics.response_length = tokens.reduce((sum, n) => sum + n, 0) / tokens.length;
+  return finiteOnly(metricsOfRollout({ mode: 'val', step: 0, episodes: played, metrics }, 'val-env'));
+}
+
+/** A record as the episode that it was, for measuring. */
+function asPlayed(record: Episode): RolloutEpisode {
+  const raw = record.turns.map(({ info }) => info.raw_reward).filter(value => typeof value === 'number');
+  return {
+    ...record,
+    mode: 'val',
+    context_full: record.metrics[addedMetrics.contextFull] === 1,
+    context_shortened: record.metrics[addedMetrics.contextShortened] === 1,
+    episodic_return: raw.length > 0 ? raw.reduce((sum, value) => sum + value, 0) : record.reward,
+    messages: [],
+    samples: [
+      {
+        ids: new Int32Array(),
+        mask: new Uint8Array(),
+        logprobs: new Float32Array(),
+        turns: record.turns.map(({ turn, span }) => ({ turn, span })),
+      },
+    ],
+    metrics: { ...record.metrics },
+    error: record.error === undefined ? undefined : { kind: 'threw', message: record.error },
+  };
+}
+
+/** What a line of trajectories tells of an episode. */
+export function trajectoryFacts({ tag, metrics }: Episode): TrajectoryFacts {
+  const { entropy, tokens, turns } = addedMetrics;
+  const own = Object.entries(metrics).filter(([key]) => key !== entropy && key !== tokens && key !== turns);
+  return {
+    metrics: Object.fromEntries(own.map(([key, value]) => [`${tag}/${key}`, value])),
+    entropy: metrics[entropy] ?? null,
+    n_tokens: metrics[tokens],
+  };
+}
+
+export interface SummaryOf {
+  manifest: Manifest;
+  config: RunConfig;
+  wall_s: number;
+  prices?: { input: number; output: number };
+  files: EvaluationSummary['files'];
+}
+
+export function summarizeEvaluation(
+  { manifest, config, wall_s, prices, files }: SummaryOf,
+  episodes: readonly Episode[],
+  metrics: Readonly<Record<string, number>>,
+): EvaluationSummary {
+  const { group_size } = config.es_manager.val;
+  const tags = [...new Set(episodes.map(({ tag }) => tag))].map((tag): [string, EvaluationSummary['tags'][string]] => {
+    const own = episodes.filter(episode => episode.tag === tag);
+    const prefix = `val-env/${tag}/`;
+    return [
+      tag,
+      {
+        ...successOf(own, group_size),
+        failed_environments: own.filter(({ error }) => error !== undefined).length,
+        versions: [...new Set(own.map(({ environment }) => environment.version))],
+        metrics: Object.fromEntries(
+          Object.entries(metrics).flatMap(([key, value]) =>
+            key.startsWith(prefix) ? [[key.slice(prefix.length), value]] : [],
+          ),
+        ),
+      },
+    ];
+  });
+  const total = (key: string): number => episodes.reduce((sum, { metrics }) => sum + (metrics[key] ?? 0), 0);
+  const { entropy, tokens, requests } = addedMetrics;
+  const measured = episodes.filter(({ metrics }) => metrics[entropy] !== undefined);
+  const weight = measured.reduce((sum, { metrics }) => sum + metrics[tokens], 0);
+  const input_tokens = total(addedMetrics.inputTokens);
+  const output_tokens = total(addedMetrics.outputTokens);
+  return {
+    run: manifest.id,
+    created: manifest.created,
+    config_name: manifest.config_name,
+    config_hash: manifest.config_hash,
+    seed: config.seed.val,
+    model: manifest.model,
+    group_size,
+    overall: successOf(episodes, group_size),
+    tags: Object.fromEntries(tags),
+    entropy:
+      weight > 0 ? measured.reduce((sum, { metrics }) => sum + metrics[entropy] * metrics[tokens], 0) / weight : null,
+    generated_tokens: total(tokens),
+    ...(episodes.some(({ metrics }) => metrics[requests] !== undefined) && {
+      api: {
+        requests: total(requests),
+        input_tokens,
+        output_tokens,
+        cost: prices ? (input_tokens * prices.input + output_tokens * prices.output) / 1e6 : null,
+        failed_episodes: {
+          length: total(addedMetrics.cut),
+          content_filter: total(addedMetrics.filtered),
+          refused: total(addedMetrics.refused),
+        },
+      },
+    }),
+    metrics,
+    wall_s,
+    files,
+  };
+}
+
+function successOf(episodes: readonly Episode[], group_size: number): Success {
+  const counted = episodes.filter(({ error }) => error === undefined);
+  const groups = [...new Set(counted.map(({ group_id }) => group_id))].map(id => {
+    const members = counted.filter(({ group_id }) => group_id === id);
+    return { n: members.length, c: members.filter(({ success }) => success).length };
+  });
+  const atSize = (k: number) => groups.filter(({ n }) => n >= k);
+  const sizes = passSizes(group_size).filter(k => atSize(k).length > 0);
+  return {
+    groups: groups.length,
+    episodes: counted.length,
+    success:
+      groups.length > 0
+        ? meanOverGroups(
+            groups.map(({ n, c }) => c / n),
+            counted.length,
+          )
+        : null,
+    pass_at: Object.fromEntries(
+      sizes.map(k => {
+        const large = atSize(k);
+        const draws = large.reduce((sum, { n }) => sum + Math.floor(n / k), 0);
+        return [
+          k,
+          meanOverGroups(
+            large.map(({ n, c }) => passAtK(n, c, k)),
+            draws,
+          ),
+        ];
+      }),
+    ),
+  };
+}

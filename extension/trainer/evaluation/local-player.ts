@@ -1,0 +1,73 @@
+// A local model plays an evaluation, in waves of whole groups: what is finished is committed after each, and a wave is as many
+// episodes as are decoded at a time. The entropy of an answer is that of the model's own distribution (temperature 1, no cuts), over the
+// whole vocabulary, at each token that was sampled.
+import type { Episode } from '../../protocol/run-folder';
+import { decodedRows } from '../models/generator';
+import { episodeRecord } from '../rollout/episode-record';
+import { sampledMask, sampledTokens } from '../rollout/rollout-batch';
+import type { RolloutEpisode } from '../rollout/rollout-batch';
+import { passBudget } from '../run';
+import type { Run } from '../run';
+import type { Player, ValidationPlace } from './evaluate';
+import { addedMetrics } from './evaluation-summary';
+
+export class LocalPlayer implements Player {
+  constructor(private readonly run: Run) {}
+
+  async play(places: readonly ValidationPlace[], finished: (episodes: readonly Episode[]) => void): Promise<void> {
+    for (const wave of waves(places)) {
+      const [{ round, first: seed }] = wave;
+      const only = new Set(wave.map(({ env_id }) => env_id));
+      const { episodes } = await this.run.playValidation({ round, seed, only });
+      const entropies = await this.entropies(episodes);
+      finished(
+        episodes.map((episode, i) => {
+          episode.metrics = { ...ownMetrics(episode), ...(entropies && { [addedMetrics.entropy]: entropies[i] }) };
+          return episodeRecord(episode);
+        }),
+      );
+    }
+  }
+
+  /** Mean entropy of each episode's sampled tokens; null where the configuration leaves it out. */
+  private async entropies(episodes: readonly RolloutEpisode[]): Promise<number[] | null> {
+    const { config, engine } = this.run;
+    const { val_kwargs, log_prob_micro_batch_size_per_gpu: micro } = config.actor_rollout_ref.rollout;
+    if (val_kwargs.logprobs === 0) return null;
+    const samples = episodes.flatMap(episode => episode.samples.map(sample => ({ ...sample, episode })));
+    const masks = samples.map(sampledMask);
+    const { entropies } = await engine.score(
+      'actor',
+      samples.map(({ ids }, i) => ({ ids, mask: masks[i] })),
+      passBudget(config, micro, samples.length),
+      1,
+    );
+    const sums = new Map(episodes.map(episode => [episode, 0]));
+    samples.forEach(({ episode }, i) => {
+      const sum = entropies[i].reduce((total, entropy, t) => total + (masks[i][t] ? entropy : 0), 0);
+      sums.set(episode, sums.get(episode)! + sum);
+    });
+    return episodes.map(episode => sums.get(episode)! / Math.max(1, sampledTokens(episode)));
+  }
+}
+
+/** What every player measures of an episode. */
+export const ownMetrics = (episode: RolloutEpisode): Record<string, number> => ({
+  [addedMetrics.tokens]: sampledTokens(episode),
+  [addedMetrics.turns]: episode.turns.length,
+  [addedMetrics.contextFull]: Number(episode.context_full),
+  [addedMetrics.contextShortened]: Number(episode.context_shortened),
+});
+
+/** Whole groups of a round together, as far as a wave goes. */
+function waves(places: readonly ValidationPlace[]): ValidationPlace[][] {
+  const all: ValidationPlace[][] = [];
+  for (const place of places) {
+    const wave = all.at(-1);
+    const last = wave?.at(-1);
+    const goesOn = last?.round === place.round && (wave!.length < decodedRows || last.group_id === place.group_id);
+    if (wave && goesOn) wave.push(place);
+    else all.push([place]);
+  }
+  return all;
+}

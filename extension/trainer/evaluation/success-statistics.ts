@@ -1,0 +1,55 @@
+// What an evaluation says of success: pass@k by the unbiased estimator (Chen et al. 2021, arXiv 2107.03374, §2.1), and 95 % intervals
+// for means of numbers in [0, 1] that were drawn in groups of one prompt each. An interval is Wilson's, with the number of independent
+// trials that the spread between groups leaves (Kish's effective sample size; Dean and Pagano 2015): episodes of one prompt that
+// all go alike count as one. With one episode a group it is Wilson's own. It is never empty, also at 0 and 1.
+
+export interface Estimate {
+  mean: number;
+  /** Bounds of the 95 % interval. */
+  low: number;
+  high: number;
+}
+
+/** 97.5 % quantile of the normal distribution. */
+const z = 1.959963984540054;
+
+/**
+ * Chance that at least one of `k` draws without replacement from `n` episodes, `c` of them solved, is solved: 1 − C(n−c, k)/C(n, k).
+ * 1 ≤ k ≤ n.
+ */
+export function passAtK(n: number, c: number, k: number): number {
+  if (!(k >= 1 && k <= n && c >= 0 && c <= n)) throw new RangeError(`pass@${k} of ${c} in ${n} is not defined`);
+  if (n - c < k) return 1;
+  let allFail = 1;
+  for (let i = n - c + 1; i <= n; i++) allFail *= 1 - k / i;
+  return 1 - allFail;
+}
+
+/** The numbers k for which pass@k is given: powers of two below the group's size, and that size. */
+export function passSizes(group_size: number): number[] {
+  const sizes: number[] = [];
+  for (let k = 1; k < group_size; k *= 2) sizes.push(k);
+  return [...sizes, group_size];
+}
+
+/**
+ * Mean over groups with its interval.
+ * @param groups each group's mean, in [0, 1]; at least one
+ * @param trials all episodes: groups that differ no more than chance has it count for no more than these
+ */
+export function meanOverGroups(groups: readonly number[], trials: number): Estimate {
+  const count = groups.length;
+  const mean = groups.reduce((sum, value) => sum + value, 0) / count;
+  const variance = groups.reduce((sum, value) => sum + (value - mean) ** 2, 0) / count;
+  const spread = mean * (1 - mean);
+  const effective = spread <= 0 ? count : variance > 0 ? Math.min(trials, (spread / variance) * count) : trials;
+  return { mean, ...wilson(mean, effective) };
+}
+
+/** Wilson's 95 % interval of a share seen in `trials` independent trials. */
+function wilson(share: number, trials: number): { low: number; high: number } {
+  const shrink = 1 + z ** 2 / trials;
+  const centre = (share + z ** 2 / (2 * trials)) / shrink;
+  const half = (z / shrink) * Math.sqrt((share * (1 - share)) / trials + z ** 2 / (4 * trials ** 2));
+  return { low: share <= 0 ? 0 : Math.max(0, centre - half), high: share >= 1 ? 1 : Math.min(1, centre + half) };
+}

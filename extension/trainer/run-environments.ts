@@ -1,0 +1,46 @@
+// The environments of a run: their process started, and each tag's code built and loaded, or the process ended again and the first
+// mistake told.
+import type { EnvironmentNotice, LoadedEnvironment } from '../protocol/environment-link';
+import { UserError } from '../protocol/user-error';
+import type { RunConfig } from './config/schema';
+import { installation } from './installation';
+import { EnvironmentProcess } from './rollout/environment-process';
+import { environmentSpecs } from './rollout/environment-specs';
+
+export interface OpenEnvironments {
+  environments: EnvironmentProcess;
+  /** One a tag. */
+  loaded: LoadedEnvironment[];
+}
+
+/**
+ * @param tags whose environments are opened, in any order and number
+ * @param workspace from which paths of the user's own environments lead
+ * @throws UserError where an environment cannot be built
+ */
+export async function openEnvironments(
+  { custom_envs, workbench }: Pick<RunConfig, 'custom_envs' | 'workbench'>,
+  tags: readonly string[],
+  workspace: string,
+  onNotice: (notice: EnvironmentNotice) => void,
+): Promise<OpenEnvironments> {
+  const specs = environmentSpecs(tags, custom_envs, installation.environments, workspace);
+  const environments = await EnvironmentProcess.start({
+    entry: installation.environmentHost,
+    stepTimeoutMs: workbench.step_timeout_ms,
+    onNotice,
+  });
+  try {
+    const { environments: loaded, error } = await environments.load(specs);
+    if (error) throw new UserError(error.message);
+    return { environments, loaded };
+  } catch (error) {
+    await environments.stop();
+    throw error;
+  }
+}
+
+/** To the run's log, which is where the trainer's standard error goes. */
+export function logNotice({ tag, stream, text }: EnvironmentNotice): void {
+  process.stderr.write(`[${tag || 'environment'} ${stream}] ${text}\n`);
+}

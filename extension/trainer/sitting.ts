@@ -1,0 +1,75 @@
+// What a trainer does from its lease to the run's end: it trains, or, where the configuration says val_only, evaluates: with
+// the engine, or with a model behind an API and no engine at all.
+import { runConfigSchema } from './config/schema';
+import type { RunConfig } from './config/schema';
+import { logNotice, openEnvironments } from './run-environments';
+import { Run } from './run';
+import type { OpenOptions } from './run';
+import { train } from './train';
+import { ApiPlayer } from './evaluation/api-player';
+import { configuredModel } from './evaluation/api-service';
+import { evaluate } from './evaluation/evaluate';
+import { LocalPlayer } from './evaluation/local-player';
+
+/** The work of a trainer, opened. */
+export interface Sitting {
+  /** For the log. */
+  about: Record<string, unknown>;
+  /** Steps finished so far. */
+  step(): number;
+  /** Works to the end. @throws RunStopped, or what went wrong */
+  work(): Promise<'finished' | 'stopped'>;
+  close(): Promise<void>;
+}
+
+/** Opens what a run's manifest asks for. */
+export async function openSitting(options: OpenOptions): Promise<Sitting> {
+  const config = runConfigSchema.parse(options.folder.manifest.config);
+  if (!config.trainer.val_only) return openTraining(options);
+  return config.model_config === null ? openEvaluation(options) : openApiEvaluation(config, options);
+}
+
+async function openTraining(options: OpenOptions): Promise<Sitting> {
+  const { run, state } = await Run.open(options);
+  return {
+    about: { model: run.model },
+    step: () => state.step,
+    work: async () => {
+      const end = await train(run, state);
+      await run.lastCheckpoint(state);
+      return end;
+    },
+    close: () => run.close(),
+  };
+}
+
+async function openEvaluation(options: OpenOptions): Promise<Sitting> {
+  const { run } = await Run.open(options);
+  return {
+    about: { model: run.model },
+    step: () => 0,
+    work: async () => {
+      await evaluate({ ...options, config: run.config }, new LocalPlayer(run));
+      return 'finished';
+    },
+    close: () => run.close(),
+  };
+}
+
+async function openApiEvaluation(config: RunConfig, options: OpenOptions): Promise<Sitting> {
+  const { folder, workspace, control, journal } = options;
+  const { model, service } = configuredModel(config, process.env);
+  const { tags } = config.es_manager.val.env_configs;
+  const { environments, loaded } = await openEnvironments(config, tags, workspace, logNotice);
+  for (const { version, bundle } of loaded) await folder.keepEnvironment(version, bundle);
+  const player = new ApiPlayer({ config, model, service, environments, loaded, control, journal });
+  return {
+    about: { model: model.model_name, url: service.url },
+    step: () => 0,
+    work: async () => {
+      await evaluate({ ...options, config }, player);
+      return 'finished';
+    },
+    close: () => environments.stop(),
+  };
+}

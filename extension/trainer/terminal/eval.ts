@@ -1,0 +1,67 @@
+// `ragen eval`: plays the validation episodes of a configuration once, with a run's checkpoint, any model, or a model behind an API. It is
+// a run like others, so that it outlives the terminal, shows its episodes in the editor, and is resumed by `ragen resume`.
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Command } from 'commander';
+import { UserError } from '../../protocol/user-error';
+import { adapterConfigName } from '../models/peft-adapter';
+import { checkpointNamed, newestValid, openCheckpoint } from '../store/checkpoint';
+import { RunFolder } from '../store/run-folder';
+import { answer } from './answer';
+import type { Answer } from './answer';
+import { start, withConfig } from './serve';
+import type { StartFlags } from './serve';
+import { workspaceOf } from './start';
+
+interface EvalFlags extends StartFlags {
+  run?: string;
+  checkpoint?: string;
+  model?: string;
+}
+
+export function addEval(program: Command): void {
+  withConfig(program.command('eval').description('play the validation episodes once, without training'))
+    .option('--run <id>', 'evaluate a checkpoint of this run, with its configuration unless one is named')
+    .option('--checkpoint <name>', 'which checkpoint of the run, such as step-000100 (default: the newest)')
+    .option('--model <model>', 'model to evaluate, in place of the configuration’s model_path')
+    .addHelpText(
+      'after',
+      `
+Writes the trajectories as JSON lines and a summary with success, pass@k and 95 % intervals to results/<run>, or where
+output.dir says. Answers as train, with the summary as "evaluation". An interrupted evaluation goes on with ragen resume <run>.
+A model behind an API: --config-name evaluate_api_llm, with its key in the environment (docs/EVALUATION.md).`,
+    )
+    .action((overrides: string[], flags: EvalFlags) => answer(flags, () => evaluate(overrides, flags)));
+}
+
+async function evaluate(overrides: string[], flags: EvalFlags): Promise<Answer> {
+  const only = 'trainer.val_only=true';
+  if (flags.run === undefined) {
+    if (flags.checkpoint !== undefined)
+      throw new UserError(`eval: --checkpoint ${flags.checkpoint} is of no run: give the run's id with --run`);
+    const model = flags.model === undefined ? [] : [`model_path=${flags.model}`];
+    return start([...model, ...overrides, only], flags);
+  }
+  if (flags.model !== undefined)
+    throw new UserError(`eval: --run ${flags.run} names the model: leave out --model ${flags.model}`);
+  const trained = RunFolder.find(workspaceOf(flags.workspace), flags.run);
+  const own = [...(await modelOf(trained, flags)), `trainer.experiment_name=eval-${trained.manifest.name}`];
+  const named = flags.configName !== undefined || flags.config !== undefined;
+  return start([...own, ...overrides, only], flags, named ? undefined : trained.manifest);
+}
+
+/** The checkpoint as overrides: a model, or an adapter over the run's own model. */
+async function modelOf(trained: RunFolder, { run, checkpoint: name }: EvalFlags): Promise<string[]> {
+  const checkpoint =
+    name === undefined
+      ? (await newestValid(trained.path)).checkpoint
+      : await openCheckpoint(trained.file(checkpointNamed(name)));
+  if (!checkpoint)
+    throw new UserError(`eval: run ${run} has no checkpoint: train it further or give --config-name and model_path`);
+  const { folder } = checkpoint;
+  if (!existsSync(join(folder, adapterConfigName))) return [`model_path=${folder}`];
+  const { config, model } = trained.manifest;
+  const path = String(config.model_path);
+  const base = model.revision === undefined ? path : `${path.split('@')[0]}@${model.revision}`;
+  return [`model_path=${base}`, `actor_rollout_ref.model.lora_adapter_path=${folder}`];
+}

@@ -1,0 +1,89 @@
+// Commands that start a run or go on with one: the run is made, its trainer started and followed to its end, and the answer
+// is what the run came to. An evaluation's answer has its summary too.
+import { existsSync, readFileSync } from 'node:fs';
+import type { Command } from 'commander';
+import { runFiles } from '../../protocol/run-folder';
+import type { Manifest, RunState } from '../../protocol/run-folder';
+import type { EvaluationSummary } from '../evaluation/evaluation-summary';
+import type { RunFolder } from '../store/run-folder';
+import type { Answer } from './answer';
+import { evaluationWords } from './evaluation-words';
+import { follow, metricLines } from './follow';
+import { endWithoutWord, makeRun, startTrainer, workspaceOf } from './start';
+import { StepTable } from './step-table';
+import { closingWords, summarize } from './summary';
+
+export interface CommonFlags {
+  json?: boolean;
+  workspace?: string;
+}
+
+export interface StartFlags extends CommonFlags {
+  configName?: string;
+  config?: string;
+  detach?: boolean;
+}
+
+/** States that a run without a trainer cannot be in: its trainer was lost. */
+export const unended: readonly RunState[] = ['starting', 'running', 'paused', 'stopping'];
+
+/** Adds --workspace and --json. */
+export const withCommon = (command: Command): Command =>
+  command
+    .option('--workspace <folder>', 'folder whose .ragen/runs holds the runs (default: here)')
+    .option('--json', 'print one JSON document on standard output, logs on standard error');
+
+/** Adds overrides, --config-name, --config and --detach as well. */
+export const withConfig = (command: Command): Command =>
+  withCommon(command)
+    .argument('[overrides...]', 'key=value, such as trainer.total_training_steps=20')
+    .option('--config-name <name>', 'configuration by name (see ragen presets)')
+    .option('--config <file>', 'configuration file')
+    .option('--detach', 'return as soon as the trainer serves the run');
+
+/** Makes a run and follows it to its end. `from` is a run whose configuration is taken in place of a name or file. */
+export async function start(overrides: readonly string[], flags: StartFlags, from?: Manifest): Promise<Answer> {
+  const workspace = workspaceOf(flags.workspace);
+  const { folder, notes } = await makeRun({
+    configName: flags.configName,
+    configFile: flags.config,
+    from,
+    overrides,
+    workspace,
+  });
+  for (const note of notes) process.stderr.write(`note: ${note}\n`);
+  return serveAndFollow(folder, workspace, [], flags);
+}
+
+/** Starts a trainer for a run that there is, with the trainer's own `args`, and follows it to its end. */
+export async function serveAndFollow(
+  folder: RunFolder,
+  workspace: string,
+  args: readonly string[],
+  flags: { json?: boolean; detach?: boolean },
+): Promise<Answer> {
+  const trainer = await startTrainer(folder, workspace, args);
+  if (flags.detach)
+    return { document: { run: folder.id, folder: folder.path }, words: `Run ${folder.id} is training: ${folder.path}` };
+  process.stderr.write(`Run ${folder.id} → ${folder.path}\n`);
+  const status = await follow(folder, new StepTable());
+  const summary = summarize(folder, metricLines(folder), status);
+  const gone = status === null || unended.includes(status.state);
+  const failed = gone ? await endWithoutWord(folder, trainer) : status?.error;
+  const evaluation = evaluationOf(folder);
+  return {
+    document: {
+      ...summary,
+      ...(evaluation && { evaluation }),
+      ...(failed !== undefined && { error: { message: failed } }),
+    },
+    words: evaluation ? evaluationWords(evaluation) : closingWords(summary, workspace),
+    failed,
+  };
+}
+
+/** What an evaluation has come to; null for other runs, and before its end. */
+function evaluationOf(folder: RunFolder): EvaluationSummary | null {
+  const file = folder.file(runFiles.evaluation);
+  return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as EvaluationSummary) : null;
+}

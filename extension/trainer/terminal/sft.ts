@@ -1,0 +1,77 @@
+// `ragen sft`: supervised fine-tuning on solvers' demonstrations, to begin reinforcement learning from. Ctrl-C ends it after the
+// step in hand, with a checkpoint; the same command goes on from there.
+import { resolve } from 'node:path';
+import type { Command } from 'commander';
+import { loadSftConfig } from '../warm-start/sft-config';
+import { sft } from '../warm-start/sft';
+import type { SftResult } from '../warm-start/sft';
+import { answer } from './answer';
+import type { Answer } from './answer';
+import { modelFolder } from './fetch-model';
+import { withCommon } from './serve';
+import type { CommonFlags } from './serve';
+import { presetFolders, workspaceOf } from './start';
+
+interface SftFlags extends CommonFlags {
+  configName: string;
+  config?: string;
+}
+
+export function addSft(program: Command): void {
+  withCommon(program.command('sft').description('fine-tune a model on demonstrations of solvers'))
+    .argument('[overrides...]', 'key=value, such as model.partial_pretrain=ragen-tiny')
+    .option('--config-name <name>', 'configuration by name', 'sft')
+    .option('--config <file>', 'configuration file')
+    .addHelpText(
+      'after',
+      `
+Makes demonstrations with the environments' solvers, trains on them with validation loss and checkpoints, merges adapters and
+writes a model folder that train takes as model_path. Keys are verl's (docs/EVALUATION.md).
+Output with --json: {"folder", "model", "steps", "total_steps", "demonstrations": {"train", "val"}, "val_loss": {"before", "after"}}.`,
+    )
+    .action((overrides: string[], flags: SftFlags) => answer(flags, () => run(overrides, flags)));
+}
+
+async function run(overrides: string[], flags: SftFlags): Promise<Answer> {
+  const workspace = workspaceOf(flags.workspace);
+  const folders = presetFolders(workspace);
+  const { config, hash, notes } = loadSftConfig({
+    configName: flags.configName,
+    configFile: flags.config === undefined ? undefined : resolve(workspace, flags.config),
+    overrides,
+    presetFolders: folders,
+  });
+  const say = (line: string): void => void process.stderr.write(`${line}\n`);
+  for (const note of notes) say(`note: ${note}`);
+  const stop = new AbortController();
+  const abort = (): void => stop.abort();
+  process.once('SIGINT', abort).once('SIGTERM', abort);
+  try {
+    const result = await sft({
+      config,
+      hash,
+      workspace,
+      presetFolders: folders,
+      modelFolder: await modelFolder(config.model.partial_pretrain, workspace, 'config: model.partial_pretrain'),
+      signal: stop.signal,
+      say,
+      onStep: ({ step, 'train/loss': loss, 'val/loss': val }, total) =>
+        say(
+          `step ${step}/${total}  loss ${loss.toFixed(4)}${val === undefined ? '' : `  validation ${val.toFixed(4)}`}`,
+        ),
+    });
+    return { document: result, words: words(result) };
+  } finally {
+    process.off('SIGINT', abort).off('SIGTERM', abort);
+  }
+}
+
+function words({ folder, model, steps, total_steps, demonstrations: { train, val }, val_loss }: SftResult): string {
+  if (model === null || val_loss.after === null)
+    return `Stopped after ${steps} of ${total_steps} steps: the same command goes on. Folder: ${folder}`;
+  return [
+    `Trained on ${train} demonstrations in ${steps} steps; cross-entropy on ${val} others ${val_loss.before.toFixed(4)} → ${val_loss.after.toFixed(4)}`,
+    `Model: ${model}`,
+    `Go on with: ragen train --config-name <name> model_path=${model}`,
+  ].join('\n');
+}

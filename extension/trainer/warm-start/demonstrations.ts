@@ -1,0 +1,91 @@
+// Demonstrations: episodes that an environment's solver played to success, on levels of seeds of their own. Levels without a
+// solution, or with one that needs more turns than an episode has, are passed over; on ice that carries the solver elsewhere it plans
+// anew each turn, and only what came out well is shown.
+import type { LoadedEnvironment } from '../../protocol/environment-link';
+import { UserError } from '../../protocol/user-error';
+import type { RunConfig } from '../config/schema';
+import { AgentProxy } from '../rollout/agent-proxy';
+import type { EnvironmentPool } from '../rollout/environment-pool';
+import type { PromptTokenizer } from '../rollout/context-manager';
+import type { RolloutEpisode } from '../rollout/rollout-batch';
+import { SolverDemonstrator } from './solver-demonstrator';
+
+/** Episodes that are played at a time. */
+const batch = 64;
+/** Give up when so many levels were tried for each demonstration asked for. */
+const triesEach = 20;
+
+export interface DemonstrationTools {
+  environments: EnvironmentPool & {
+    solve(episodes: string[]): Promise<{ episode: string; actions?: (number | string)[] }[]>;
+  };
+  loaded: readonly LoadedEnvironment[];
+  tokenizer: PromptTokenizer & { encode(text: string): number[]; readonly stopTokenIds: readonly number[] };
+}
+
+export interface DemonstrationsAsked {
+  /** Whose turns and environments; `actor_rollout_ref.rollout.max_model_len` bounds an episode. */
+  config: RunConfig;
+  tag: string;
+  count: number;
+  /** First seed. */
+  seed: number;
+  maxDepth: number;
+}
+
+/**
+ * `count` solved episodes of a tag, in the order of their seeds.
+ * @throws UserError where the environment has no solver, or too few levels are solved
+ */
+export async function demonstrations(
+  { config, tag, count, seed, maxDepth }: DemonstrationsAsked,
+  tools: DemonstrationTools,
+): Promise<RolloutEpisode[]> {
+  const names = tools.loaded.find(environment => environment.tag === tag)?.actions;
+  const { agent_proxy } = config;
+  let solved = 0;
+  const demonstrator = new SolverDemonstrator(
+    {
+      encode: text => tools.tokenizer.encode(text),
+      decode: ids => tools.tokenizer.decode(ids),
+      stopTokenId: tools.tokenizer.stopTokenIds[0],
+      solve: async rows => {
+        const plans = await tools.environments.solve([...rows]);
+        solved += plans.filter(({ actions }) => actions !== undefined).length;
+        return new Map(
+          plans.map(({ episode, actions = [] }) => [episode, actions.map(a => names?.[Number(a)] ?? String(a))]),
+        );
+      },
+    },
+    {
+      maxDepth,
+      actionsPerTurn: agent_proxy.max_actions_per_turn,
+      actionSeparator: agent_proxy.action_sep,
+      thinks: agent_proxy.enable_think,
+    },
+  );
+  const groups = { env_groups: batch, group_size: 1, env_configs: { tags: [tag], n_groups: [batch] } };
+  const proxy = new AgentProxy(demonstrator, tools.environments, tools.tokenizer, {
+    seed: config.seed,
+    agent_proxy,
+    rollout: config.actor_rollout_ref.rollout,
+    es_manager: { ...config.es_manager, train: groups },
+    custom_envs: config.custom_envs,
+    enable_response_mask: true,
+    ragen: false,
+    max_failed_episodes_share: config.workbench.max_failed_episodes_share,
+    stop_token_ids: [...tools.tokenizer.stopTokenIds],
+  });
+  const shown: RolloutEpisode[] = [];
+  for (let first = seed; shown.length < count; first += batch) {
+    if (first - seed >= triesEach * count + batch)
+      throw new UserError(
+        `sft: only ${shown.length} of ${first - seed} levels of ${tag} were solved within ${maxDepth} actions, ${agent_proxy.max_turn} turns and ${config.actor_rollout_ref.rollout.max_model_len} tokens: raise one of these or ask for fewer than ${count}`,
+      );
+    const { episodes } = await proxy.rollout({ mode: 'train', step: 0, environments: tools.loaded, seed: first });
+    if (solved === 0)
+      throw new UserError(`sft: the environment ${tag} solves none of its levels: give it a solve(), or leave it out`);
+    shown.push(...episodes.filter(({ success, error }) => success && !error));
+  }
+  return shown.slice(0, count);
+}

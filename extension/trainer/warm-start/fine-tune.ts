@@ -1,0 +1,90 @@
+// Supervised fine-tuning: optimizer steps on the cross-entropy of the tokens that a demonstrator wrote, and nothing else of an episode.
+// After a checkpoint and a resume the numbers are those of one go: the order of an epoch follows from its seed.
+import { splitMiniBatches } from '../algorithms/mini-batches';
+import { learningRate } from '../algorithms/learning-rate';
+import type { Engine, PassBudget, TrainingSample } from '../engine/engine';
+import { RandomStream } from '../engine/random-stream';
+import { deriveSeed } from '../rollout/seeds';
+import type { SftConfig } from './sft-config';
+
+export type Shown = Pick<TrainingSample, 'ids' | 'mask'>;
+
+export interface FineTuneStep {
+  /** Steps done, counted from 1. */
+  step: number;
+  epoch: number;
+  /** Mean cross-entropy of the batch before the step, in nats a token. */
+  'train/loss': number;
+  'train/lr': number;
+  /** Over all validation demonstrations, after the step; where one was due. */
+  'val/loss'?: number;
+}
+
+/** Steps of the whole training. */
+export function stepsOf(samples: number, { data, trainer }: Pick<SftConfig, 'data' | 'trainer'>): number {
+  const all = trainer.total_epochs * Math.ceil(samples / data.train_batch_size);
+  return Math.min(all, trainer.total_training_steps ?? all);
+}
+
+/**
+ * Trains from step `done` on.
+ * @param onStep hears of each step; `save` where a checkpoint is due. False ends the training.
+ */
+export async function fineTune(
+  engine: Pick<Engine, 'imitate' | 'score'>,
+  samples: { train: readonly Shown[]; val: readonly Shown[] },
+  config: SftConfig,
+  done: number,
+  onStep: (step: FineTuneStep, save: boolean) => Promise<boolean>,
+): Promise<void> {
+  const { data, optim, trainer } = config;
+  const total = stepsOf(samples.train.length, config);
+  const perEpoch = Math.ceil(samples.train.length / data.train_batch_size);
+  const schedule = {
+    lr: optim.lr,
+    lr_warmup_steps: Math.round(optim.warmup_steps_ratio * total),
+    lr_scheduler_type: optim.lr_scheduler,
+    total_training_steps: total,
+  };
+  const due = (frequency: number, step: number): boolean =>
+    step === total || step % (frequency > 0 ? frequency : perEpoch) === 0;
+  for (let step = done + 1; step <= total; step++) {
+    const epoch = Math.floor((step - 1) / perEpoch);
+    const order = new RandomStream(deriveSeed('sft-order', trainer.seed, epoch));
+    const batch = splitMiniBatches(samples.train.length, data.train_batch_size, order)[(step - 1) % perEpoch];
+    const lr = learningRate(step, schedule);
+    const loss = await engine.imitate(
+      Array.from(batch, i => samples.train[i]),
+      passOf(config),
+      { lr, betas: [...optim.betas], eps: 1e-8, weight_decay: optim.weight_decay, grad_clip: optim.clip_grad },
+      deriveSeed('adapter-dropout', trainer.seed, step),
+    );
+    const told: FineTuneStep = { step, epoch: epoch + 1, 'train/loss': loss, 'train/lr': lr };
+    if (due(trainer.test_freq, step)) told['val/loss'] = await crossEntropy(engine, samples.val, config);
+    if (!(await onStep(told, due(trainer.save_freq, step)))) return;
+  }
+}
+
+/** Mean over all masked tokens, in nats. */
+export async function crossEntropy(
+  engine: Pick<Engine, 'score'>,
+  samples: readonly Shown[],
+  config: SftConfig,
+): Promise<number> {
+  const { logprobs } = await engine.score('actor', [...samples], passOf(config), 1);
+  let sum = 0;
+  let tokens = 0;
+  samples.forEach(({ mask }, i) =>
+    mask.forEach((bit, t) => {
+      if (!bit) return;
+      sum -= logprobs[i][t];
+      tokens++;
+    }),
+  );
+  return sum / tokens;
+}
+
+const passOf = ({ data }: SftConfig): PassBudget => ({
+  maxTokens: data.micro_batch_size_per_gpu * data.max_length,
+  maxRows: Number.MAX_SAFE_INTEGER,
+});

@@ -1,0 +1,260 @@
+// Supervised fine-tuning from a configuration to a model folder: demonstrations by solvers, training, checkpoints, and at the end
+// the model with its adapters merged, which reinforcement learning takes as model_path. Everything lies in one folder; what was
+// interrupted goes on from its newest checkpoint when the same is asked for again.
+import { existsSync, readFileSync } from 'node:fs';
+import { mkdir, rm } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { UserError } from '../../protocol/user-error';
+import { loadConfig } from '../config/load-config';
+import type { RunConfig } from '../config/schema';
+import type { Engine, LoadedModel } from '../engine/engine';
+import { startEngine } from '../engine/remote-engine';
+import { trajectoryLine } from '../evaluation/trajectory-line';
+import { installation } from '../installation';
+import { exportModel } from '../models/export-model';
+import { modelFiles } from '../models/model-files';
+import { readDecoderConfig, readTokenizer } from '../models/model-folder';
+import { momentFiles, readMoments } from '../moment-files';
+import { logNotice, openEnvironments } from '../run-environments';
+import { episodeRecord } from '../rollout/episode-record';
+import { sampledMask, sampledTokens } from '../rollout/rollout-batch';
+import type { RolloutEpisode } from '../rollout/rollout-batch';
+import { deriveSeed } from '../rollout/seeds';
+import { newestValid, writeCheckpoint } from '../store/checkpoint';
+import type { StoredCheckpoint } from '../store/checkpoint';
+import { replaceFile, storeError } from '../store/files';
+import { LineLog, readValues } from '../store/line-log';
+import { demonstrations } from './demonstrations';
+import { crossEntropy, fineTune, stepsOf } from './fine-tune';
+import type { FineTuneStep, Shown } from './fine-tune';
+import type { SftConfig } from './sft-config';
+
+export interface SftRequest {
+  config: SftConfig;
+  hash: string;
+  workspace: string;
+  presetFolders: readonly string[];
+  /** Absolute path of the model to begin with. */
+  modelFolder: string;
+  /** Ends the training after the step in hand, with a checkpoint. */
+  signal: AbortSignal;
+  onStep(step: FineTuneStep, total: number): void;
+  say(line: string): void;
+}
+
+export interface SftResult {
+  folder: string;
+  /** The finished model's folder; null where the training was stopped. */
+  model: string | null;
+  steps: number;
+  total_steps: number;
+  demonstrations: { train: number; val: number };
+  /** Cross-entropy of the validation demonstrations in nats a token, before the first step and after the last. */
+  val_loss: { before: number; after: number | null };
+}
+
+const names = { about: 'sft.json', metrics: 'metrics.jsonl', model: 'model' } as const;
+
+/** Fine-tunes a model, or goes on with it. Throws a UserError or ConfigError. */
+export async function sft(request: SftRequest): Promise<SftResult> {
+  const { config, hash, workspace, modelFolder } = request;
+  const folder = resolve(workspace, config.trainer.default_local_dir, config.trainer.experiment_name);
+  const earlier = readAbout(folder);
+  if (earlier && earlier.hash !== hash)
+    throw new UserError(
+      `sft: ${folder} holds a training of another configuration: give another trainer.experiment_name, or remove it`,
+    );
+  if (earlier?.result) return earlier.result;
+  const positions = readDecoderConfig(modelFolder).maxPositions;
+  if (config.data.max_length > positions)
+    throw new UserError(
+      `config: data.max_length is ${config.data.max_length}, but ${config.model.partial_pretrain} has ${positions} positions: lower it`,
+    );
+  const shown = await demonstrate(request);
+  await mkdir(folder, { recursive: true }).catch((error: unknown) => {
+    throw storeError('make', folder, error);
+  });
+  await replaceFile(join(folder, names.about), json({ hash, config }));
+  for (const [name, episodes] of Object.entries(shown))
+    await replaceFile(join(folder, `demonstrations-${name}.jsonl`), episodes.map(demonstrationLine));
+  const samples = { train: shown.train.flatMap(samplesOf), val: shown.val.flatMap(samplesOf) };
+  const { steps, before, after } = await trainAndExport(request, folder, samples);
+  const finished = existsSync(join(folder, names.model));
+  const result: SftResult = {
+    folder,
+    model: finished ? join(folder, names.model) : null,
+    steps,
+    total_steps: stepsOf(samples.train.length, config),
+    demonstrations: { train: shown.train.length, val: shown.val.length },
+    val_loss: { before, after },
+  };
+  if (finished) await replaceFile(join(folder, names.about), json({ hash, config, result }));
+  return result;
+}
+
+/** Solved episodes to train and to validate on; those to validate on have later seeds. */
+async function demonstrate(request: SftRequest): Promise<{ train: RolloutEpisode[]; val: RolloutEpisode[] }> {
+  const { config, workspace, presetFolders, modelFolder, say } = request;
+  const { demonstrations: asked, data } = config;
+  const loaded = loadConfig({
+    configName: asked.config_name,
+    overrides: [...asked.overrides],
+    presetFolders,
+    workspace,
+  }).config;
+  const run = withLength(loaded, data.max_length);
+  const tags = asked.tags ?? run.es_manager.train.env_configs.tags;
+  const unknown = tags.find(tag => !Object.hasOwn(run.custom_envs, tag));
+  if (unknown !== undefined)
+    throw new UserError(
+      `config: demonstrations.tags names ${unknown}, which custom_envs of ${asked.config_name} does not have: use one of ${Object.keys(run.custom_envs).join(', ')}`,
+    );
+  const { environments, loaded: environmentsLoaded } = await openEnvironments(run, tags, workspace, logNotice);
+  try {
+    const tools = { environments, loaded: environmentsLoaded, tokenizer: readTokenizer(modelFolder) };
+    const train: RolloutEpisode[] = [];
+    const val: RolloutEpisode[] = [];
+    for (const [i, tag] of tags.entries()) {
+      const part = (size: number): number => Math.floor(size / tags.length) + Number(i < size % tags.length);
+      const own = { train: part(data.train_size), val: part(data.val_size) };
+      if (own.train + own.val === 0) continue;
+      const episodes = await demonstrations(
+        { config: run, tag, count: own.train + own.val, seed: asked.seed, maxDepth: asked.max_depth },
+        tools,
+      );
+      say(`${tag}: ${episodes.length} demonstrations, seeds ${episodes[0].seed} to ${episodes.at(-1)!.seed}`);
+      train.push(...episodes.slice(0, own.train));
+      val.push(...episodes.slice(own.train));
+    }
+    return { train, val };
+  } finally {
+    await environments.stop();
+  }
+}
+
+const withLength = (config: RunConfig, max_model_len: number): RunConfig => {
+  const { actor_rollout_ref: policy } = config;
+  return { ...config, actor_rollout_ref: { ...policy, rollout: { ...policy.rollout, max_model_len } } };
+};
+
+const samplesOf = ({ samples }: RolloutEpisode): Shown[] =>
+  samples.map(sample => ({ ids: sample.ids, mask: sampledMask(sample) }));
+
+function demonstrationLine(episode: RolloutEpisode, index: number): Uint8Array {
+  const facts = { metrics: {}, entropy: null, n_tokens: sampledTokens(episode) };
+  const line = trajectoryLine(index, episodeRecord(episode), facts, 'workbench');
+  return Buffer.from(`${JSON.stringify(line)}\n`);
+}
+
+/** Trains from the newest checkpoint on; the model is exported once the last step is done. */
+async function trainAndExport(
+  { config, modelFolder, signal, onStep, say }: SftRequest,
+  folder: string,
+  samples: { train: Shown[]; val: Shown[] },
+): Promise<{ steps: number; before: number; after: number | null }> {
+  const { model, trainer, workbench } = config;
+  const total = stepsOf(samples.train.length, config);
+  const { checkpoint } = await newestValid(folder);
+  const engine = startEngine(installation.engineWorker);
+  try {
+    const adapted = model.lora_rank > 0;
+    const loaded = await engine.load({
+      modelFolder: adapted || !checkpoint ? modelFolder : checkpoint.folder,
+      adapterFolder: adapted && checkpoint ? checkpoint.folder : null,
+      lora: adapted
+        ? {
+            rank: model.lora_rank,
+            alpha: model.lora_alpha,
+            dropout: model.lora_dropout,
+            targets: model.target_modules,
+          }
+        : null,
+      referenceFolder: null,
+      critic: false,
+      device: workbench.device,
+      threads: workbench.threads,
+      rolloutQuantization: 'none',
+      baseQuantization: 'none',
+      checkpointed: model.enable_gradient_checkpointing,
+      seed: deriveSeed('new-weights', trainer.seed),
+      maxPositions: config.data.max_length,
+      cacheFolder: installation.cache,
+    });
+    const metrics = new LineLog(join(folder, names.metrics), { fsync: 'explicit' });
+    try {
+      let done = 0;
+      if (checkpoint) {
+        done = checkpoint.manifest.step;
+        await engine.restore({ actor: await readMoments(checkpoint, 'actor', done) });
+        metrics.truncateTo(checkpoint.manifest.offsets[names.metrics]);
+        say(`going on after step ${done} of ${total}`);
+      } else {
+        metrics.truncateTo(0);
+        metrics.append({ step: 0, 'val/loss': await crossEntropy(engine, samples.val, config) });
+      }
+      await fineTune(engine, samples, config, done, async (step, due) => {
+        metrics.append(step);
+        onStep(step, total);
+        done = step.step;
+        if (due || signal.aborted) {
+          metrics.sync();
+          const files = await modelFiles(engine, loaded, modelFolder, model.partial_pretrain);
+          await save(folder, done, metrics.offset, { engine, files, keep: trainer.max_ckpt_to_keep });
+        }
+        return !signal.aborted;
+      });
+      const losses = lossesIn(join(folder, names.metrics));
+      if (done === total)
+        await exportTo(join(folder, names.model), modelFolder, loaded, (await newestValid(folder)).checkpoint!);
+      return { steps: done, before: losses[0], after: done === total ? losses.at(-1)! : null };
+    } finally {
+      metrics.close();
+    }
+  } finally {
+    await engine.stop();
+  }
+}
+
+async function save(
+  folder: string,
+  step: number,
+  offset: number,
+  { engine, files, keep }: { engine: Engine; files: Record<string, Uint8Array>; keep: number },
+): Promise<void> {
+  const { actor } = await engine.state();
+  await writeCheckpoint(
+    folder,
+    { step, offsets: { [names.metrics]: offset }, streams: {}, seed_counter: 0, state: null },
+    { ...files, ...momentFiles('actor', actor) },
+    keep,
+  );
+}
+
+/** The finished model: the checkpoint itself, or the base with the checkpoint's adapter merged into it. */
+async function exportTo(out: string, base: string, { lora }: LoadedModel, { folder }: StoredCheckpoint): Promise<void> {
+  await rm(out, { recursive: true, force: true });
+  await exportModel({
+    ...(lora ? { model: base, adapter: folder } : { model: folder }),
+    out,
+    format: 'safetensors',
+    maxShardBytes: 5e9,
+  });
+}
+
+/** Validation losses in order. */
+function lossesIn(file: string): number[] {
+  const lines = [...readValues(file, line => line as Partial<FineTuneStep>)];
+  return lines.flatMap(({ value }) => value['val/loss'] ?? []);
+}
+
+function readAbout(folder: string): { hash: string; result?: SftResult } | null {
+  const file = join(folder, names.about);
+  if (!existsSync(file)) return null;
+  try {
+    return JSON.parse(readFileSync(file, 'utf8')) as { hash: string; result?: SftResult };
+  } catch {
+    throw new UserError(`sft: ${file} is damaged: remove the folder to begin anew`);
+  }
+}
+
+const json = (value: unknown): string => `${JSON.stringify(value, null, 1)}\n`;

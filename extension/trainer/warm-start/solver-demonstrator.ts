@@ -1,0 +1,51 @@
+// A demonstrator that plays by an environment's solver alone, for supervised fine-tuning: it is a Generator like the engine's, so that a
+// demonstration has the same prompts, turns and masks as the episodes of reinforcement learning, token for token. Where the
+// state is one that it can read, the thought says what is seen; elsewhere it names the plan.
+import type { GeneratedRow, GenerationRow } from '../engine/engine';
+import { RandomStream } from '../engine/random-stream';
+import type { Generator } from '../rollout/agent-proxy';
+import { demonstrate } from './demonstration';
+import type { DemonstratorTools } from './demonstrator';
+
+export interface SolverOptions {
+  /** An episode whose solution is longer is not solved. */
+  maxDepth: number;
+  actionsPerTurn: number;
+  actionSeparator: string;
+  /** Answers begin with `<think>`; otherwise with `<answer>`. */
+  thinks: boolean;
+}
+
+export class SolverDemonstrator implements Generator {
+  constructor(
+    private readonly tools: DemonstratorTools,
+    private readonly options: SolverOptions,
+  ) {}
+
+  async generate(rows: readonly GenerationRow[]): Promise<GeneratedRow[]> {
+    const plans = await this.tools.solve(rows.map(({ row }) => row));
+    return rows.map(({ row, append }) => {
+      const text = this.answer(this.tools.decode(append), plans.get(row) ?? []);
+      const ids = [...this.tools.encode(text), this.tools.stopTokenId];
+      return { row, ids, logprobs: ids.map(() => 0), finish: 'stop' as const };
+    });
+  }
+
+  release(): void {
+    // nothing is kept between turns
+  }
+
+  /** What follows the prompt's `<think>` or `<answer>`. Without a plan no action is named, and the episode fails. */
+  private answer(prompt: string, plan: readonly string[]): string {
+    const { maxDepth, actionsPerTurn, actionSeparator, thinks } = this.options;
+    const actions = plan.length > maxDepth ? [] : plan.slice(0, actionsPerTurn);
+    const answer = `${actions.join(` ${actionSeparator} `)}</answer>`;
+    if (!thinks) return answer;
+    const state = prompt.slice(prompt.lastIndexOf('State:'));
+    const seen = actions.length > 0 && demonstrate(state, actions, 'looking', actionsPerTurn, new RandomStream(0));
+    return `${seen ? seen.thought : planned(actions)}</think><answer>${answer}`;
+  }
+}
+
+const planned = (actions: readonly string[]): string =>
+  actions.length > 0 ? `The next steps are ${actions.join(', then ')}.` : 'I see no way.';
