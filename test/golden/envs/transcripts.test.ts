@@ -3,11 +3,15 @@
 import { expect, test } from 'vitest';
 import type { ActionLookup, EnvironmentDefinition } from '../../../envs/api/environment';
 import bandit from '../../../envs/bandit/index';
+import countdown from '../../../envs/countdown/index';
 import frozenLake from '../../../envs/frozen-lake/index';
 import game2048 from '../../../envs/game-2048/index';
+import metamathqa from '../../../envs/metamathqa/index';
 import rubikscube from '../../../envs/rubikscube/index';
 import search from '../../../envs/search/index';
 import sokoban from '../../../envs/sokoban/index';
+import webshop from '../../../envs/webshop/index';
+import staticQuestions from '../../../envs/static/index';
 import sudoku from '../../../envs/sudoku/index';
 
 /** An episode that takes the given actions, or the solver's when there are none. */
@@ -47,6 +51,12 @@ test.each([
   ['sudoku', sudoku, { grid_size: 4, render_format: 'with_feedback' }, 10000, undefined],
   ['sudoku-detailed', sudoku, {}, 10000, ['place 5 at row 2 col 3', '1,1,1', '1 1 1', '9 at 2,9']],
   ['sudoku-simple', sudoku, { difficulty: 'hard', unique_solution: true, render_format: 'simple' }, 123, ['2,3,5']],
+  ['countdown', countdown, {}, 10000, undefined],
+  ['countdown-wrong', countdown, {}, 10001, ['72 + 68 - 41']],
+  ['metamathqa', metamathqa, {}, 10000, ['50', ' 8 0 ']],
+  ['static-gsm8k', staticQuestions, { dataset_name: 'gsm8k' }, 10000, undefined],
+  ['static-mmlu', staticQuestions, { dataset_name: 'mmlu' }, 10000, ['Answer: D', 'D', 'C', 'B', 'A']],
+  ['webshop', webshop, {}, 10004, undefined],
   ['bandit-test', bandit, { split: 'test' }, 123, ['Dragon', 'secretary']],
 ] as const)('%s', async (name, definition, config, seed, actions) => {
   const text = await episode(definition as unknown as EnvironmentDefinition, config, seed, 1, actions && [...actions]);

@@ -1,0 +1,166 @@
+// A data set as published: one file or a folder of Parquet, JSON Lines or JSON files, read row by row, so that a large one costs neither
+// memory nor a long start. Of a folder, those files count that belong to the wanted configuration and split, by the names that the hub's
+// data sets use (`main/train-00000-of-00001.parquet`); of several forms, Parquet before JSON Lines before JSON.
+import { asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects } from 'hyparquet';
+import { closeSync, existsSync, openSync, readdirSync, readSync, statSync } from 'node:fs';
+import { basename, dirname, extname, join, relative, resolve, sep } from 'node:path';
+import * as zlib from 'node:zlib';
+import { MissingDependency } from './environment';
+import { rowExtents } from './row-extents';
+
+export type Row = Record<string, unknown>;
+
+export interface DataSet {
+  readonly length: number;
+  /** A row by its index in [0, length). Integers come as numbers, whatever their width. */
+  row(index: number): Promise<Row>;
+}
+
+export interface DataSetOptions {
+  /** Folder of a configuration within the data set, such as `main`; all files where there is no such folder. */
+  configuration?: string;
+  /** Such as `train`; all files where no file's name has a split. */
+  split?: string;
+  /** How to get the data, for those who have none: an imperative. */
+  remedy: string;
+}
+
+const forms = ['.parquet', '.jsonl', '.json'];
+/** Files of a data set's folder that hold no rows. */
+const notRows = new Set(['dataset_infos.json', 'download.json', 'state.json', 'dataset_info.json']);
+const opened = new Map<string, Promise<DataSet>>();
+
+/**
+ * Opens a data set once for all episodes. A relative path leads from the folder that the run was started in.
+ * @throws MissingDependency where there is none or a file cannot be read
+ */
+export function openDataSet(path: string, options: DataSetOptions): Promise<DataSet> {
+  const key = JSON.stringify([resolve(path), options.configuration, options.split]);
+  const known = opened.get(key);
+  if (known) return known;
+  const opening = open(resolve(path), options);
+  opened.set(key, opening);
+  opening.catch(() => opened.delete(key)); // so that a file that appears later is found
+  return opening;
+}
+
+async function open(path: string, options: DataSetOptions): Promise<DataSet> {
+  if (!existsSync(path)) throw new MissingDependency(`finds no data at ${path}`, options.remedy);
+  const files = statSync(path).isDirectory() ? filesOf(path, options) : [path];
+  const parts: DataSet[] = [];
+  for (const file of files) {
+    const form = extname(file);
+    if (!forms.includes(form))
+      throw new MissingDependency(`cannot read ${file}, which is no ${forms.join(', ')}`, options.remedy);
+    try {
+      parts.push(form === '.parquet' ? await openParquet(file) : openJson(file));
+    } catch (error) {
+      throw new MissingDependency(`cannot read the data of ${file} (${(error as Error).message})`, options.remedy);
+    }
+  }
+  const whole = joined(parts);
+  if (whole.length === 0)
+    throw new MissingDependency(
+      `finds no rows${options.split ? ` of the split ${options.split}` : ''} in ${path}`,
+      options.remedy,
+    );
+  return whole;
+}
+
+/** The files that hold the wanted rows, in the order of their names. */
+function filesOf(folder: string, { configuration, split }: DataSetOptions): string[] {
+  const all = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .map(name => join(folder, name))
+    .filter(file => forms.includes(extname(file)) && !notRows.has(basename(file)))
+    .sort();
+  const form = forms.find(end => all.some(file => extname(file) === end));
+  const files = all.filter(file => extname(file) === form);
+  const folders = (file: string) => dirname(relative(folder, file)).split(sep);
+  const own = configuration === undefined ? [] : files.filter(file => folders(file).includes(configuration));
+  const configured = own.length > 0 ? own : files;
+  const splitOf = (file: string) =>
+    [basename(file), ...folders(file)].map(name => /^(train|test|validation|val|dev)\b/.exec(name)?.[1]).find(Boolean);
+  if (split === undefined || configured.every(file => splitOf(file) === undefined)) return configured;
+  return configured.filter(file => splitOf(file) === split);
+}
+
+function joined(parts: readonly DataSet[]): DataSet {
+  const starts: number[] = [];
+  let length = 0;
+  for (const part of parts) {
+    starts.push(length);
+    length += part.length;
+  }
+  return {
+    length,
+    row(index) {
+      const at = starts.findLastIndex(start => start <= index);
+      return parts[at].row(index - starts[at]);
+    },
+  };
+}
+
+function openJson(file: string): DataSet {
+  const { starts, ends } = rowExtents(file);
+  return {
+    length: starts.length,
+    row(index) {
+      const descriptor = openSync(file, 'r');
+      try {
+        const bytes = Buffer.alloc(ends[index] - starts[index]);
+        readSync(descriptor, bytes, 0, bytes.length, starts[index]);
+        return Promise.resolve(JSON.parse(bytes.toString('utf8')) as Row);
+      } finally {
+        closeSync(descriptor);
+      }
+    },
+  };
+}
+
+/** Decoded rows that are kept at most; a row group is the least. */
+const keptRows = 100_000;
+/** Node has it from 22.15 on; without it hyparquet names the missing form. */
+const { zstdDecompressSync } = zlib as { zstdDecompressSync?: (input: Uint8Array) => Uint8Array };
+const compressors = {
+  GZIP: (input: Uint8Array) => zlib.gunzipSync(input),
+  BROTLI: (input: Uint8Array) => zlib.brotliDecompressSync(input),
+  ...(zstdDecompressSync && { ZSTD: zstdDecompressSync }),
+};
+
+async function openParquet(path: string): Promise<DataSet> {
+  const file = await asyncBufferFromFile(path);
+  const metadata = await parquetMetadataAsync(file);
+  const ends: number[] = [];
+  for (const { num_rows } of metadata.row_groups) ends.push((ends.at(-1) ?? 0) + Number(num_rows));
+  const groups = new Map<number, Promise<Row[]>>();
+  const startOf = (group: number) => (group === 0 ? 0 : ends[group - 1]);
+  return {
+    length: ends.at(-1) ?? 0,
+    async row(index) {
+      const group = ends.findIndex(end => index < end);
+      const rowStart = startOf(group);
+      let rows = groups.get(group);
+      if (!rows) {
+        rows = parquetReadObjects({ file, metadata, rowStart, rowEnd: ends[group], compressors });
+        groups.set(group, rows);
+        let kept = [...groups.keys()].reduce((sum, key) => sum + ends[key] - startOf(key), 0);
+        for (const key of groups.keys()) {
+          if (kept <= keptRows || key === group) break;
+          kept -= ends[key] - startOf(key);
+          groups.delete(key);
+        }
+      }
+      return withNumbers((await rows)[index - rowStart]) as Row;
+    },
+  };
+}
+
+/** The value with its 64-bit integers as numbers. */
+function withNumbers(value: unknown): unknown {
+  if (typeof value === 'bigint') return Number(value);
+  if (ArrayBuffer.isView(value) && !(value instanceof Uint8Array))
+    return Array.from(value as unknown as ArrayLike<number | bigint>, Number);
+  if (Array.isArray(value)) return value.map(withNumbers);
+  if (value === null || typeof value !== 'object' || Object.getPrototypeOf(value) !== Object.prototype) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, withNumbers(item)]));
+}

@@ -1,0 +1,117 @@
+// Countdown (RAGEN): one expression of the given numbers, each used once, that equals the target. Reward 1, or 0.1 where the right
+// numbers make another value, else 0. Problems come from a data set, in its order: the seed modulo their number. Works out of the box
+// with problems of our own (media/data/countdown.jsonl); RAGEN's are the hub's Jiayi-Pan/Countdown-Tasks-3to4.
+import { fileURLToPath } from 'node:url';
+import { z } from 'zod';
+import { openDataSet } from '../api/data-set';
+import { defineEnvironment, MissingDependency } from '../api/environment';
+import { evaluate } from './expression';
+import { solveCountdown } from './solver';
+
+const config = z.strictObject({
+  train_path: z
+    .string()
+    .nullable()
+    .default(null)
+    .describe('file or folder with columns target and nums, or hf://datasets/…; null: the shipped problems'),
+  max_instances: z.int().min(1).default(20000).describe('rows that are looked at, from the first on'),
+  solvable_filter: z.boolean().default(true).describe('only problems that sums and differences alone solve'),
+  score: z.number().default(1),
+  format_score: z.number().default(0.1).describe('for the right numbers and a wrong value'),
+  max_steps: z.literal(1).default(1),
+  render_mode: z.literal('text').default('text'),
+});
+type Config = z.infer<typeof config>;
+
+interface Problem {
+  target: number;
+  nums: number[];
+}
+
+const shipped = fileURLToPath(new URL('../../media/data/countdown.jsonl', import.meta.url));
+const remedy =
+  'give env_config.train_path a file or folder with the columns target and nums, hf://datasets/Jiayi-Pan/Countdown-Tasks-3to4, or null for the shipped problems';
+const read = new Map<string, Promise<Problem[]>>();
+
+/** The problems that a configuration plays, read once. */
+function problemsOf({ train_path, max_instances, solvable_filter }: Config): Promise<Problem[]> {
+  const key = JSON.stringify([train_path, max_instances, solvable_filter]);
+  const problems = read.get(key) ?? readProblems(train_path ?? shipped, max_instances, solvable_filter);
+  read.set(key, problems);
+  problems.catch(() => read.delete(key));
+  return problems;
+}
+
+async function readProblems(path: string, most: number, solvable: boolean): Promise<Problem[]> {
+  const rows = await openDataSet(path, { split: 'train', remedy });
+  const problems: Problem[] = [];
+  for (let i = 0; i < Math.min(rows.length, most); i++) {
+    const { target, nums } = await rows.row(i);
+    if (!Number.isInteger(target) || !Array.isArray(nums) || !nums.every(Number.isInteger))
+      throw new MissingDependency(`finds no integers in the columns target and nums of row ${i} in ${path}`, remedy);
+    const problem = { target: target as number, nums: nums as number[] };
+    if (!solvable || isSignedSum(problem)) problems.push(problem);
+  }
+  if (problems.length === 0) throw new MissingDependency(`finds no solvable problem in ${path}`, remedy);
+  return problems;
+}
+
+/** Whether the first four numbers, each with a sign, sum up to the target: RAGEN's test of solvability. */
+export function isSignedSum({ target, nums }: Problem): boolean {
+  let sums = [0];
+  for (const number of nums.slice(0, 4)) sums = sums.flatMap(sum => [sum + number, sum - number]);
+  return sums.includes(target);
+}
+
+/** Whether the digits of an answer are the numbers, in any order. */
+function usesNumbers(answer: string, nums: readonly number[]): boolean {
+  const sorted = (numbers: readonly bigint[]) => [...numbers].sort((a, b) => (a < b ? -1 : a > b ? 1 : 0)).join();
+  return sorted((answer.match(/\d+/g) ?? []).map(BigInt)) === sorted(nums.map(BigInt));
+}
+
+export default defineEnvironment({
+  name: 'countdown',
+  config,
+  instruction:
+    'Build an arithmetic expression from the listed numbers that equals the target. Use each number exactly once, with +, -, *, / and' +
+    ' parentheses. For example, for the numbers 3, 5, 2 and the target 4: <answer> 2 + 5 - 3 </answer>.',
+  dependencies: async config => void (await problemsOf(config)),
+
+  create(config) {
+    let problem: Problem;
+    let observation = '';
+    let ended: boolean | undefined; // whether with success
+
+    return {
+      async reset({ seed }) {
+        const problems = await problemsOf(config);
+        problem = problems[seed % problems.length];
+        observation = `Target: ${problem.target}, nums: [${problem.nums.join(', ')}]`;
+        ended = undefined;
+        return { observation };
+      },
+
+      step(action) {
+        let reward = 0;
+        const begun = ended === undefined;
+        if (begun) {
+          const answer = String(action);
+          const value = usesNumbers(answer, problem.nums) ? evaluate(answer) : undefined;
+          const right = value !== undefined && Math.abs(Number(value) - problem.target) < 1e-5;
+          if (usesNumbers(answer, problem.nums)) reward = right ? config.score : config.format_score;
+          ended = reward === config.score;
+          observation = `Your answer get ${reward} points.`;
+        }
+        const info = { action_is_effective: reward > 0, action_is_valid: begun, success: ended };
+        return { observation, reward, terminated: true, truncated: false, info };
+      },
+
+      render: () => observation,
+      solve() {
+        if (ended !== undefined) return ended ? [] : undefined;
+        const expression = solveCountdown(problem.nums, problem.target);
+        return expression === undefined ? undefined : [expression];
+      },
+    };
+  },
+});

@@ -1,0 +1,66 @@
+// An expression of all given numbers that equals the target, by trying every way to join two of them until one value is left. Values are
+// exact fractions. With four numbers this is a few thousand ways at most.
+
+interface Term {
+  /** Numerator and denominator of the value. */
+  top: number;
+  bottom: number;
+  text: string;
+  /** Whether the text is a sum, or a product or quotient, at its top, which decides about parentheses. */
+  kind: 'number' | 'sum' | 'product';
+}
+
+/** The first expression found, sums and differences being tried before products and quotients; undefined where there is none. */
+export function solveCountdown(numbers: readonly number[], target: number): string | undefined {
+  return search(
+    numbers.map(number => ({ top: number, bottom: 1, text: `${number}`, kind: 'number' })),
+    target,
+  );
+}
+
+function search(terms: readonly Term[], target: number): string | undefined {
+  if (terms.length === 1) return terms[0].top === target * terms[0].bottom ? terms[0].text : undefined;
+  for (const join of joins)
+    for (let i = 0; i < terms.length; i++)
+      for (let j = 0; j < terms.length; j++) {
+        if (i === j) continue;
+        const made = join(terms[i], terms[j]);
+        if (!made) continue;
+        const found = search([made, ...terms.filter((_, k) => k !== i && k !== j)], target);
+        if (found !== undefined) return found;
+      }
+  return undefined;
+}
+
+const inParentheses = (term: Term, kinds: readonly Term['kind'][]) =>
+  kinds.includes(term.kind) ? `(${term.text})` : term.text;
+
+const joins: readonly ((a: Term, b: Term) => Term | undefined)[] = [
+  (a, b) => ({
+    top: a.top * b.bottom + b.top * a.bottom,
+    bottom: a.bottom * b.bottom,
+    text: `${a.text} + ${b.text}`,
+    kind: 'sum',
+  }),
+  (a, b) => ({
+    top: a.top * b.bottom - b.top * a.bottom,
+    bottom: a.bottom * b.bottom,
+    text: `${a.text} - ${inParentheses(b, ['sum'])}`,
+    kind: 'sum',
+  }),
+  (a, b) => ({
+    top: a.top * b.top,
+    bottom: a.bottom * b.bottom,
+    text: `${inParentheses(a, ['sum'])} * ${inParentheses(b, ['sum', 'product'])}`,
+    kind: 'product',
+  }),
+  (a, b) =>
+    b.top === 0
+      ? undefined
+      : {
+          top: a.top * b.bottom,
+          bottom: a.bottom * b.top,
+          text: `${inParentheses(a, ['sum'])} / ${inParentheses(b, ['sum', 'product'])}`,
+          kind: 'product',
+        },
+];

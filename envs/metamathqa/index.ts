@@ -1,0 +1,49 @@
+// MetaMathQA (RAGEN): a problem in mathematics. A right answer earns 1, half as much after each wrong one. Right is what equals the data
+// set's answer but for case and blanks. Works out of the box with problems of our own (media/data/metamathqa.jsonl); RAGEN's are the
+// hub's meta-math/MetaMathQA.
+import { fileURLToPath } from 'node:url';
+import { z } from 'zod';
+import { openDataSet, type Row } from '../api/data-set';
+import { defineEnvironment, MissingDependency } from '../api/environment';
+import { questionEpisode, type Question, type Verdict } from './question-episode';
+
+const config = z.strictObject({
+  dataset_path: z
+    .string()
+    .nullable()
+    .default(null)
+    .describe('file or folder with columns query and response, or a data set of the hub; null: the shipped problems'),
+  cache_dir: z.string().default('./data').describe("without effect: downloads lie in the hub's own cache"),
+  split: z.string().default('train').describe('of a folder, where its files name splits'),
+});
+
+const shipped = fileURLToPath(new URL('../../media/data/metamathqa.jsonl', import.meta.url));
+const remedy =
+  'give env_config.dataset_path a file or folder with the columns query and response, meta-math/MetaMathQA, or null for the shipped problems';
+
+/** What follows "The answer is: " in a solution, to its end; null where it says no such thing. */
+export function answerOf(response: string): string | null {
+  return /The answer is: ([\s\S]*)$/.exec(response)?.[1].trim() ?? null;
+}
+
+function question({ query, response }: Row): Question {
+  if (typeof query !== 'string' || typeof response !== 'string')
+    throw new MissingDependency('finds no texts in the columns query and response', remedy);
+  return { text: query, answer: answerOf(response) };
+}
+
+const normalized = (text: string) => text.toLowerCase().replace(/\s+/g, '');
+
+function judge(given: string, answer: string | null): Verdict {
+  const plain = normalized(given);
+  return { right: !!answer && plain === normalized(answer), valid: plain !== '' };
+}
+
+export default defineEnvironment({
+  name: 'metamathqa',
+  config,
+  instruction: 'Solve the mathematical problem. Answer with the result alone, for example <answer> 42 </answer>.',
+  dependencies: async ({ dataset_path, split }) => void (await openDataSet(dataset_path ?? shipped, { split, remedy })),
+  create: ({ dataset_path, split }) =>
+    questionEpisode({ open: () => openDataSet(dataset_path ?? shipped, { split, remedy }), question, judge }),
+});

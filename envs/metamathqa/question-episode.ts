@@ -1,0 +1,61 @@
+// An episode of one question: an answer is right or not, a right one ends the episode, and each wrong one halves what is left to win.
+// How the question is drawn is RAGEN's: CPython's `random.randint` of the seed over the data set's rows.
+import type { DataSet, Row } from '../api/data-set';
+import type { Environment } from '../api/environment';
+import { PythonRandom } from '../api/random/python-random';
+
+export interface Question {
+  text: string;
+  /** Null where the data set gives none: then nothing is right. */
+  answer: string | null;
+}
+
+export interface Verdict {
+  right: boolean;
+  /** Whether the answer has the form of one. */
+  valid: boolean;
+}
+
+export interface QuestionSource {
+  open(): Promise<DataSet>;
+  /** @throws MissingDependency where the row has not the columns that are needed */
+  question(row: Row): Question;
+  judge(given: string, answer: string | null): Verdict;
+  /** Whether infos also carry `is_valid`, as RAGEN's static environment names it. */
+  namesValidity?: boolean;
+}
+
+export function questionEpisode({ open, question, judge, namesValidity }: QuestionSource): Environment {
+  let asked: Question;
+  let observation = '';
+  let wrong = 0;
+  let over = false;
+  return {
+    async reset({ seed }) {
+      const rows = await open();
+      asked = question(await rows.row(new PythonRandom(seed).randint(0, rows.length - 1)));
+      observation = asked.text;
+      wrong = 0;
+      over = false;
+      return { observation };
+    },
+
+    step(action) {
+      const { right, valid } = judge(String(action), asked.answer);
+      const reward = right && !over ? 0.5 ** wrong : 0;
+      if (!over) {
+        if (right) over = true;
+        else wrong++;
+        observation = right ? 'Correct!' : 'Incorrect. Please think again.';
+      }
+      const info = { action_is_valid: valid, success: over, ...(namesValidity && { is_valid: valid }) };
+      return { observation, reward, terminated: over, truncated: false, info };
+    },
+
+    render: () => observation,
+    solve() {
+      if (over) return [];
+      return asked.answer !== null && judge(asked.answer, asked.answer).right ? [asked.answer] : undefined;
+    },
+  };
+}

@@ -1,0 +1,16 @@
+// Makes Countdown's problems: three or four numbers and a target from 1 to 100 that their sum with some signs gives. The first number
+// counts positively. Run: node media/data/make/countdown.mjs
+import { lines, stream, writeData } from './random.mjs';
+
+const { between, pick } = stream(20_260_402);
+const rows = [];
+const seen = new Set();
+while (rows.length < 1200) {
+  const nums = Array.from({ length: between(3, 4) }, () => between(1, 99));
+  const target = nums.reduce((sum, number, i) => sum + (i === 0 ? number : number * pick([1, -1])), 0);
+  const name = `${target} ${[...nums].sort()}`;
+  if (target < 1 || target > 100 || seen.has(name)) continue;
+  seen.add(name);
+  rows.push({ target, nums });
+}
+writeData({ 'countdown.jsonl': lines(rows) });

@@ -1,0 +1,123 @@
+// What must hold of every episode of countdown, metamathqa and static, whatever the seed and the answers; the oracle of each; and the
+// value of an expression against a direct computation.
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import countdown, { isSignedSum } from '../../../envs/countdown/index';
+import { evaluate } from '../../../envs/countdown/expression';
+import { solveCountdown } from '../../../envs/countdown/solver';
+import metamathqa from '../../../envs/metamathqa/index';
+import staticQuestions from '../../../envs/static/index';
+
+const seeds = fc.nat({ max: 0xffffffff });
+const answers = fc.array(
+  fc.oneof(
+    fc.string(),
+    fc.integer(),
+    fc.integer({ min: -20, max: 200 }).map(String),
+    fc.constantFrom('A', 'B', 'C', 'D', '1 + 2', '(3'),
+  ),
+  { maxLength: 8 },
+);
+const games = fc.oneof(
+  fc.constant(() => countdown.create(countdown.config.parse({}))),
+  fc.constant(() => metamathqa.create(metamathqa.config.parse({}))),
+  fc
+    .constantFrom('metamathqa', 'gsm8k', 'mmlu')
+    .map(dataset_name => () => staticQuestions.create(staticQuestions.config.parse({ dataset_name }))),
+);
+
+describe('every question', () => {
+  test('takes any answers, pays nothing once it is over, and replays alike in a used instance and a fresh one', async () => {
+    await fc.assert(
+      fc.asyncProperty(games, seeds, answers, async (create, seed, given) => {
+        const play = async (environment: ReturnType<typeof create>) => {
+          const shown: unknown[] = [await environment.reset({ seed })];
+          let over = false;
+          for (const answer of given) {
+            const step = await environment.step(answer);
+            expect(Number.isFinite(step.reward)).toBe(true);
+            expect(step.truncated).toBe(false);
+            if (step.info.success) expect(step.terminated).toBe(true);
+            if (over) expect([step.reward, step.terminated]).toEqual([0, true]);
+            over = step.terminated;
+            shown.push(step);
+          }
+          return JSON.stringify(shown);
+        };
+        const used = create();
+        const first = await play(used);
+        expect(await play(used)).toBe(first);
+        expect(await play(create())).toBe(first);
+      }),
+    );
+  });
+
+  test('is answered rightly by its oracle, for the full reward, and for half of it after a wrong answer', async () => {
+    await fc.assert(
+      fc.asyncProperty(games, seeds, async (create, seed) => {
+        const environment = create();
+        await environment.reset({ seed });
+        const [right] = (await environment.solve!())!;
+        expect(await environment.step(right)).toMatchObject({ reward: 1, terminated: true, info: { success: true } });
+        expect(await environment.solve!()).toEqual([]);
+        await environment.reset({ seed });
+        const wrong = await environment.step('no');
+        expect(wrong).toMatchObject({ reward: 0, info: { success: false } });
+        if (!wrong.terminated) expect((await environment.step(right)).reward).toBe(0.5);
+      }),
+    );
+  });
+});
+
+describe('countdown', () => {
+  const numbers = fc.array(fc.integer({ min: 1, max: 60 }), { minLength: 2, maxLength: 4 });
+
+  test('what the solver finds has all numbers and the value; where signs alone do, it finds something', () => {
+    fc.assert(
+      fc.property(numbers, fc.integer({ min: 1, max: 100 }), (nums, target) => {
+        const found = solveCountdown(nums, target);
+        if (isSignedSum({ target, nums })) expect(found).toBeDefined();
+        if (found === undefined) return;
+        expect(
+          found
+            .match(/\d+/g)!
+            .map(Number)
+            .sort((a, b) => a - b),
+        ).toEqual([...nums].sort((a, b) => a - b));
+        expect(Number(evaluate(found))).toBeCloseTo(target, 9);
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  test('finds products and quotients, in parentheses where they are needed', () => {
+    expect(solveCountdown([8, 3, 8, 3], 24)).toBe('8 / (3 - 8 / 3)');
+    expect(solveCountdown([2, 3], 7)).toBeUndefined();
+    expect(evaluate(solveCountdown([7, 2, 5, 1], 60)!)).toBe(60n);
+  });
+
+  /** An expression with its exact value, no division. */
+  const { tree } = fc.letrec<{ tree: [string, bigint] }>(tie => ({
+    tree: fc.oneof(
+      { depthSize: 'small' },
+      fc.nat({ max: 99 }).map((n): [string, bigint] => [`${n}`, BigInt(n)]),
+      fc
+        .tuple(tie('tree'), fc.constantFrom('+', '-', '*'), tie('tree'))
+        .map(([[a, x], sign, [b, y]]): [string, bigint] => [
+          `(${a}${sign} ${b})`,
+          sign === '+' ? x + y : sign === '-' ? x - y : x * y,
+        ]),
+      tie('tree').map(([a, x]): [string, bigint] => [`-${a}`, -x]),
+    ),
+  }));
+
+  test('sums and products have their value, and any text has one or none', () => {
+    fc.assert(fc.property(tree, ([text, value]) => void expect(evaluate(text)).toBe(value)));
+    const signs = fc.string({ unit: fc.constantFrom(...'0123456789+-*/%().~_ e#\n'), maxLength: 30 });
+    fc.assert(
+      fc.property(fc.oneof(signs, fc.string()), text =>
+        ['bigint', 'number', 'undefined'].includes(typeof evaluate(text)),
+      ),
+    );
+  });
+});

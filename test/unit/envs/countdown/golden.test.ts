@@ -1,0 +1,34 @@
+// Problems, rewards and values of expressions equal RAGEN's procedure with Python's own `eval` (test/golden/make/envs_countdown.py).
+import { expect, test } from 'vitest';
+import golden from '../../../golden/envs/countdown.json';
+import type { StepResult } from '../../../../envs/api/environment';
+import { evaluate } from '../../../../envs/countdown/expression';
+import countdown from '../../../../envs/countdown/index';
+
+const config = countdown.config.parse({});
+
+test.each(golden.episodes as [number, string, string, number][])(
+  'seed %i',
+  async (seed, observation, answer, reward) => {
+    const environment = countdown.create(config);
+    expect(await environment.reset({ seed })).toEqual({ observation });
+    const step = environment.step(answer) as StepResult;
+    expect([answer, step.reward]).toEqual([answer, reward]);
+    expect(step).toMatchObject({
+      observation: `Your answer get ${reward} points.`,
+      terminated: true,
+      info: { action_is_effective: reward > 0, action_is_valid: true, success: reward === 1 },
+    });
+  },
+);
+
+/** Integers are texts there, floats numbers. */
+test.each(golden.values as [string, string | number | null][])('%j', (text, value) => {
+  const found = evaluate(text);
+  if (value === null) expect(found).toBeUndefined();
+  else if (typeof value === 'string') expect(found).toBe(BigInt(value));
+  else {
+    expect(typeof found).toBe('number');
+    expect(Math.abs((found as number) - value)).toBeLessThanOrEqual(1e-12 * Math.abs(value));
+  }
+});
