@@ -24,3 +24,20 @@ export function problemsOf(action: () => unknown): readonly ConfigProblem[] {
 
 export const messages = (configName: string, ...overrides: string[]): string[] =>
   problemsOf(() => load(configName, ...overrides)).map(problem => problem.message);
+
+/** Dotted keys of all single values and lists below `value`, with them. */
+export function flat(value: unknown, prefix = ''): Record<string, unknown> {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return { [prefix]: value };
+  return Object.assign({}, ...Object.entries(value).map(([k, v]) => flat(v, prefix ? `${prefix}.${k}` : k)));
+}
+
+/** Keys in which a configuration differs from base, name aside. */
+export function beyondBase(name: string): Record<string, unknown> {
+  const base = flat(load('base').config);
+  return Object.fromEntries(
+    Object.entries(flat(load(name).config)).filter(
+      ([key, value]) =>
+        !/^(trainer\.experiment_name|model_info\b.*)$/.test(key) && JSON.stringify(value) !== JSON.stringify(base[key]),
+    ),
+  );
+}

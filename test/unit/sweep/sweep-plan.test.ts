@@ -103,8 +103,8 @@ describe('mistakes are one sentence', () => {
       /^sweep mine, test_frq=3: config: trainer\.test_frq is not in the configuration: did you mean test_freq\?/,
     ],
     [
-      'config_name: _4_countdown\noverrides: ["custom_envs.Countdown.env_type=alfworld"]',
-      /^sweep mine, _4_countdown: config: custom_envs\.Countdown\.env_type is alfworld, an environment of RAGEN that is not/,
+      'config_name: _4_countdown\noverrides: ["custom_envs.Countdown.env_type=countdwn"]',
+      /^sweep mine, _4_countdown: config: custom_envs\.Countdown\.env_type is countdwn, which is neither built in/,
     ],
   ])('%s', (text, sentence) => expect(() => read(text)).toThrow(sentence));
 

@@ -67,15 +67,17 @@ test('stream plays its one episode', async () => {
 });
 
 test('a configuration whose environment this version lacks says so before there is a run', async () => {
-  const { code, stderr } = await ragen(workspace.folder, [
+  const lacking = [
     'train',
     '--config-name',
-    '_7_lean',
+    'base',
     'model_path=ragen-tiny',
-  ]);
+    'custom_envs.CoordSokoban.env_type=spatial',
+  ];
+  const { code, stderr } = await ragen(workspace.folder, lacking);
   expect(code).toBe(1);
   expect(stderr).toMatch(
-    /^config: custom_envs\.Lean\.env_type is lean, an environment of RAGEN that is not available in this version: .*\n$/,
+    /^config: custom_envs\.CoordSokoban\.env_type is spatial, an environment of RAGEN that is not available in this version: .*\n$/,
   );
 });
 
