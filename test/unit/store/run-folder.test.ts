@@ -106,9 +106,15 @@ test('going back to a step drops later lines and episodes', async () => {
     log.append({ id: 'x' });
     log.close();
   }
+  for (const step of [1, 2]) {
+    const log = run.groups(step);
+    log.append({ step });
+    log.close();
+  }
   for (let i = 0; i < 2; i++) await run.rollBack(1, { 'metrics.jsonl': offset, 'events.jsonl': 0 });
   expect(readFileSync(run.file('metrics.jsonl'), 'utf8')).toBe('{"step":1}\n');
   expect(readdirSync(run.file('episodes')).sort()).toEqual(['step-000001.jsonl', 'val-000001.jsonl']);
+  expect(readdirSync(run.file('diagnostics'))).toEqual(['groups-000001.jsonl']);
   await expect(run.rollBack(1, { 'metrics.jsonl': offset + 1 })).rejects.toThrow(/has no line ending at byte/);
   expect(existsSync(run.file('manifest.json'))).toBe(true);
 });
