@@ -19,7 +19,10 @@ afterAll(async () => {
 
 const registry = JSON.parse(readFileSync(join(root, 'envs/registry.json'), 'utf8')) as Record<string, string>;
 
-test.each([['search', {}]])('%s', async (env_type, config) => {
+test.each([
+  ['search', {}],
+  ['webshop', {}],
+])('%s', async (env_type, config) => {
   const source = join(root, 'envs', registry[env_type]);
   const { error, environments } = await running.load([{ tag: env_type, env_type, source, config }]);
   expect(error).toBeUndefined();

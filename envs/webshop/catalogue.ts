@@ -1,0 +1,154 @@
+// The shop's products and their BM25 index, read from WebShop's own files: products (items_shuffle.json) with attributes and
+// instructions by asin (items_ins_v2.json). Prices given as a range are drawn from one seeded stream in the file's order.
+import MiniSearch from 'minisearch';
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { MissingDependency } from '../api/environment';
+import { PythonRandom } from '../api/random/python-random';
+
+export interface Product {
+  asin: string;
+  title: string;
+  description: string;
+  /** The features page. */
+  bullets: string[];
+  /** As shown: `$12.99` or `$10.00 to $20.00`. */
+  priceTag: string;
+  price: number;
+  category: string;
+  /** Levels from the widest: Men, Shirts, Polos. */
+  shelf: string[];
+  query: string;
+  attributes: string[];
+  /** Values by option name, lower case. */
+  options: ReadonlyMap<string, string[]>;
+  /** What goals are made of; absent where the files have no instruction for it. */
+  wish?: { text: string; attributes: string[] };
+}
+
+export interface Catalogue {
+  /** In the file's order, by asin. */
+  products: ReadonlyMap<string, Product>;
+  /** Asins of the best matches, at most `limit`. */
+  search(words: string, limit: number): string[];
+  /** Folder of the files. */
+  folder: string;
+}
+
+/** Seed of the streams that WebShop draws prices and goals from. */
+export const shopSeed = 233;
+
+/** Searches whose results are kept. */
+const searchesKept = 1000;
+
+const remedy = 'give env_config.file_path the folder with items_shuffle.json and items_ins_v2.json of WebShop';
+
+/** A JSON file's content. */
+export function readShopFile(path: string): unknown {
+  try {
+    return JSON.parse(readFileSync(path, 'utf8'));
+  } catch (error) {
+    throw new MissingDependency(`cannot read ${path} (${(error as Error).message})`, remedy);
+  }
+}
+
+/**
+ * @param path the products' file, or the folder of the files; `_1000` files come first where `small`
+ * @param limit how many products are read, null for all
+ * @throws MissingDependency where files are missing or not readable
+ */
+export function readCatalogue(path: string, small: boolean, limit: number | null): Catalogue {
+  const given = resolve(path);
+  if (!existsSync(given)) throw new MissingDependency(`finds no products at ${given}`, remedy);
+  const isFolder = statSync(given).isDirectory();
+  const folder = isFolder ? given : dirname(given);
+  const own = (stem: string) => {
+    const names = small ? [`${stem}_1000.json`, `${stem}.json`] : [`${stem}.json`];
+    return names.map(name => join(folder, name)).find(file => existsSync(file));
+  };
+  const file = isFolder ? own('items_shuffle') : given;
+  if (file === undefined) throw new MissingDependency(`finds no items_shuffle.json in ${folder}`, remedy);
+  const rows = readShopFile(file);
+  if (!Array.isArray(rows)) throw new MissingDependency(`finds no list of products in ${file}`, remedy);
+  const attributesFile = own('items_ins_v2');
+  const wishes = (attributesFile ? readShopFile(attributesFile) : {}) as Record<string, RawWish | undefined>;
+  const random = new PythonRandom(shopSeed);
+  const products = new Map<string, Product>();
+  for (const row of rows as RawProduct[]) {
+    if (products.size === limit) break;
+    const asin = String(row.asin ?? 'nan');
+    if (asin === 'nan' || asin.length > 10 || products.has(asin)) continue;
+    products.set(asin, productOf(asin, row, wishes[asin], random));
+  }
+  return { products, search: indexOf(products.values()), folder };
+}
+
+interface RawProduct {
+  asin?: unknown;
+  name?: string;
+  full_description?: string;
+  small_description?: string[] | string | null;
+  pricing?: string | null;
+  category?: string;
+  product_category?: string;
+  query?: string;
+  customization_options?: Record<string, { value: string }[] | null> | null;
+}
+
+interface RawWish {
+  attributes?: string[];
+  instruction?: string | null;
+  instruction_attributes?: string[];
+}
+
+function productOf(asin: string, row: RawProduct, wish: RawWish | undefined, random: PythonRandom): Product {
+  const prices = [...String(row.pricing ?? '').matchAll(/\$([\d,]*\.?\d+)/g)].map(match =>
+    Number(match[1].replaceAll(',', '')),
+  );
+  const [low, high] = prices.length > 0 ? prices : [100];
+  const options = Object.entries(row.customization_options ?? {})
+    .map(([name, values]): [string, string[]] => [
+      name.toLowerCase(),
+      (values ?? []).map(({ value }) => String(value).trim().replaceAll('/', ' | ').toLowerCase()),
+    ])
+    .filter(([, values]) => values.length > 0);
+  const bullets = Array.isArray(row.small_description) ? row.small_description : [row.small_description ?? ''];
+  const asked = wish?.instruction_attributes ?? [];
+  return {
+    asin,
+    title: String(row.name ?? ''),
+    description: String(row.full_description ?? ''),
+    bullets: bullets.map(String),
+    priceTag: high === undefined ? `$${low.toFixed(2)}` : `$${low.toFixed(2)} to $${high.toFixed(2)}`,
+    price: high === undefined ? low : low + (high - low) * random.random(),
+    category: String(row.category ?? ''),
+    shelf: String(row.product_category ?? '')
+      .split('›')
+      .map(level => level.trim())
+      .filter(level => level !== ''),
+    query: String(row.query ?? '')
+      .toLowerCase()
+      .trim(),
+    attributes: wish?.attributes ?? [],
+    options: new Map(options),
+    ...(wish?.instruction && asked.length > 0 && { wish: { text: wish.instruction, attributes: asked } }),
+  };
+}
+
+/** WebShop indexes title, description, first bullet and options. */
+function indexOf(products: Iterable<Product>): Catalogue['search'] {
+  const index = new MiniSearch<{ id: string; text: string }>({ fields: ['text'] });
+  for (const { asin, title, description, bullets, options } of products) {
+    const choices = [...options].map(([name, values]) => `${name}: ${values.join(', ')}`);
+    index.add({ id: asin, text: [title, description, bullets[0] ?? '', ...choices].join(' ') });
+  }
+  // Members of a group search alike: the newest searches are kept.
+  const newest = new Map<string, string[]>();
+  return (words, limit) => {
+    const asked = words.toLowerCase();
+    const found = newest.get(asked) ?? index.search(asked).map(({ id }) => String(id));
+    if (newest.size >= searchesKept) newest.clear();
+    newest.set(asked, found);
+    return found.slice(0, limit);
+  };
+}

@@ -1,0 +1,105 @@
+// What the shopper is sent for. Goals are made as WebShop makes them: one for each combination of a product's options, with a price
+// limit drawn above its price; or they are people's own, from items_human_ins.json. Order and limits come from seeded streams.
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { MissingDependency } from '../api/environment';
+import { PythonRandom } from '../api/random/python-random';
+import { readShopFile, shopSeed, type Catalogue, type Product } from './catalogue';
+
+export interface Goal {
+  product: Product;
+  /** The wish as the shopper reads it. */
+  text: string;
+  attributes: string[];
+  /** Wanted option values, lower case. */
+  options: string[];
+  /** Dollars; null: any price will do. */
+  limit: number | null;
+}
+
+/** Goals in their seeded order; `human` for those that people wrote. */
+export function goalsOf(catalogue: Catalogue, human: boolean): Goal[] {
+  const random = new PythonRandom(shopSeed);
+  const goals = human ? humanGoals(catalogue, random) : syntheticGoals(catalogue, random);
+  if (goals.length === 0)
+    throw new MissingDependency(
+      `finds no goals for the products of ${catalogue.folder}`,
+      `put ${human ? 'items_human_ins.json' : 'items_ins_v2.json'} of WebShop beside them`,
+    );
+  random.shuffle(goals);
+  return goals;
+}
+
+function syntheticGoals({ products }: Catalogue, random: PythonRandom): Goal[] {
+  const goals: Goal[] = [];
+  for (const product of products.values()) {
+    const { wish } = product;
+    if (!wish) continue;
+    const limit = drawnLimit(product.price, random);
+    const names = [...product.options.keys()].sort();
+    let combinations: string[][] = [[]];
+    for (const name of names)
+      combinations = combinations.flatMap(chosen => product.options.get(name)!.map(value => [...chosen, value]));
+    for (const options of combinations) {
+      const chosen = options.map((value, i) => `${names[i]}: ${value}`).join(', and ');
+      const text = wish.text + (chosen === '' ? '' : ` with ${chosen}`) + limitText(limit);
+      goals.push({ product, text, attributes: wish.attributes, options, limit });
+    }
+  }
+  return goals;
+}
+
+interface RawHumanGoal {
+  instruction?: string;
+  instruction_attributes?: string[];
+  instruction_options?: string[];
+}
+
+function humanGoals({ products, folder }: Catalogue, random: PythonRandom): Goal[] {
+  const file = join(folder, 'items_human_ins.json');
+  if (!existsSync(file))
+    throw new MissingDependency(`finds no ${file}`, 'put it there, or set env_config.human_goals to false');
+  const written = readShopFile(file) as Record<string, RawHumanGoal[] | undefined>;
+  return [...products.values()].flatMap(product => {
+    const wishes = (written[product.asin] ?? []).filter(({ instruction_attributes: asked }) => asked?.length);
+    if (wishes.length === 0) return [];
+    const limit = drawnLimit(product.price, random);
+    return wishes.map(({ instruction, instruction_attributes, instruction_options }) => ({
+      product,
+      text: String(instruction ?? '').replace(/\.+$/, '') + limitText(limit),
+      attributes: instruction_attributes!,
+      options: (instruction_options ?? []).map(value => value.toLowerCase()),
+      limit,
+    }));
+  });
+}
+
+/** The higher of two drawn from the next four multiples of ten dollars; none near a thousand. */
+function drawnLimit(price: number, random: PythonRandom): number | null {
+  const above = Array.from({ length: 99 }, (_, i) => 10 * (i + 1))
+    .filter(limit => limit > price)
+    .slice(0, 4);
+  if (above.length < 2) return null;
+  random.shuffle(above);
+  return Math.max(above[0], above[1]);
+}
+
+const limitText = (limit: number | null) =>
+  limit === null ? '' : `, and price lower than ${limit.toFixed(2)} dollars`;
+
+/**
+ * Index of the seed's goal before the permutation. With more than 1500 goals RAGEN's split: validation has a thousand of its own
+ * behind 500 that are kept for tests, training all others. With fewer the same shares of a sixth and a third.
+ */
+export function goalIndex(seed: number, mode: 'train' | 'val', goals: number): number {
+  const [kept, validation] = goals > 1500 ? [500, 1000] : [Math.floor(goals / 6), Math.floor(goals / 3)];
+  if (mode === 'val' && validation > 0) return (seed % validation) + kept;
+  return (seed % (goals - kept - validation)) + kept + validation;
+}
+
+/** The permutation that goal indices go through. */
+export function goalOrder(goals: number): number[] {
+  const order = Array.from({ length: goals }, (_, i) => i);
+  new PythonRandom(42).shuffle(order);
+  return order;
+}

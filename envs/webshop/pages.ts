@@ -1,0 +1,95 @@
+// The shop's pages as lists of parts; a part that can be clicked carries its name. Shown as text with [SEP] between the parts, or as
+// simple HTML.
+import type { Catalogue, Product } from './catalogue';
+
+export type Place =
+  | { at: 'search' }
+  | ({ at: 'results' } & Results)
+  | { at: 'item'; asin: string; detail?: Detail; from: Results }
+  | { at: 'end'; score: number };
+
+/** A page of what a search found, 1-based. */
+export interface Results {
+  asins: string[];
+  page: number;
+}
+
+export const details = ['description', 'features', 'reviews', 'attributes'] as const;
+export type Detail = (typeof details)[number];
+
+export interface Part {
+  text: string;
+  tag: 'h1' | 'p' | 'button' | 'a' | 'label';
+  /** Lower case; absent where nothing happens on a click. */
+  click?: string;
+}
+
+/** Products a page of results shows, and those a search finds at most. */
+export const perPage = 10;
+export const found = 50;
+
+const text = (of: string): Part => ({ text: of, tag: 'p' });
+const button = (of: string): Part => ({ text: of, tag: 'button', click: of.toLowerCase() });
+const heading = (wish: string) => [{ text: 'Instruction:', tag: 'h1' } as const, text(wish)];
+
+/** The parts of a page, in order. */
+export function partsOf(place: Place, wish: string, catalogue: Catalogue, showAttributes: boolean): Part[] {
+  switch (place.at) {
+    case 'search':
+      return [{ text: 'WebShop', tag: 'h1' }, ...heading(wish), button('Search')];
+    case 'results': {
+      const { asins, page } = place;
+      const first = (page - 1) * perPage;
+      return [
+        ...heading(wish),
+        button('Back to Search'),
+        text(`Page ${page} (Total results: ${asins.length})`),
+        ...(page > 1 ? [button('< Prev')] : []),
+        button('Next >'),
+        ...asins.slice(first, first + perPage).flatMap((asin): Part[] => {
+          const { title, priceTag } = catalogue.products.get(asin)!;
+          return [{ text: asin, tag: 'a', click: asin.toLowerCase() }, text(title), text(priceTag)];
+        }),
+      ];
+    }
+    case 'item': {
+      const product = catalogue.products.get(place.asin)!;
+      const way = [...heading(wish), button('Back to Search'), button('< Prev')];
+      if (place.detail) return [...way, ...detailOf(product, place.detail).map(text)];
+      const shown = details.filter(detail => detail !== 'attributes' || showAttributes);
+      return [
+        ...way,
+        ...[...product.options].flatMap(([name, values]): Part[] => [
+          text(name),
+          ...values.map((value): Part => ({ text: value, tag: 'label', click: value })),
+        ]),
+        { text: product.title, tag: 'h1' },
+        text(`Price: ${product.priceTag}`),
+        text('Rating: N.A.'),
+        ...shown.map(detail => button(detail[0].toUpperCase() + detail.slice(1))),
+        button('Buy Now'),
+      ];
+    }
+    case 'end':
+      return [
+        text('Thank you for shopping with us!'),
+        text('Your score (min 0.0, max 1.0)'),
+        text(String(place.score)),
+      ];
+  }
+}
+
+function detailOf({ description, bullets, attributes }: Product, detail: Detail): string[] {
+  if (detail === 'description') return [description];
+  if (detail === 'features') return bullets;
+  return detail === 'attributes' ? attributes : ['There are no reviews.'];
+}
+
+/** The page's text. */
+export const pageText = (parts: readonly Part[]): string => parts.map(part => part.text).join(' [SEP] ');
+
+/** The page's HTML. */
+export function pageHtml(parts: readonly Part[]): string {
+  const escaped = (of: string) => of.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+  return `<html><body>\n${parts.map(({ tag, text }) => `<${tag}>${escaped(text)}</${tag}>`).join('\n')}\n</body></html>`;
+}

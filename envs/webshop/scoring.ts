@@ -1,0 +1,54 @@
+// What a purchase is worth (WebShop): the share of attributes, options and price that fit, times how much it is the kind of thing that
+// was asked for. Nouns are told by a part-of-speech tagger, words are compared as sets.
+import nlp from 'compromise/two';
+import { token_set_ratio } from 'fuzzball';
+import type { Product } from './catalogue';
+import type { Goal } from './goals';
+
+/** Whether two phrases say the same: their words, as sets, agree by more than 85 of 100. */
+export const isSamePhrase = (a: string, b: string): boolean => token_set_ratio(a, b, { force_ascii: true }) > 85;
+
+/** 0 to 1 for buying the product with these option values. */
+export function purchaseReward(product: Product, chosen: readonly string[], goal: Goal): number {
+  const texts = [product.title, product.bullets.join(' '), product.description].map(text => text.toLowerCase());
+  const fits = (attribute: string) =>
+    product.attributes.some(own => isSamePhrase(own, attribute)) ||
+    texts.some(text => text.includes(attribute.toLowerCase()));
+  const attributes = goal.attributes.filter(fits).length;
+  const options = goal.options.filter(wanted => chosen.some(value => isSamePhrase(value, wanted))).length;
+  const price = goal.limit === null || product.price <= goal.limit ? 1 : 0;
+  const share = (attributes + options + price) / (goal.attributes.length + goal.options.length + 1);
+  return kindFactor(product, goal.product) * share;
+}
+
+/** 1, 0.5, 0.1 or 0: whether the bought product is of the wanted one's kind. */
+export function kindFactor(bought: Product, wanted: Product): number {
+  if (bought === wanted) return 1; // its query fits, and no title scores less than 0.2 against itself
+  const title = titleScore(bought.title, wanted.title);
+  if (title === 0) return 0;
+  if (title < 0.1) return 0.1;
+  const levels = new Set(bought.shelf);
+  const shared = new Set(wanted.shelf.filter(level => levels.has(level))).size;
+  return bought.query === wanted.query || shared >= 2 || title > 0.2 ? 1 : 0.5;
+}
+
+/** Share of the wanted title's nouns that the bought one's has; 0.2 where it has none. */
+export function titleScore(bought: string, wanted: string): number {
+  const needed = nounsOf(wanted);
+  if (needed.size === 0) return 0.2;
+  const present = nounsOf(bought);
+  return [...needed].filter(noun => present.has(noun)).length / needed.size;
+}
+
+const known = new Map<string, Set<string>>();
+
+/** Nouns of a title in lower case. */
+function nounsOf(title: string): Set<string> {
+  const held = known.get(title);
+  if (held) return held;
+  const sentences = nlp(title).json() as { terms: { normal: string; tags: string[] }[] }[];
+  const nouns = sentences.flatMap(({ terms }) => terms).filter(({ tags }) => tags.includes('Noun'));
+  const found = new Set(nouns.map(({ normal }) => normal));
+  known.set(title, found);
+  return found;
+}
