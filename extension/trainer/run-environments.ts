@@ -1,8 +1,9 @@
-// The environments of a run: their process started, and each tag's code built and loaded, or the process ended again and the first
-// mistake told.
+// The environments of a run: their data sets fetched, their process started, and each tag's code built and loaded, or the process ended
+// again and the first mistake told.
 import type { EnvironmentNotice, LoadedEnvironment } from '../protocol/environment-link';
 import { UserError } from '../protocol/user-error';
 import type { RunConfig } from './config/schema';
+import { withDataSets } from './data-sets';
 import { installation } from './installation';
 import { EnvironmentProcess } from './rollout/environment-process';
 import { environmentSpecs } from './rollout/environment-specs';
@@ -16,7 +17,7 @@ export interface OpenEnvironments {
 /**
  * @param tags whose environments are opened, in any order and number
  * @param workspace from which paths of the user's own environments lead
- * @throws UserError where an environment cannot be built
+ * @throws UserError where an environment cannot be built or a data set cannot be had
  */
 export async function openEnvironments(
   { custom_envs, workbench }: Pick<RunConfig, 'custom_envs' | 'workbench'>,
@@ -24,7 +25,8 @@ export async function openEnvironments(
   workspace: string,
   onNotice: (notice: EnvironmentNotice) => void,
 ): Promise<OpenEnvironments> {
-  const specs = environmentSpecs(tags, custom_envs, installation.environments, workspace);
+  const asked = environmentSpecs(tags, custom_envs, installation.environments, workspace);
+  const specs = await withDataSets(asked, workspace, line => process.stderr.write(`${line}\n`));
   const environments = await EnvironmentProcess.start({
     entry: installation.environmentHost,
     stepTimeoutMs: workbench.step_timeout_ms,

@@ -6,7 +6,7 @@ import { randomBytes } from 'node:crypto';
 import { constants } from 'node:fs';
 import { copyFile, link, readdir, readFile, realpath, rename, rm, stat, symlink, mkdir } from 'node:fs/promises';
 import { hostname } from 'node:os';
-import { basename, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { getHFHubCachePath, getRepoFolderName } from '@huggingface/hub';
 import { z } from 'zod';
 import { replaceFile, storeError, syncFolder } from './files';
@@ -38,8 +38,9 @@ export class HubCache {
   constructor(
     readonly repo: string,
     readonly cache = getHFHubCachePath(),
+    type: 'model' | 'dataset' = 'model',
   ) {
-    this.root = join(cache, getRepoFolderName({ type: 'model', name: repo }));
+    this.root = join(cache, getRepoFolderName({ type, name: repo }));
     this.own = join(this.root, 'ragen');
   }
 
@@ -69,7 +70,7 @@ export class HubCache {
     if (!isCommit(revision)) await replaceFile(join(this.own, 'refs', encodeURIComponent(revision)), commit);
   }
 
-  /** The model folder of a commit, if it is there with every file in its full size. */
+  /** The model folder of a commit, if it is there with every file in its full size. Part of a data set has a name of its own here. */
   async whole(commit: string): Promise<CachedModel | null> {
     const folder = join(this.own, commit);
     try {
@@ -92,7 +93,10 @@ export class HubCache {
     const made = join(this.own, `.${commit}-${unique()}`);
     try {
       await mkdir(made, { recursive: true });
-      for (const [i, { name }] of files.entries()) await bring(sources[i], join(made, name));
+      for (const [i, { name }] of files.entries()) {
+        await mkdir(dirname(join(made, name)), { recursive: true });
+        await bring(sources[i], join(made, name));
+      }
       await replaceFile(
         join(made, manifestName),
         `${JSON.stringify({ repo: this.repo, commit, files: files.map(({ name, bytes, etag }) => ({ name, bytes, etag })) }, null, 1)}\n`,

@@ -3,11 +3,16 @@
 // sends in X-Error-Code, read as huggingface_hub reads them.
 import { UserError } from '../../protocol/user-error';
 
-/** A model of the hub: `organisation/name` and a branch, a tag or a commit. */
+/** A model of the hub, or a data set: `organisation/name` and a branch, a tag or a commit. */
 export interface HubModel {
   repo: string;
   revision: string;
+  /** A model where it is left out. */
+  type?: 'model' | 'dataset';
 }
+
+/** The repository's path below the hub's address. */
+export const pageOf = ({ repo, type }: HubModel): string => (type === 'dataset' ? `datasets/${repo}` : repo);
 
 export interface HubOptions {
   /** Address without a slash at its end. */
@@ -185,7 +190,8 @@ function codeOf(error: unknown): string | undefined {
 }
 
 /** The sentence for a refusal; HubInterrupted where asking again may help. Codes as the hub sends them in X-Error-Code. */
-function refusal(response: Response, { repo, revision }: HubModel, { endpoint, token }: HubOptions): Error {
+function refusal(response: Response, model: HubModel, { endpoint, token }: HubOptions): Error {
+  const { repo, revision, type } = model;
   const { status, headers } = response;
   const code = headers.get('x-error-code');
   if (status === 408 || status === 425 || status === 429 || status >= 500) {
@@ -201,7 +207,7 @@ function refusal(response: Response, { repo, revision }: HubModel, { endpoint, t
   const account = token === undefined ? 'set HF_TOKEN to a token of yours' : 'use a token of that account in HF_TOKEN';
   if (code === 'GatedRepo')
     return new UserError(
-      `hub: ${repo} is open only to those who accepted its terms: accept them at ${endpoint}/${repo} and ${account}`,
+      `hub: ${repo} is open only to those who accepted its terms: accept them at ${endpoint}/${pageOf(model)} and ${account}`,
     );
   if (code === 'RevisionNotFound')
     return new UserError(
@@ -211,7 +217,9 @@ function refusal(response: Response, { repo, revision }: HubModel, { endpoint, t
     return new UserError(`hub: ${endpoint} does not accept the token in HF_TOKEN: set a valid one, or none`);
   if (status === 401 || status === 404) {
     const access = token === undefined ? 'set HF_TOKEN if it is private' : 'see that HF_TOKEN may read it';
-    return new UserError(`hub: ${endpoint} shows no model ${repo} (${status}): check the name, and ${access}`);
+    return new UserError(
+      `hub: ${endpoint} shows no ${type === 'dataset' ? 'data set' : 'model'} ${repo} (${status}): check the name, and ${access}`,
+    );
   }
   if (status === 403)
     return new UserError(

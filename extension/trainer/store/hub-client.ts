@@ -1,12 +1,12 @@
 // The Hugging Face hub over HTTP: which commit a revision is, which files it has, and a file's bytes from any offset on. The library
 // @huggingface/hub speaks the protocol; each exchange runs in a `Call`, which turns what goes wrong into one sentence.
-import { downloadFile, listFiles, modelInfo } from '@huggingface/hub';
+import { datasetInfo, downloadFile, listFiles, modelInfo } from '@huggingface/hub';
 import { UserError } from '../../protocol/user-error';
-import { Call, HubInterrupted, HubRangeRefused, HubUnreachable, NotAHub, hubOptions } from './hub-call';
+import { Call, HubInterrupted, HubRangeRefused, HubUnreachable, NotAHub, hubOptions, pageOf } from './hub-call';
 import type { Fetch, HubModel, HubOptions } from './hub-call';
 
 export interface HubFile {
-  /** Beside config.json: the hub's folders are passed over. */
+  /** Of a model a file beside config.json, its folders being passed over; of a data set a path with slashes. */
   name: string;
   bytes: number;
   /** What the hub calls the content: its sha256 (64 hex digits) for large files, git's sha1 of the blob (40) for the others. */
@@ -51,11 +51,12 @@ export class HubClient {
     signal?: AbortSignal,
   ): AsyncGenerator<Uint8Array> {
     const { endpoint } = this.options;
-    const url = `${endpoint}/${model.repo}/resolve/${commit}/${encodeURIComponent(file.name)}`;
+    const path = file.name.split('/').map(encodeURIComponent).join('/');
+    const url = `${endpoint}/${pageOf(model)}/resolve/${commit}/${path}`;
     const call = new Call(this.options, model, signal, response => checkExtent(response, file, from, model));
     try {
       const blob = await downloadFile({
-        repo: { type: 'model', name: model.repo },
+        repo: { type: model.type ?? 'model', name: model.repo },
         path: file.name,
         revision: commit,
         hubUrl: endpoint,
@@ -91,14 +92,17 @@ export class HubClient {
     }
   }
 
-  private async listOnce({ repo, revision }: HubModel, fetch: Fetch): Promise<HubListing> {
+  private async listOnce({ repo, revision, type = 'model' }: HubModel, fetch: Fetch): Promise<HubListing> {
     const { endpoint: hubUrl } = this.options;
-    const { sha: commit } = await modelInfo({ name: repo, revision, additionalFields: ['sha'], hubUrl, fetch });
+    const asked = { name: repo, revision, additionalFields: ['sha' as const], hubUrl, fetch };
+    const { sha: commit } = type === 'dataset' ? await datasetInfo(asked) : await modelInfo(asked);
     if (typeof commit !== 'string' || !/^[0-9a-f]{40}$/.test(commit)) throw new NotAHub();
     const files: HubFile[] = [];
-    for await (const entry of listFiles({ repo: { type: 'model', name: repo }, revision: commit, hubUrl, fetch })) {
-      const { type, path, size, oid, lfs } = entry;
-      if (type !== 'file' || !/^\w[\w.-]*$/.test(path)) continue;
+    const recursive = type === 'dataset';
+    const wanted = recursive ? /^\w[\w.=-]*(\/\w[\w.=-]*)*$/ : /^\w[\w.-]*$/;
+    for await (const entry of listFiles({ repo: { type, name: repo }, revision: commit, recursive, hubUrl, fetch })) {
+      const { path, size, oid, lfs } = entry;
+      if (entry.type !== 'file' || !wanted.test(path)) continue;
       const etag = lfs?.oid ?? oid;
       if (!Number.isSafeInteger(size) || !/^([0-9a-f]{40}|[0-9a-f]{64})$/.test(etag ?? '')) throw new NotAHub();
       files.push({ name: path, bytes: size, etag: etag! });

@@ -109,7 +109,8 @@ export function withSmallFiles<T>(facts: HubModelFacts, work: (folder: string) =
 
 const isWeights = ({ name }: HubFile): boolean => name.endsWith('.safetensors');
 
-async function download(
+/** Fetches what is missing of these files into the cache. Throws as `downloadFile`. */
+export async function download(
   files: readonly HubFile[],
   model: HubModel,
   commit: string,
@@ -183,7 +184,7 @@ async function fetchedByOthers(model: HubModel, cache: HubCache): Promise<Cached
 }
 
 /** Throws while the disk has no room for what is missing. */
-async function checkRoom(files: readonly HubFile[], { repo }: HubModel, cache: HubCache): Promise<void> {
+export async function checkRoom(files: readonly HubFile[], { repo }: HubModel, cache: HubCache): Promise<void> {
   const absent = await Promise.all(files.map(async file => ((await cache.hasBlob(file)) ? 0 : file.bytes)));
   const needed = absent.reduce((sum, bytes) => sum + bytes, 0) - (await cache.partialBytes(files));
   const { bavail, bsize } = await statfs(cache.root);

@@ -1,0 +1,70 @@
+// A data set of the hub as a folder on disk, in the hub's own cache: its Parquet files, or JSON Lines, or JSON where it has no others, in
+// the folders that the hub has them in. What is there is used without asking the network, so that a run finds the rows it began with.
+import { UserError } from '../../protocol/user-error';
+import { HubUnreachable, type HubModel } from './hub-call';
+import { HubCache } from './hub-cache';
+import { HubClient, type HubFile } from './hub-client';
+import { checkRoom, download, type FetchOptions } from './hub-model';
+
+/** `hf://datasets/organisation/name`, a revision after an @, and a folder of it behind a slash. */
+export interface HubDataSet {
+  repo: string;
+  revision: string;
+  /** Without slashes at its ends; empty for all of it. */
+  folder: string;
+}
+
+const forms = ['.parquet', '.jsonl', '.json'];
+const description = /(^|\/)(dataset_infos?|state|dataset_dict)\.json$/;
+const name = '[\\w.-]+/[\\w.-]+';
+const address = new RegExp(`^hf://datasets/(${name})(?:@(refs/[^/]+/[^/]+|[^/]+))?(?:/(.*))?$`);
+
+/** What an address names; undefined for any other text. */
+export function hubDataSet(text: string): HubDataSet | undefined {
+  const found = address.exec(text);
+  if (!found) return undefined;
+  return { repo: found[1], revision: found[2] ?? 'main', folder: (found[3] ?? '').replace(/^\/+|\/+$/g, '') };
+}
+
+/**
+ * The data set's folder, fetched where need be.
+ * Throws a UserError where the hub refuses, cannot be reached, or has no such files there; may be called again after any failure.
+ */
+export async function fetchHubDataSet(set: HubDataSet, options: FetchOptions = {}): Promise<string> {
+  const { client = new HubClient() } = options;
+  const { repo, revision, folder } = set;
+  const model: HubModel = { repo, revision, type: 'dataset' };
+  const cache = new HubCache(repo, undefined, 'dataset');
+  const partOf = (commit: string) => (folder === '' ? commit : `${commit}-${encodeURIComponent(folder)}`);
+  const known = await cache.commitOf(revision);
+  const whole = known === null ? null : await cache.whole(partOf(known));
+  if (whole) return whole.folder;
+  try {
+    if (client.options.offline) throw new HubUnreachable('hub: HF_HUB_OFFLINE is set', 'unset it');
+    const { commit, files } = await client.list(model, options.signal);
+    const rows = rowFiles(files, folder);
+    if (rows.length === 0)
+      throw new UserError(
+        `hub: the data set ${repo} has no ${forms.join(', ')} files${folder === '' ? '' : ` in ${folder}`} at ${revision}: name the revision refs/convert/parquet, or another data set`,
+      );
+    await cache.prepare();
+    await cache.keepRevision(revision, commit);
+    await checkRoom(rows, model, cache);
+    await download(rows, model, commit, cache, { ...options, client });
+    const sources = rows.map(({ etag }) => cache.blob(etag));
+    return (await cache.assemble(partOf(commit), rows, sources)).folder;
+  } catch (error) {
+    if (!(error instanceof HubUnreachable)) throw error;
+    throw new UserError(
+      `${error.what}, and ${cache.root} does not hold the data set ${repo} at ${revision}: go online once to fetch it, or give a folder with its files`,
+      { cause: error },
+    );
+  }
+}
+
+/** The files with rows, of the best form that there is. */
+function rowFiles(files: readonly HubFile[], folder: string): HubFile[] {
+  const own = files.filter(({ name }) => (folder === '' || name.startsWith(`${folder}/`)) && !description.test(name));
+  const form = forms.find(end => own.some(({ name }) => name.endsWith(end)));
+  return form === undefined ? [] : own.filter(({ name }) => name.endsWith(form));
+}
