@@ -61,6 +61,7 @@ export async function demonstrations(
       maxDepth,
       actionsPerTurn: agent_proxy.max_actions_per_turn,
       actionSeparator: agent_proxy.action_sep,
+      named: names !== undefined,
       thinks: agent_proxy.enable_think,
     },
   );

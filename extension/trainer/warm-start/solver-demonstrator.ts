@@ -12,6 +12,8 @@ export interface SolverOptions {
   maxDepth: number;
   actionsPerTurn: number;
   actionSeparator: string;
+  /** Actions are named moves, and no text of the environment's own kind. */
+  named: boolean;
   /** Answers begin with `<think>`; otherwise with `<answer>`. */
   thinks: boolean;
 }
@@ -37,15 +39,17 @@ export class SolverDemonstrator implements Generator {
 
   /** What follows the prompt's `<think>` or `<answer>`. Without a plan no action is named, and the episode fails. */
   private answer(prompt: string, plan: readonly string[]): string {
-    const { maxDepth, actionsPerTurn, actionSeparator, thinks } = this.options;
+    const { maxDepth, actionsPerTurn, actionSeparator, named, thinks } = this.options;
     const actions = plan.length > maxDepth ? [] : plan.slice(0, actionsPerTurn);
     const answer = `${actions.join(` ${actionSeparator} `)}</answer>`;
     if (!thinks) return answer;
     const state = prompt.slice(prompt.lastIndexOf('State:'));
     const seen = actions.length > 0 && demonstrate(state, actions, 'looking', actionsPerTurn, new RandomStream(0));
-    return `${seen ? seen.thought : planned(actions)}</think><answer>${answer}`;
+    return `${seen ? seen.thought : planned(actions, named)}</think><answer>${answer}`;
   }
 }
 
-const planned = (actions: readonly string[]): string =>
-  actions.length > 0 ? `The next steps are ${actions.join(', then ')}.` : 'I see no way.';
+function planned(actions: readonly string[], named: boolean): string {
+  if (actions.length === 0) return 'I see no way.';
+  return named ? `The next steps are ${actions.join(', then ')}.` : `The answer is ${actions.join(', then ')}.`;
+}
