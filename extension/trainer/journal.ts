@@ -99,6 +99,11 @@ export class Journal {
     }
   }
 
+  /** What a diagnosis of a step found, as a file of its own. */
+  async diagnosis(file: string, step: number, document: unknown): Promise<void> {
+    this.watchers.appended(file, await this.folder.writeDiagnosis(file, document), step);
+  }
+
   /** Changes the status, in memory and for watchers at once, on disk as soon as the last write is done. */
   update(change: Partial<RunStatus>, fraction = 0): void {
     this.current = { ...this.current, ...change, updated: now() };

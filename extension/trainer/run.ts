@@ -11,9 +11,14 @@ import { nothingSeen } from './early-stops';
 import type { Watch } from './early-stops';
 import { startEngine } from './engine/remote-engine';
 import type { RemoteEngine } from './engine/remote-engine';
+import { nothingWatched } from './diagnostics/alarms';
+import type { WatchState } from './diagnostics/alarms';
+import { nothingDiagnosed } from './diagnostics/collapse-metrics';
+import type { CollapseState } from './diagnostics/collapse-metrics';
 import { installation } from './installation';
 import type { Journal } from './journal';
 import { gibibytes, memoryForRun } from './machine-memory';
+import type { ChatTokenizer } from './models/chat-tokenizer';
 import { planMemory } from './models/memory-plan';
 import type { PlanInput } from './models/memory-plan';
 import { modelFiles } from './models/model-files';
@@ -44,6 +49,9 @@ export interface TrainerState {
   watch: Watch;
   /** Weight of the KL penalty in the reward. */
   klCoefficient: number;
+  /** What the diagnosis of collapse and the watch over the run remember. */
+  collapse: CollapseState;
+  alarms: WatchState;
   /** Metrics of the newest step while its validation is missing: a stop fell into it, and a resume makes up for it. */
   unvalidated?: Record<string, number>;
 }
@@ -63,6 +71,8 @@ export interface OpenOptions {
 interface SavedState {
   watch: Watch;
   kl_coef: number;
+  collapse: CollapseState;
+  alarms: WatchState;
   actor_updates: number;
   critic_updates: number;
   wall_s: number;
@@ -88,6 +98,7 @@ export class Run {
     private readonly proxy: AgentProxy,
     private readonly modelFolder: string,
     readonly model: LoadedModel,
+    readonly tokenizer: ChatTokenizer,
   ) {}
 
   static async open({
@@ -152,8 +163,14 @@ export class Run {
         max_failed_episodes_share: config.workbench.max_failed_episodes_share,
         stop_token_ids: tokenizer.stopTokenIds,
       });
-      const run = new Run(config, folder, journal, control, engine, environments, loaded, proxy, modelFolder, model);
-      const first = { step: 0, watch: nothingSeen, klCoefficient: config.algorithm.kl_ctrl.kl_coef };
+      const run = new Run(config, folder, journal, control, engine, environments, loaded, proxy, modelFolder, model, tokenizer); // prettier-ignore
+      const first = {
+        step: 0,
+        watch: nothingSeen,
+        klCoefficient: config.algorithm.kl_ctrl.kl_coef,
+        collapse: nothingDiagnosed,
+        alarms: nothingWatched,
+      };
       return { run, state: checkpoint ? await run.restore(checkpoint) : first };
     } catch (error) {
       await engine.stop();
@@ -267,6 +284,8 @@ export class Run {
         state: {
           watch: state.watch,
           kl_coef: state.klCoefficient,
+          collapse: state.collapse,
+          alarms: state.alarms,
           actor_updates: actor.step,
           critic_updates: critic?.step ?? 0,
           wall_s: journal.wallSeconds,
@@ -303,7 +322,7 @@ export class Run {
   private async restore(checkpoint: StoredCheckpoint): Promise<TrainerState> {
     const { step, seed_counter } = checkpoint.manifest;
     const saved = checkpoint.manifest.state as unknown as SavedState;
-    const { watch, kl_coef: klCoefficient, actor_updates, critic_updates, unvalidated } = saved;
+    const { watch, kl_coef: klCoefficient, collapse, alarms, actor_updates, critic_updates, unvalidated } = saved;
     this.validated = saved.validated;
     const state: EngineState = { actor: await readMoments(checkpoint, 'actor', actor_updates) };
     if (this.usesCritic)
@@ -316,7 +335,7 @@ export class Run {
     await this.engine.restore(state);
     this.proxy.restore({ seed_counter });
     this.saved = unvalidated ? 0 : step;
-    return { step, watch, klCoefficient, ...(unvalidated && { unvalidated }) };
+    return { step, watch, klCoefficient, collapse, alarms, ...(unvalidated && { unvalidated }) };
   }
 }
 

@@ -13,6 +13,7 @@ import { rlooAdvantages } from './algorithms/rloo';
 import { rolloutWeights } from './algorithms/rollout-correction';
 import { spreadOverTokens } from './algorithms/token-sequences';
 import { spreadOverTurns, turnGrpoAdvantages } from './algorithms/turn-advantages';
+import { diagnoseCollapse } from './collapse-diagnosis';
 import { collectRollout, normalizedScores } from './collected-rollout';
 import type { CollectedRollout } from './collected-rollout';
 import type { RunConfig } from './config/schema';
@@ -39,6 +40,7 @@ import {
 } from './training-batch';
 import type { BatchSample, EstimatedSequence } from './training-batch';
 import { validate, validationDue, withValidation } from './validation';
+import { alarmStop, watchOver, watchedOf } from './watch';
 
 /** Advantages by `algorithm.adv_estimator` (with `bi_level_gae` or `use_turn_scores`, its form by turns); only gae asks the critic. */
 const estimators: Record<EstimatorName, Estimator> = {
@@ -86,6 +88,7 @@ const estimators: Record<EstimatorName, Estimator> = {
 export async function train(run: Run, state: TrainerState): Promise<'finished' | 'stopped'> {
   const { trainer } = run.config;
   const rules = stopRules(run.config);
+  const stopping = () => earlyStop(state.watch, rules) ?? alarmStop(state.alarms, run.config);
   try {
     await run.tryLongest();
     if (state.step === 0 && trainer.val_before_train) run.journal.metrics(0, await validate(run, 0));
@@ -94,14 +97,15 @@ export async function train(run: Run, state: TrainerState): Promise<'finished' |
         if (!(await run.control.gate())) return 'stopped';
         state.unvalidated = finiteOnly(await trainStep(run, state));
         state.watch = afterStep(state.watch, state.unvalidated);
+        state.alarms = watchOver(run, state.alarms, state.step + 1, state.unvalidated);
         state.step++;
       }
       let metrics = state.unvalidated;
-      if (validationDue(trainer, state.step) || earlyStop(state.watch, rules)) {
+      if (validationDue(trainer, state.step) || stopping()) {
         metrics = await withValidation(run, state.step, metrics);
         state.watch = afterValidation(state.watch, metrics);
       }
-      const stop = earlyStop(state.watch, rules);
+      const stop = stopping();
       if (stop) metrics = { ...metrics, [`early_stopped/${stop.type}`]: 1 };
       delete state.unvalidated;
       run.journal.metrics(state.step, metrics);
@@ -135,6 +139,10 @@ async function trainStep(run: Run, state: TrainerState): Promise<Record<string, 
     'rollout/empty_after_filter': Number(kept.length === 0),
     'rollout/empty_steps': kept.length === 0 ? state.watch.emptySteps + 1 : 0,
   });
+  // Diagnosis, by the policy that played and before any episode is left out.
+  const diagnosis = await diagnoseCollapse(run, state.collapse, rollout.trainable, step, clock);
+  state.collapse = diagnosis.state;
+  Object.assign(metrics, diagnosis.metrics, watchedOf(rollout.trainable));
   if (config.trainer.log_group_rv_table) journal.groups(step, rollout.groups);
 
   // Update, and what was made of each episode.

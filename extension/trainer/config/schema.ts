@@ -117,7 +117,7 @@ const trainer = z
     gradient_analysis_only: flag('Take no optimizer step where gradients are measured.'),
     exit_after_gradient_analysis: flag('End the run after the first step that measured gradients.'),
     gradient_analysis_env_groups: count('Prompt groups of a rollout for the gradients alone; null for the step\'s own.').nullable(), // prettier-ignore
-    gradient_analysis_group_size: count('Episodes of each of its groups; null for the step\'s own.').nullable(),
+    gradient_analysis_group_size: count("Episodes of each of its groups; null for the step's own.").nullable(),
     logger: z.array(z.string()).describe('Where metrics go besides the run folder: console.'),
   })
   .describe('Course of the run.');

@@ -16,11 +16,18 @@ export interface CrossScores {
   signatures: readonly (string | number)[];
 }
 
-/** Running average of the marginal's deviation, by token and by sequence. It lives from one diagnosis to the next, and in checkpoints. */
-export interface MarginalSpread {
-  token: number;
-  sequence: number;
-}
+/** Running average of the marginal's deviation, by token and by sequence. */
+export type MarginalSpread = { token: number; sequence: number };
+
+/** What lives from one diagnosis to the next; it goes into checkpoints. */
+export type CollapseState = {
+  /** By family of pairs. */
+  spread: Record<string, MarginalSpread>;
+  /** Seconds of all diagnoses so far. */
+  seconds: number;
+};
+
+export const nothingDiagnosed: CollapseState = { spread: {}, seconds: 0 };
 
 /** What RAGEN fixes in code. */
 export const collapseConstants = { stdEps: 1e-3, emaDecay: 0.9 } as const;

@@ -138,6 +138,14 @@ export class RunFolder {
     return new LineLog(this.file(groupsFile(step)), { fsync: 'explicit' });
   }
 
+  /** Writes the document of a diagnosis; gives its bytes. The folder is made with the first. */
+  async writeDiagnosis(name: string, document: unknown): Promise<number> {
+    mkdirSync(this.file(runFiles.diagnostics), { recursive: true });
+    const text = `${JSON.stringify(document)}\n`;
+    await replaceFile(this.file(name), text);
+    return Buffer.byteLength(text);
+  }
+
   /** Keeps the source of an environment that ran, once a version, as `environments/<version>/environment.js`. */
   async keepEnvironment(version: string, bundle: string): Promise<void> {
     if (!/^[\w-]+$/.test(version)) throw new UserError(`store: ${version} is no environment version: use its sha256`);

@@ -1,0 +1,43 @@
+// The watch over a run: after each step its metrics are judged by the rules of diagnostics/alarms.ts; what they find is told in the
+// run's events and may end the run (`workbench.watch`).
+import type { RunConfig } from './config/schema';
+import { standingAlarms, watchStep } from './diagnostics/alarms';
+import type { AlarmName, WatchState } from './diagnostics/alarms';
+import { thoughtRepetition } from './diagnostics/thought-repetition';
+import type { Journal } from './journal';
+import type { RolloutEpisode } from './rollout/rollout-batch';
+
+/** What the watch reads of a rollout besides its other metrics: how thoughts repeat, and answers that the environment could not use. */
+export function watchedOf(episodes: readonly Pick<RolloutEpisode, 'turns'>[]): Record<string, number> {
+  const turns = episodes.flatMap(episode => episode.turns);
+  const thoughts = turns.flatMap(({ thought }) => (thought === null || thought.trim() === '' ? [] : [thought]));
+  return {
+    ...thoughtRepetition(thoughts),
+    ...(turns.length > 0 && {
+      'rollout/invalid_answer_rate': turns.filter(({ executed }) => executed.length === 0).length / turns.length,
+    }),
+  };
+}
+
+/** Judges a finished step; each new alarm becomes an event. Gives what is known after it. */
+export function watchOver(
+  { config, journal }: { config: Pick<RunConfig, 'workbench'>; journal: Pick<Journal, 'event'> },
+  state: WatchState,
+  step: number,
+  metrics: Readonly<Record<string, number>>,
+): WatchState {
+  if (!config.workbench.watch.enabled) return state;
+  const watched = watchStep(state, metrics);
+  for (const { name, metric, value, bound, sentence } of watched.alarms)
+    journal.event('alarm', sentence, { alarm: name, step, metric, value, bound });
+  return watched.state;
+}
+
+/** The alarm that ends the run, if one that should stands. */
+export function alarmStop(
+  state: WatchState,
+  { workbench: { watch } }: Pick<RunConfig, 'workbench'>,
+): { type: AlarmName; sentence: string } | null {
+  const alarm = standingAlarms(state).find(({ name }) => watch.enabled && watch.stop_on.includes(name));
+  return alarm ? { type: alarm.name, sentence: `${alarm.sentence} (workbench.watch.stop_on)` } : null;
+}
