@@ -1,6 +1,6 @@
 // Countdown (RAGEN): one expression of the given numbers, each used once, that equals the target. Reward 1, or 0.1 where the right
 // numbers make another value, else 0. Problems come from a data set, in its order: the seed modulo their number. Works out of the box
-// with problems of our own (media/data/countdown.jsonl); RAGEN's are the hub's Jiayi-Pan/Countdown-Tasks-3to4.
+// with problems of our own, others for validation (media/data/countdown*.jsonl); RAGEN's are the hub's Jiayi-Pan/Countdown-Tasks-3to4.
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { openDataSet } from '../api/data-set';
@@ -14,6 +14,11 @@ const config = z.strictObject({
     .nullable()
     .default(null)
     .describe('file or folder with columns target and nums, or hf://datasets/…; null: the shipped problems'),
+  val_path: z
+    .string()
+    .nullable()
+    .default(null)
+    .describe('problems of validation; null: those of train_path, of the shipped ones others than in training'),
   max_instances: z.int().min(1).default(20000).describe('rows that are looked at, from the first on'),
   solvable_filter: z.boolean().default(true).describe('only problems that sums and differences alone solve'),
   score: z.number().default(1),
@@ -28,15 +33,20 @@ interface Problem {
   nums: number[];
 }
 
-const shipped = fileURLToPath(new URL('../../media/data/countdown.jsonl', import.meta.url));
+const shipped = (name: string) => fileURLToPath(new URL(`../../media/data/${name}.jsonl`, import.meta.url));
 const remedy =
   'give env_config.train_path a file or folder with the columns target and nums, hf://datasets/Jiayi-Pan/Countdown-Tasks-3to4, or null for the shipped problems';
 const read = new Map<string, Promise<Problem[]>>();
 
-/** The problems that a configuration plays, read once. */
-function problemsOf({ train_path, max_instances, solvable_filter }: Config): Promise<Problem[]> {
-  const key = JSON.stringify([train_path, max_instances, solvable_filter]);
-  const problems = read.get(key) ?? readProblems(train_path ?? shipped, max_instances, solvable_filter);
+/** The problems that a configuration plays in training or validation, read once. */
+function problemsOf(
+  { train_path, val_path, max_instances, solvable_filter }: Config,
+  mode: 'train' | 'val' = 'train',
+): Promise<Problem[]> {
+  const own = train_path ?? shipped(mode === 'val' ? 'countdown-val' : 'countdown');
+  const path = mode === 'val' ? (val_path ?? own) : own;
+  const key = JSON.stringify([path, max_instances, solvable_filter]);
+  const problems = read.get(key) ?? readProblems(path, max_instances, solvable_filter);
   read.set(key, problems);
   problems.catch(() => read.delete(key));
   return problems;
@@ -75,7 +85,7 @@ export default defineEnvironment({
   instruction:
     'Build an arithmetic expression from the listed numbers that equals the target. Use each number exactly once, with +, -, *, / and' +
     ' parentheses. For example, for the numbers 3, 5, 2 and the target 4: <answer> 2 + 5 - 3 </answer>.',
-  dependencies: async config => void (await problemsOf(config)),
+  dependencies: async config => void (await Promise.all([problemsOf(config), problemsOf(config, 'val')])),
 
   create(config) {
     let problem: Problem;
@@ -83,8 +93,8 @@ export default defineEnvironment({
     let ended: boolean | undefined; // whether with success
 
     return {
-      async reset({ seed }) {
-        const problems = await problemsOf(config);
+      async reset({ seed, mode }) {
+        const problems = await problemsOf(config, mode);
         problem = problems[seed % problems.length];
         observation = `Target: ${problem.target}, nums: [${problem.nums.join(', ')}]`;
         ended = undefined;

@@ -1,11 +1,11 @@
-// Makes Countdown's problems: three or four numbers and a target from 1 to 100 that their sum with some signs gives. The first number
+// Makes Countdown's problems, 1200 for training and 200 others for validation: three or four numbers and a target from 1 to 100 that their sum with some signs gives. The first number
 // counts positively. Run: node media/data/make/countdown.mjs
 import { lines, stream, writeData } from './random.mjs';
 
 const { between, pick } = stream(20_260_402);
 const rows = [];
 const seen = new Set();
-while (rows.length < 1200) {
+while (rows.length < 1400) {
   const nums = Array.from({ length: between(3, 4) }, () => between(1, 99));
   const target = nums.reduce((sum, number, i) => sum + (i === 0 ? number : number * pick([1, -1])), 0);
   const name = `${target} ${[...nums].sort()}`;
@@ -13,4 +13,4 @@ while (rows.length < 1200) {
   seen.add(name);
   rows.push({ target, nums });
 }
-writeData({ 'countdown.jsonl': lines(rows) });
+writeData({ 'countdown.jsonl': lines(rows.slice(0, 1200)), 'countdown-val.jsonl': lines(rows.slice(1200)) });

@@ -103,6 +103,10 @@ describe('environments over data of the user', () => {
     expect(await texts({}, [0, 6, 7, 23, 24])).toEqual([text(0), text(6), text(8), text(24), text(0)]);
     expect(await texts({ solvable_filter: false }, [7, 25])).toEqual(['Target: 1000, nums: [8, 9, 10]', text(0)]);
     expect(await texts({ max_instances: 3 }, [3])).toEqual([text(0)]);
+    const val_path = write('val.jsonl', '{"target": 3, "nums": [1, 2]}');
+    const validated = countdown.create(countdown.config.parse({ train_path: path, val_path }));
+    expect(await validated.reset({ seed: 3, mode: 'val' })).toEqual({ observation: 'Target: 3, nums: [1, 2]' });
+    expect(await validated.reset({ seed: 3, mode: 'train' })).toEqual({ observation: text(3) });
     const wrong = write('wrong.jsonl', '{"target": "5", "nums": [5]}');
     await expect(texts({ train_path: wrong }, [0])).rejects.toThrow(`finds no integers in the columns target and nums of row 0 in ${wrong}`); // prettier-ignore
   });

@@ -32,3 +32,15 @@ test.each(golden.values as [string, string | number | null][])('%j', (text, valu
     expect(Math.abs((found as number) - value)).toBeLessThanOrEqual(1e-12 * Math.abs(value));
   }
 });
+
+test('validation has problems that training never sees', async () => {
+  const environment = countdown.create(config);
+  const texts = async (mode: 'train' | 'val', count: number) => {
+    const seen = new Set<unknown>();
+    for (let seed = 0; seed < count; seed++) seen.add((await environment.reset({ seed, mode })).observation);
+    return seen;
+  };
+  const [train, val] = [await texts('train', 1300), await texts('val', 300)];
+  expect([train.size, val.size]).toEqual([1200, 200]);
+  expect([...val].some(text => train.has(text))).toBe(false);
+});
