@@ -42,29 +42,24 @@ interface Rule {
   metric: string;
   /** What the metric is called in a sentence. */
   words: string;
-  /** Null where there is too little to judge by, else the bound and what it is made from. */
-  bound(series: Series): { bound: number; words: string } | null;
+  /** The bound, and in words what it is made from. */
+  bound(series: Series): { bound: number; words: string };
   side: 'under' | 'over';
-  /** Newest steps in a row that must have passed the bound. */
+  /** Newest steps in a row, all after the first ones, that must have passed the bound. */
   steps: number;
 }
 
 /** A share of the mean of the first steps. */
 const shareOfFirst =
   (share: number): Rule['bound'] =>
-  ({ first }) =>
-    first.length < remembered.first
-      ? null
-      : { bound: share * mean(first), words: `${percent(share)} of its first-${remembered.first}-step mean` };
+  ({ first }) => ({ bound: share * mean(first), words: `${percent(share)} of its first-${first.length}-step mean` });
 
 /** A multiple of the median of what came before the newest value. */
 const timesRecent =
   (times: number): Rule['bound'] =>
   ({ first, newest }) => {
     const before = [...first, ...newest].slice(0, -1).slice(-remembered.newest);
-    return before.length < remembered.first
-      ? null
-      : { bound: times * median(before), words: `${times} × the median of the ${before.length} steps before` };
+    return { bound: times * median(before), words: `${times} × the median of the ${before.length} steps before` };
   };
 
 const fixed =
@@ -150,21 +145,15 @@ const alarmsOf = (series: Readonly<Record<string, Series>>): Alarm[] =>
 
 function judged(name: AlarmName, series: Series | undefined): Alarm | null {
   const { metric, words, bound: boundOf, side, steps } = rules[name];
-  const found = series && boundOf(series);
-  if (!found) return null;
-  const newest = [...series.first, ...series.newest].slice(-steps);
-  const passed = newest.length === steps && newest.every(x => (side === 'under' ? x < found.bound : x > found.bound));
-  if (!passed) return null;
-  const [value, bound] = [newest.at(-1)!, found.bound];
-  const fell = side === 'under' ? 'fell under' : 'rose over';
+  const newest = series?.newest.slice(-steps) ?? []; // the first steps are what others are compared with
+  if (!series || newest.length < steps) return null;
+  const { bound, words: source } = boundOf(series);
+  if (!newest.every(x => (side === 'under' ? x < bound : x > bound))) return null;
+  const value = newest[steps - 1];
+  const passed = side === 'under' ? 'fell under' : 'rose over';
   const lasting = steps === 1 ? '' : ` for ${steps} steps`;
-  return {
-    name,
-    metric,
-    value,
-    bound,
-    sentence: `${words} ${fell} ${found.words}${lasting}: ${shown(value)}, bound ${shown(bound)}`,
-  };
+  const sentence = `${words} ${passed} ${source}${lasting}: ${shown(value)}, bound ${shown(bound)}`;
+  return { name, metric, value, bound, sentence };
 }
 
 const mean = (values: readonly number[]): number => values.reduce((sum, x) => sum + x, 0) / values.length;

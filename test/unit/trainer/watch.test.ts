@@ -1,0 +1,51 @@
+// The watch within a run: events with their evidence, and which alarms end it.
+import { expect, it } from 'vitest';
+import { nothingWatched } from '../../../extension/trainer/diagnostics/alarms';
+import type { WatchState } from '../../../extension/trainer/diagnostics/alarms';
+import { alarmStop, watchOver, watchedOf } from '../../../extension/trainer/watch';
+import type { RunConfig } from '../../../extension/trainer/config/schema';
+
+const configured = (watch: RunConfig['workbench']['watch']) => ({ workbench: { watch } as RunConfig['workbench'] });
+
+function played(watch: RunConfig['workbench']['watch']): { state: WatchState; events: unknown[][] } {
+  const events: unknown[][] = [];
+  const run = { config: configured(watch), journal: { event: (...event: unknown[]) => void events.push(event) } };
+  let state = nothingWatched;
+  for (let step = 1; step <= 16; step++)
+    state = watchOver(run, state, step, { 'rollout/in_group_reward_std': step <= 10 ? 1 : 0.01 });
+  return { state, events };
+}
+
+it('writes an alarm with its evidence, and ends the run for those it is told to', () => {
+  const watch = { enabled: true, stop_on: ['reward_variance' as const] };
+  const { state, events } = played(watch);
+  const sentence = 'in-group reward std fell under 10 % of its first-10-step mean for 5 steps: 0.01, bound 0.1';
+  expect(events).toEqual([
+    [
+      'alarm',
+      sentence,
+      { alarm: 'reward_variance', step: 15, metric: 'rollout/in_group_reward_std', value: 0.01, bound: 0.1 },
+    ],
+  ]);
+  expect(alarmStop(state, configured(watch))).toEqual({
+    type: 'reward_variance',
+    sentence: `${sentence} (workbench.watch.stop_on)`,
+  });
+  expect(alarmStop(state, configured({ enabled: true, stop_on: ['entropy_rise'] }))).toBeNull();
+});
+
+it('does nothing where it is off', () => {
+  const watch = { enabled: false, stop_on: ['reward_variance' as const] };
+  const { state, events } = played(watch);
+  expect([state, events]).toEqual([nothingWatched, []]);
+  expect(alarmStop(state, configured(watch))).toBeNull();
+});
+
+it('reads thoughts and answers without an action from the turns', () => {
+  const turn = (thought: string | null, executed: string[]) => ({ thought, executed });
+  const episodes = [{ turns: [turn('go', ['Up']), turn(null, [])] }, { turns: [turn(' ', []), turn('go', ['Up'])] }];
+  expect(watchedOf(episodes as unknown as Parameters<typeof watchedOf>[0])).toMatchObject({
+    'thoughts/most_frequent': 1,
+    'rollout/invalid_answer_rate': 0.5,
+  });
+});
