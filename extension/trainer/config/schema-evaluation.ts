@@ -27,7 +27,6 @@ export const modelConfig = z
   })
   .describe('Model behind an API that an evaluation plays with, in place of model_path; null for none.');
 
-/** Most characters of a variable's name keep a mistaken key out of messages. */
 const variableName = /^[A-Z_][A-Z0-9_]{0,63}$/;
 
 export const apiModel = z.strictObject({

@@ -122,6 +122,22 @@ describe('both protocols', () => {
     });
 });
 
+test('windowed contexts show the service what they show a local model', async () => {
+  const few = [
+    'es_manager.val.env_groups=2',
+    'es_manager.val.env_configs.n_groups=[2]',
+    'agent_proxy.max_context_window=1',
+  ];
+  for (const mode of ['limited_multi_turn', 'single_turn']) {
+    peer.answered.length = 0;
+    const { code, stderr, answer } = await evaluate(...few, `agent_proxy.context_window_mode=${mode}`);
+    expect(code, stderr).toBe(0);
+    expect(peer.answered.length).toBe(answer.evaluation.api!.requests);
+    expect(peer.answered.length).toBeGreaterThan(4); // some episodes have a second turn
+    for (const messages of peer.answered) expect(messages.map(({ role }) => role)).toEqual(['user']);
+  }
+});
+
 test('refusals, limits and lost connections on the way change nothing of what comes out', async () => {
   const calm = await evaluate();
   peer.mishaps = [
