@@ -44,16 +44,36 @@ export function openDataSet(path: string, options: DataSetOptions): Promise<Data
   return opening;
 }
 
-async function open(path: string, options: DataSetOptions): Promise<DataSet> {
+/** Data sets up to so many bytes are opened when an environment is loaded, larger ones with the first episode. */
+const smallBytes = 1 << 26;
+/** How long a call may take that opens a large one, in milliseconds: what an environment over data gives as its `patience`. */
+export const openingPatience = 120_000;
+
+/**
+ * Looks for a data set when an environment is loaded: opens a small one, so that its columns can be checked at once; of a large one, for
+ * which undefined is given, the files alone must be there.
+ * @throws MissingDependency as `openDataSet`
+ */
+export async function lookForDataSet(path: string, options: DataSetOptions): Promise<DataSet | undefined> {
+  const bytes = presentFiles(resolve(path), options).reduce((sum, file) => sum + statSync(file).size, 0);
+  return bytes <= smallBytes ? openDataSet(path, options) : undefined;
+}
+
+/** @throws MissingDependency where there are none or one is of another form */
+function presentFiles(path: string, options: DataSetOptions): string[] {
   if (!existsSync(path)) throw new MissingDependency(`finds no data at ${path}`, options.remedy);
   const files = statSync(path).isDirectory() ? filesOf(path, options) : [path];
+  const other = files.find(file => !forms.includes(extname(file)));
+  if (other !== undefined)
+    throw new MissingDependency(`cannot read ${other}, which is no ${forms.join(', ')}`, options.remedy);
+  return files;
+}
+
+async function open(path: string, options: DataSetOptions): Promise<DataSet> {
   const parts: DataSet[] = [];
-  for (const file of files) {
-    const form = extname(file);
-    if (!forms.includes(form))
-      throw new MissingDependency(`cannot read ${file}, which is no ${forms.join(', ')}`, options.remedy);
+  for (const file of presentFiles(path, options)) {
     try {
-      parts.push(form === '.parquet' ? await openParquet(file) : openJson(file));
+      parts.push(extname(file) === '.parquet' ? await openParquet(file) : openJson(file));
     } catch (error) {
       throw new MissingDependency(`cannot read the data of ${file} (${(error as Error).message})`, options.remedy);
     }

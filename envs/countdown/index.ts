@@ -3,7 +3,7 @@
 // with problems of our own, others for validation (media/data/countdown*.jsonl); RAGEN's are the hub's Jiayi-Pan/Countdown-Tasks-3to4.
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
-import { openDataSet } from '../api/data-set';
+import { lookForDataSet, openDataSet, openingPatience } from '../api/data-set';
 import { defineEnvironment, MissingDependency } from '../api/environment';
 import { evaluate } from './expression';
 import { solveCountdown } from './solver';
@@ -36,15 +36,20 @@ interface Problem {
 const shipped = (name: string) => fileURLToPath(new URL(`../../media/data/${name}.jsonl`, import.meta.url));
 const remedy =
   'give env_config.train_path a file or folder with the columns target and nums, hf://datasets/Jiayi-Pan/Countdown-Tasks-3to4, or null for the shipped problems';
+const source = { split: 'train', remedy };
 const read = new Map<string, Promise<Problem[]>>();
+
+function pathOf({ train_path, val_path }: Pick<Config, 'train_path' | 'val_path'>, mode: 'train' | 'val'): string {
+  const own = train_path ?? shipped(mode === 'val' ? 'countdown-val' : 'countdown');
+  return mode === 'val' ? (val_path ?? own) : own;
+}
 
 /** The problems that a configuration plays in training or validation, read once. */
 function problemsOf(
   { train_path, val_path, max_instances, solvable_filter }: Config,
   mode: 'train' | 'val' = 'train',
 ): Promise<Problem[]> {
-  const own = train_path ?? shipped(mode === 'val' ? 'countdown-val' : 'countdown');
-  const path = mode === 'val' ? (val_path ?? own) : own;
+  const path = pathOf({ train_path, val_path }, mode);
   const key = JSON.stringify([path, max_instances, solvable_filter]);
   const problems = read.get(key) ?? readProblems(path, max_instances, solvable_filter);
   read.set(key, problems);
@@ -53,7 +58,7 @@ function problemsOf(
 }
 
 async function readProblems(path: string, most: number, solvable: boolean): Promise<Problem[]> {
-  const rows = await openDataSet(path, { split: 'train', remedy });
+  const rows = await openDataSet(path, source);
   const problems: Problem[] = [];
   for (let i = 0; i < Math.min(rows.length, most); i++) {
     const { target, nums } = await rows.row(i);
@@ -85,7 +90,11 @@ export default defineEnvironment({
   instruction:
     'Build an arithmetic expression from the listed numbers that equals the target. Use each number exactly once, with +, -, *, / and' +
     ' parentheses. For example, for the numbers 3, 5, 2 and the target 4: <answer> 2 + 5 - 3 </answer>.',
-  dependencies: async config => void (await Promise.all([problemsOf(config), problemsOf(config, 'val')])),
+  patience: ({ train_path, val_path }) => (train_path === null && val_path === null ? 0 : openingPatience),
+  dependencies: async config => {
+    for (const mode of ['train', 'val'] as const)
+      if (await lookForDataSet(pathOf(config, mode), source)) await problemsOf(config, mode);
+  },
 
   create(config) {
     let problem: Problem;

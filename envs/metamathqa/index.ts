@@ -3,7 +3,7 @@
 // hub's meta-math/MetaMathQA.
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
-import { openDataSet, type Row } from '../api/data-set';
+import { lookForDataSet, openDataSet, openingPatience, type DataSetOptions, type Row } from '../api/data-set';
 import { defineEnvironment, MissingDependency } from '../api/environment';
 import { questionEpisode, type Question, type Verdict } from './question-episode';
 
@@ -20,6 +20,11 @@ const config = z.strictObject({
 const shipped = fileURLToPath(new URL('../../media/data/metamathqa.jsonl', import.meta.url));
 const remedy =
   'give env_config.dataset_path a file or folder with the columns query and response, meta-math/MetaMathQA, or null for the shipped problems';
+
+const source = ({ dataset_path, split }: z.infer<typeof config>): [string, DataSetOptions] => [
+  dataset_path ?? shipped,
+  { split, remedy },
+];
 
 /** What follows "The answer is: " in a solution, to its end; null where it says no such thing. */
 export function answerOf(response: string): string | null {
@@ -43,7 +48,10 @@ export default defineEnvironment({
   name: 'metamathqa',
   config,
   instruction: 'Solve the mathematical problem. Answer with the result alone, for example <answer> 42 </answer>.',
-  dependencies: async ({ dataset_path, split }) => void (await openDataSet(dataset_path ?? shipped, { split, remedy })),
-  create: ({ dataset_path, split }) =>
-    questionEpisode({ open: () => openDataSet(dataset_path ?? shipped, { split, remedy }), question, judge }),
+  patience: ({ dataset_path }) => (dataset_path === null ? 0 : openingPatience),
+  dependencies: async config => {
+    const rows = await lookForDataSet(...source(config));
+    if (rows) question(await rows.row(0));
+  },
+  create: config => questionEpisode({ open: () => openDataSet(...source(config)), question, judge }),
 });

@@ -3,9 +3,9 @@
 // (media/data); the real ones come from a file, a folder or the hub.
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
-import { openDataSet } from '../api/data-set';
+import { lookForDataSet, openDataSet, openingPatience, type DataSetOptions, type Row } from '../api/data-set';
 import { defineEnvironment, MissingDependency } from '../api/environment';
-import { questionEpisode } from '../metamathqa/question-episode';
+import { questionEpisode, type Question } from '../metamathqa/question-episode';
 import { scorings } from './scoring';
 
 const config = z.strictObject({
@@ -27,10 +27,16 @@ const sources = {
   mmlu: { file: 'abstract-algebra.jsonl', hub: 'cais/mmlu', configuration: 'abstract_algebra', split: 'test' },
 };
 
-function open({ dataset_name, dataset_path, split }: Config) {
+function source({ dataset_name, dataset_path, split }: Config): [string, DataSetOptions] {
   const { file, configuration, split: usual } = sources[dataset_name];
   const path = dataset_path ?? fileURLToPath(new URL(`../../media/data/${file}`, import.meta.url));
-  return openDataSet(path, { configuration, split: split ?? usual, remedy: remedy(dataset_name) });
+  return [path, { configuration, split: split ?? usual, remedy: remedy(dataset_name) }];
+}
+
+function question(row: Row, { dataset_name }: Config): Question {
+  const found = scorings[dataset_name].question(row);
+  if (found) return found;
+  throw new MissingDependency(`finds a row without the columns of ${dataset_name}`, remedy(dataset_name));
 }
 
 const remedy = (name: Config['dataset_name']) =>
@@ -43,23 +49,16 @@ export default defineEnvironment({
     dataset_name === 'mmlu'
       ? 'Answer the question with the letter of the right choice alone, for example <answer> B </answer>.'
       : 'Solve the problem. Answer with the result alone, for example <answer> 42 </answer>.',
-  dependencies: async config => void (await open(config)),
-
-  create(config) {
-    const { question, judge } = scorings[config.dataset_name];
-    return questionEpisode({
-      open: () => open(config),
-      question(row) {
-        const found = question(row);
-        if (!found)
-          throw new MissingDependency(
-            `finds a row without the columns of ${config.dataset_name}`,
-            remedy(config.dataset_name),
-          );
-        return found;
-      },
-      judge: (given, answer) => judge(given, answer!),
-      namesValidity: true,
-    });
+  patience: ({ dataset_path }) => (dataset_path === null ? 0 : openingPatience),
+  dependencies: async config => {
+    const rows = await lookForDataSet(...source(config));
+    if (rows) question(await rows.row(0), config);
   },
+  create: config =>
+    questionEpisode({
+      open: () => openDataSet(...source(config)),
+      question: row => question(row, config),
+      judge: (given, answer) => scorings[config.dataset_name].judge(given, answer!),
+      namesValidity: true,
+    }),
 });

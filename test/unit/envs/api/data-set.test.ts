@@ -1,6 +1,6 @@
 // Data sets in each form that they are published in: files and folders, configurations and splits, and what is said where there is none.
 import { afterAll, describe, expect, test } from 'vitest';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import * as zlib from 'node:zlib';
@@ -132,6 +132,17 @@ describe('environments over data of the user', () => {
     expect(await mathematics.solve!()).toEqual(['The answer is: 2']);
     const wrong = metamathqa.create(metamathqa.config.parse({ dataset_path: join(golden, 'gsm8k') }));
     await expect(wrong.reset({ seed: 0 })).rejects.toThrow('finds no texts in the columns query and response');
+  });
+  test('a load checks the columns of a small data set, and of a large one that it is there', async () => {
+    const wrong = write('other.jsonl', '{"question": 1}');
+    const load = (environment: typeof metamathqa, dataset_path: string) =>
+      environment.dependencies!(environment.config.parse({ dataset_path }));
+    await expect(load(metamathqa, wrong)).rejects.toThrow('finds no texts in the columns query and response');
+    await expect(staticQuestions.dependencies!(staticQuestions.config.parse({ dataset_path: wrong }))).rejects.toThrow('finds a row without the columns of metamathqa'); // prettier-ignore
+    const large = write('large.jsonl', '{"question": 1}\n');
+    truncateSync(large, (1 << 26) + 1);
+    await load(metamathqa, large);
+    rmSync(large);
   });
   test('what a load looks for is there for the shipped data, and not for a path that leads nowhere', async () => {
     for (const { dependencies, config } of [countdown, metamathqa, staticQuestions] as const) {
