@@ -86,6 +86,29 @@ export interface CriticLossOptions {
   loss_agg_mode: PolicyLossOptions['loss_agg_mode'];
 }
 
+/** The surrogate, the entropy bonus and the KL penalty, each with its sign and weight. */
+export type LossPart = 'task' | 'entropy' | 'kl';
+
+/** The gradient of one part of the loss over a bucket of mini-batches. */
+export interface PartGradient {
+  /** Global norm of the mini-batches' gradients, averaged over them. */
+  norm: number;
+  /** ‖mean gradient‖² over the variance of that mean, both estimated from slices of the mini-batches; null where there is one slice. */
+  snr: number | null;
+}
+
+export interface GradientAnalysis {
+  /** The parts that the loss has. */
+  parts: LossPart[];
+  /** For each bucket, the parts in that order, and the loss's metrics averaged over its mini-batches. */
+  buckets: { gradients: PartGradient[]; metrics: UpdateMetrics }[];
+  /**
+   * Cosines between the mean gradients of bucket a's part p and bucket b's part q, at [a·parts + p][b·parts + q]; null where one is zero.
+   * Exact up to 2²⁰ trained parameters, from there on estimated within about 0.001.
+   */
+  cosines: (number | null)[][];
+}
+
 /** A sample with each token's share of its mini-batch's loss (loss_agg_mode). */
 export interface WeightedSample extends TrainingSample {
   weights: Float32Array;
@@ -212,6 +235,13 @@ export interface Engine {
     optimizer: OptimizerOptions,
     seed: number,
   ): Promise<UpdateMetrics>;
+  /** Gradients of the parts of the actor's loss over buckets of mini-batches: [bucket][mini-batch][sample]. Nothing is applied. */
+  analyseGradients(
+    buckets: WeightedSample[][][],
+    budget: PassBudget,
+    loss: PolicyLossOptions,
+    seed: number,
+  ): Promise<GradientAnalysis>;
   /** The critic's values per sample (0 where mask = 0). */
   values(samples: Pick<TrainingSample, 'ids' | 'mask'>[], budget: PassBudget): Promise<Float32Array[]>;
   updateCritic(

@@ -30,6 +30,7 @@ const methods: Record<keyof Engine, true> = {
   score: true,
   crossScore: true,
   update: true,
+  analyseGradients: true,
   values: true,
   updateCritic: true,
   imitate: true,

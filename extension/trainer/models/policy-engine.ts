@@ -8,6 +8,7 @@ import type {
   EngineState,
   GeneratedRow,
   GenerationRow,
+  GradientAnalysis,
   LoadOptions,
   LoadedModel,
   NamedTensor,
@@ -27,6 +28,7 @@ import type { Provider, SessionOptions } from '../engine/session';
 import type { Critic } from './critic';
 import { CrossScoring } from './cross-scoring';
 import type { Generator } from './generator';
+import { analyseGradients } from './gradient-analysis';
 import { loadAdapted, loadTrained } from './load-models';
 import { readTokenizer } from './model-folder';
 import type { Policy } from './policy';
@@ -114,6 +116,15 @@ export class PolicyEngine implements Engine {
     seed: number,
   ): Promise<UpdateMetrics> {
     return this.models.actor.update(samples, budget, loss, optimizer, seed);
+  }
+
+  async analyseGradients(
+    buckets: WeightedSample[][][],
+    budget: PassBudget,
+    loss: PolicyLossOptions,
+    seed: number,
+  ): Promise<GradientAnalysis> {
+    return analyseGradients(this.models.actor, buckets, budget, loss, seed);
   }
 
   async values(samples: Pick<TrainingSample, 'ids' | 'mask'>[], budget: PassBudget): Promise<Float32Array[]> {

@@ -2,6 +2,7 @@
 // Samples are packed into passes (packing.ts); the gradient of a mini-batch is summed over them, then AdamW steps once, so that how
 // samples are packed never changes the result beyond rounding.
 import type {
+  LossPart,
   OptimizerOptions,
   PassBudget,
   PolicyLossOptions,
@@ -32,6 +33,28 @@ export interface Scores {
 export interface PolicyOptions extends SessionOptions {
   /** Compute the layers' inner values again on the way back: less memory, about a third more time. */
   checkpointed?: boolean;
+}
+
+/** Sums over trained tokens: what the update graph puts out, weighted as the loss is where it is one, and their number. */
+export type LossSums = Record<(typeof updateSums)[number] | 'tokens', number>;
+
+export const noSums: Readonly<LossSums> = {
+  ...(Object.fromEntries(updateSums.map(name => [name, 0])) as Record<(typeof updateSums)[number], number>),
+  tokens: 0,
+};
+
+/** The loss's metrics by RAGEN's keys. */
+export function lossMetrics(sums: Readonly<LossSums>, loss: PolicyLossOptions): UpdateMetrics {
+  const perToken = (name: (typeof updateSums)[number]): number => sums[name] / Math.max(sums.tokens, 1);
+  return {
+    pg_loss: sums.pg_loss,
+    entropy_loss: sums.entropy_loss,
+    ...(loss.use_kl_loss && { kl_loss: sums.kl_loss, kl_coef: loss.kl_loss_coef }),
+    entropy: perToken('entropy'),
+    pg_clipfrac: perToken('clipped'),
+    pg_clipfrac_lower: perToken('clipped_lower'),
+    ppo_kl: perToken('minus_log_ratio'),
+  };
 }
 
 interface PreparedPass<S extends Sample> extends BatchFeeds<S> {
@@ -88,24 +111,39 @@ export class Policy {
     optimizer: OptimizerOptions,
     seed = 0,
   ): Promise<UpdateMetrics> {
+    this.bank.clearGradient();
+    const metrics = lossMetrics(await this.addGradient(samples, budget, loss, new RandomStream(seed)), loss);
+    const { norm, applied } = await this.bank.step(optimizer);
+    return { ...metrics, grad_norm: norm, lr: optimizer.lr, skipped: applied ? 0 : 1 };
+  }
+
+  /**
+   * Adds the gradient of the policy loss of samples, or of one part of it, to the bank's, which is neither cleared before nor applied.
+   * Gives the loss's sums over the samples.
+   */
+  async addGradient(
+    samples: readonly WeightedSample[],
+    budget: PassBudget,
+    loss: PolicyLossOptions,
+    noise: RandomStream,
+    part: LossPart | 'all' = 'all',
+  ): Promise<LossSums> {
     const terms: LossTerms = {
       mode: loss.policy_loss?.loss_mode ?? 'vanilla',
       kl: loss.use_kl_loss ? loss.kl_loss_type : null,
       entropy: loss.entropy_coeff !== 0,
     };
+    const has = (wanted: LossPart): boolean => part === 'all' || part === wanted;
     const scalars = scalarFeeds({
       inverse_temperature: 1 / loss.temperature,
       clip_low: loss.clip_ratio_low,
       clip_high: loss.clip_ratio_high,
       clip_c: loss.clip_ratio_c,
-      entropy_coeff: loss.entropy_coeff,
-      kl_coef: loss.use_kl_loss ? loss.kl_loss_coef : 0,
+      entropy_coeff: has('entropy') ? loss.entropy_coeff : 0,
+      kl_coef: loss.use_kl_loss && has('kl') ? loss.kl_loss_coef : 0,
     });
     const { passes, chunks } = this.prepare(samples, budget, this.headGradient);
-    const noise = new RandomStream(seed);
-    const sums = Object.fromEntries(updateSums.map(name => [name, 0]));
-    let tokens = 0;
-    this.bank.clearGradient();
+    const sums: LossSums = { ...noSums };
     for (const { shared, feeds, count, tokens: packed, gather, memberships } of passes) {
       const kind = `update ${Object.values(terms).join(' ')}`;
       const session = await this.training.get(kind, { shared, chunks }, (...of) => updateGraph(...of, terms));
@@ -118,27 +156,14 @@ export class Policy {
         old_logprob: gather(s => s.old_logprobs),
         ...(terms.mode === 'gspo' && { memberships: memberships() }),
         ...(terms.kl && { ref_logprob: gather(s => s.ref_logprobs) }),
-        advantage: gather(s => s.advantages),
+        advantage: has('task') ? gather(s => s.advantages) : float32(new Float32Array(count), [count]),
         weight: gather(s => s.weights),
       });
       for (const name of updateSums) sums[name] += (result[name].data as Float32Array)[0];
-      tokens += count;
+      sums.tokens += count;
       await this.bank.accumulate(result);
     }
-    const { norm, applied } = await this.bank.step(optimizer);
-    const perToken = (name: string): number => sums[name] / Math.max(tokens, 1);
-    return {
-      pg_loss: sums.pg_loss,
-      entropy_loss: sums.entropy_loss,
-      ...(loss.use_kl_loss && { kl_loss: sums.kl_loss, kl_coef: loss.kl_loss_coef }),
-      entropy: perToken('entropy'),
-      pg_clipfrac: perToken('clipped'),
-      pg_clipfrac_lower: perToken('clipped_lower'),
-      ppo_kl: perToken('minus_log_ratio'),
-      grad_norm: norm,
-      lr: optimizer.lr,
-      skipped: applied ? 0 : 1,
-    };
+    return sums;
   }
 
   /** One optimizer step on the mean cross-entropy of the masked tokens; returns it. */

@@ -1,0 +1,142 @@
+// Gradients that are measured and not applied: of each part of the policy loss, over buckets of mini-batches, their norms, how they lie to
+// each other, and how much of them is noise. A gradient is as large as the trained weights; where that is too much to keep several of
+// them, inner products are taken from sketches (count sketch: every coordinate is added with a random sign to one of 2²⁰ cells), whose
+// error is about 1/√cells of the product of the norms. Norms of mini-batches are exact in any case. The optimizer's state stays as it is.
+import type {
+  GradientAnalysis,
+  LossPart,
+  PartGradient,
+  PassBudget,
+  PolicyLossOptions,
+  UpdateMetrics,
+  WeightedSample,
+} from '../engine/engine';
+import { RandomStream } from '../engine/random-stream';
+import { lossMetrics, noSums } from './policy';
+import type { LossSums, Policy } from './policy';
+
+/** Most numbers that are kept of a gradient. */
+const cells = 2 ** 20;
+/** Slices of a mini-batch, whose gradients tell how much it would be another over other samples. */
+const slicesPerBatch = 4;
+
+/** What engine.ts says of `analyseGradients`; `maxCells` is for tests. */
+export async function analyseGradients(
+  policy: Pick<Policy, 'bank' | 'addGradient'>,
+  buckets: readonly (readonly (readonly WeightedSample[])[])[],
+  budget: PassBudget,
+  loss: PolicyLossOptions,
+  seed: number,
+  maxCells = cells,
+): Promise<GradientAnalysis> {
+  const parts = lossParts(loss);
+  const means: Float64Array[] = [];
+  const measured: GradientAnalysis['buckets'] = [];
+  for (const batches of buckets) {
+    const gradients: PartGradient[] = [];
+    const batchMetrics: UpdateMetrics[] = [];
+    for (const part of parts) {
+      const slices = new SliceStatistics();
+      let norms = 0;
+      for (const batch of batches) {
+        const { norm, sums } = await measureBatch(policy, batch, budget, loss, part, seed, maxCells, slices);
+        norms += norm;
+        if (part === 'task') batchMetrics.push(lossMetrics(sums, loss));
+      }
+      means.push(slices.mean);
+      gradients.push({ norm: norms / batches.length, snr: slices.signalToNoise() });
+    }
+    measured.push({ gradients, metrics: averages(batchMetrics) });
+  }
+  policy.bank.clearGradient();
+  return { parts, buckets: measured, cosines: means.map(a => means.map(b => cosine(a, b))) };
+}
+
+/** The parts that this loss has. */
+const lossParts = ({ entropy_coeff, use_kl_loss }: PolicyLossOptions): LossPart[] => [
+  'task',
+  ...(entropy_coeff !== 0 ? (['entropy'] as const) : []),
+  ...(use_kl_loss ? (['kl'] as const) : []),
+];
+
+/** The norm of a mini-batch's gradient; its slices are added to `slices`, each times their number: their mean is the mini-batch's. */
+async function measureBatch(
+  policy: Pick<Policy, 'bank' | 'addGradient'>,
+  batch: readonly WeightedSample[],
+  budget: PassBudget,
+  loss: PolicyLossOptions,
+  part: LossPart,
+  seed: number,
+  maxCells: number,
+  slices: SliceStatistics,
+): Promise<{ norm: number; sums: LossSums }> {
+  const { bank } = policy;
+  const count = Math.min(slicesPerBatch, batch.length);
+  const noise = new RandomStream(seed); // the same for every part
+  const sums = { ...noSums };
+  let before: Float64Array | undefined;
+  bank.clearGradient();
+  for (let slice = 0; slice < count; slice++) {
+    const samples = batch.filter((_, i) => i % count === slice);
+    const added = await policy.addGradient(samples, budget, loss, noise, part);
+    for (const name of Object.keys(sums) as (keyof LossSums)[]) sums[name] += added[name];
+    const sketch = sketchOf((await bank.readGradient()).flat, maxCells);
+    slices.add(sketch.map((x, i) => count * (x - (before?.[i] ?? 0))));
+    before = sketch;
+  }
+  const { flat } = await bank.readGradient();
+  return { norm: Math.sqrt(flat.reduce((sum, x) => sum + x * x, 0)), sums };
+}
+
+/** Mean of vectors, and how sure it is. */
+class SliceStatistics {
+  private count = 0;
+  private total = new Float64Array(0);
+  private squares = 0;
+
+  add(vector: Float64Array): void {
+    if (this.count === 0) this.total = new Float64Array(vector.length);
+    for (let i = 0; i < vector.length; i++) this.total[i] += vector[i];
+    this.squares += inner(vector, vector);
+    this.count++;
+  }
+
+  get mean(): Float64Array {
+    return this.total.map(x => x / this.count);
+  }
+
+  /** ‖mean‖² over the variance of the mean; null where there are too few vectors or none differs. */
+  signalToNoise(): number | null {
+    const signal = inner(this.total, this.total) / this.count ** 2;
+    const noise = (this.squares / this.count - signal) / (this.count - 1);
+    return this.count > 1 && noise > 1e-12 * signal ? signal / noise : null;
+  }
+}
+
+/** The gradient itself, or its sketch where it is longer than `size`. */
+function sketchOf(gradient: Float32Array, size: number): Float64Array {
+  if (gradient.length <= size) return Float64Array.from(gradient);
+  const sketch = new Float64Array(size);
+  for (let i = 0; i < gradient.length; i++) {
+    // The finaliser of MurmurHash3 (Appleby, public domain): cell from the low bits, sign from the highest.
+    let h = Math.imul(i ^ (i >>> 16), 0x85ebca6b);
+    h = Math.imul(h ^ (h >>> 13), 0xc2b2ae35);
+    h ^= h >>> 16;
+    const cell = (h & 0x7fffffff) % size;
+    sketch[cell] += h < 0 ? -gradient[i] : gradient[i];
+  }
+  return sketch;
+}
+
+function cosine(a: Float64Array, b: Float64Array): number | null {
+  const norms = Math.sqrt(inner(a, a) * inner(b, b));
+  return norms > 0 ? inner(a, b) / norms : null;
+}
+
+const inner = (a: Float64Array, b: Float64Array): number => a.reduce((sum, x, i) => sum + x * b[i], 0);
+
+/** Means of the numbers of like name. */
+function averages(all: readonly UpdateMetrics[]): UpdateMetrics {
+  const sum = (key: string): number => all.reduce((total, metrics) => total + metrics[key], 0);
+  return Object.fromEntries(Object.keys(all[0]).map(key => [key, sum(key) / all.length]));
+}
