@@ -6,7 +6,7 @@ import { parseArgs } from 'node:util';
 import pino from 'pino';
 import type { RunStatus } from '../protocol/run-folder';
 import { UserError } from '../protocol/user-error';
-import { runConfigSchema } from './config/schema';
+import { storedConfig } from './stored-config';
 import type { RunConfig } from './config/schema';
 import { Journal } from './journal';
 import { newToken } from './run';
@@ -170,7 +170,7 @@ async function foreignStart(folder: RunFolder, workspace: string): Promise<Store
   return checkpoint;
 }
 
-const courseOf = (folder: RunFolder): RunConfig['trainer'] => runConfigSchema.parse(folder.manifest.config).trainer;
+const courseOf = (folder: RunFolder): RunConfig['trainer'] => storedConfig(folder).trainer;
 
 main().catch((error: Error) => {
   log.error({ stack: error.stack }, error.message);

@@ -2,7 +2,7 @@
 // need be. The trainer fetches, and not whoever starts it, so that an editor or terminal may go away meanwhile, sees how far it
 // is in the status, and can stop it as it stops a run.
 import { modelSource } from './config/model-path';
-import { runConfigSchema } from './config/schema';
+import { storedConfig } from './stored-config';
 import { installation } from './installation';
 import type { Journal } from './journal';
 import type { RunControl } from './run-control';
@@ -27,8 +27,8 @@ export async function runModelFolder(
   control: RunControl,
   journal: Journal,
 ): Promise<string> {
-  const { config, model } = folder.manifest;
-  const path = runConfigSchema.parse(config).model_path;
+  const { model } = folder.manifest;
+  const path = storedConfig(folder).model_path;
   const source = modelSource(path, { workspace, modelFolders: [installation.models] });
   if ('folder' in source) return source.folder;
   const hub = { ...source.hub, revision: model.revision ?? source.hub.revision };

@@ -4,7 +4,7 @@
 import { randomBytes } from 'node:crypto';
 import { resolve } from 'node:path';
 import type { LoadedEnvironment } from '../protocol/environment-link';
-import { runConfigSchema } from './config/schema';
+import { storedConfig } from './stored-config';
 import type { RunConfig } from './config/schema';
 import type { EngineState, LoadOptions, LoadedModel, PassBudget } from './engine/engine';
 import { nothingSeen } from './early-stops';
@@ -69,10 +69,10 @@ export interface OpenOptions {
 
 /** What a checkpoint's manifest holds of the trainer besides step and seeds. */
 interface SavedState {
-  watch: Watch;
-  kl_coef: number;
-  collapse: CollapseState;
-  alarms: WatchState;
+  watch?: Watch;
+  kl_coef?: number;
+  collapse?: CollapseState;
+  alarms?: WatchState;
   actor_updates: number;
   critic_updates: number;
   wall_s: number;
@@ -108,9 +108,9 @@ export class Run {
     control,
     journal,
   }: OpenOptions): Promise<{ run: Run; state: TrainerState }> {
-    const config = runConfigSchema.parse(folder.manifest.config);
+    const config = storedConfig(folder);
     const modelFolder = await runModelFolder(folder, workspace, control, journal);
-    const tokenizer = readTokenizer(modelFolder);
+    const tokenizer = readTokenizer(modelFolder, { variables: config.data.apply_chat_template_kwargs });
     const { rollout } = config.actor_rollout_ref;
     const plan = await planInput(config, modelFolder, workspace);
     tellPlan(plan, config, journal);
@@ -164,14 +164,7 @@ export class Run {
         stop_token_ids: tokenizer.stopTokenIds,
       });
       const run = new Run(config, folder, journal, control, engine, environments, loaded, proxy, modelFolder, model, tokenizer); // prettier-ignore
-      const first = {
-        step: 0,
-        watch: nothingSeen,
-        klCoefficient: config.algorithm.kl_ctrl.kl_coef,
-        collapse: nothingDiagnosed,
-        alarms: nothingWatched,
-      };
-      return { run, state: checkpoint ? await run.restore(checkpoint) : first };
+      return { run, state: checkpoint ? await run.restore(checkpoint) : run.firstState() };
     } catch (error) {
       await engine.stop();
       await environments?.stop();
@@ -319,10 +312,23 @@ export class Run {
     await this.environments.stop();
   }
 
+  private firstState(): TrainerState {
+    return {
+      step: 0,
+      watch: nothingSeen,
+      klCoefficient: this.config.algorithm.kl_ctrl.kl_coef,
+      collapse: nothingDiagnosed,
+      alarms: nothingWatched,
+    };
+  }
+
   private async restore(checkpoint: StoredCheckpoint): Promise<TrainerState> {
     const { step, seed_counter } = checkpoint.manifest;
     const saved = checkpoint.manifest.state as unknown as SavedState;
-    const { watch, kl_coef: klCoefficient, collapse, alarms, actor_updates, critic_updates, unvalidated } = saved;
+    const { actor_updates, critic_updates, unvalidated } = saved;
+    const first = this.firstState(); // a checkpoint of an earlier version lacks what came later
+    const { watch = first.watch, collapse = first.collapse, alarms = first.alarms } = saved;
+    const { kl_coef: klCoefficient = first.klCoefficient } = saved;
     this.validated = saved.validated;
     const state: EngineState = { actor: await readMoments(checkpoint, 'actor', actor_updates) };
     if (this.usesCritic)

@@ -1,6 +1,6 @@
 // What a trainer does from its lease to the run's end: it trains, or, where the configuration says val_only, evaluates: with
 // the engine, or with a model behind an API and no engine at all.
-import { runConfigSchema } from './config/schema';
+import { storedConfig } from './stored-config';
 import type { RunConfig } from './config/schema';
 import { logNotice, openEnvironments } from './run-environments';
 import { Run } from './run';
@@ -24,7 +24,7 @@ export interface Sitting {
 
 /** Opens what a run's manifest asks for. */
 export async function openSitting(options: OpenOptions): Promise<Sitting> {
-  const config = runConfigSchema.parse(options.folder.manifest.config);
+  const config = storedConfig(options.folder);
   if (!config.trainer.val_only) return openTraining(options);
   return config.model_config === null ? openEvaluation(options) : openApiEvaluation(config, options);
 }

@@ -5,7 +5,7 @@
 export const ignoredKeys: Readonly<Record<string, string>> = {
   system: 'CUDA devices',
   hydra: "Hydra's own search path",
-  data: "verl's data loader",
+  'data.*': "verl's data loader",
   'reward_model.*': "verl's reward models",
   'reward_model.overlong_buffer.log': 'a log of punished answers, whose punishments are in their episodes here',
   custom_reward_function: "verl's reward functions",

@@ -234,6 +234,14 @@ export const runConfigSchema = z
     es_manager: esManager,
     collapse_detection: collapseDetection,
     custom_envs: customEnvs,
+    data: z
+      .strictObject({
+        apply_chat_template_kwargs: z
+          .record(z.string(), z.unknown())
+          .default({}) // RAGEN's own configurations write the rest of `data` as one map
+          .describe("Further variables of the model's chat template, such as enable_thinking or date_string."),
+      })
+      .describe('What goes into the chat template.'),
     output,
     model_config: modelConfig.nullable(),
     model_info: modelInfo.nullable(),

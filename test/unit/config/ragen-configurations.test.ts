@@ -282,7 +282,7 @@ test("a file with RAGEN's keys for Hydra, verl and vLLM loads, and each is noted
   ];
   const { hash, notes } = load('base', ...foreign);
   expect(hash).toBe(load('base').hash);
-  expect(notes).toHaveLength(foreign.length);
+  expect(notes).toHaveLength(foreign.length + 2); // each of the three keys of data
 });
 
 test.each([

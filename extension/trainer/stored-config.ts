@@ -1,0 +1,15 @@
+// The configuration that a run folder keeps: resolved and checked when the run was made, by the version that made it.
+import { UserError } from '../protocol/user-error';
+import { runConfigSchema } from './config/schema';
+import type { RunConfig } from './config/schema';
+import type { RunFolder } from './store/run-folder';
+
+/** @throws UserError where this version has other keys than the one that made the run */
+export function storedConfig({ id, path, manifest }: Pick<RunFolder, 'id' | 'path' | 'manifest'>): RunConfig {
+  const parsed = runConfigSchema.safeParse(manifest.config);
+  if (parsed.success) return parsed.data;
+  const [{ path: key, message }] = parsed.error.issues;
+  throw new UserError(
+    `run ${id}: its configuration is of another version (${key.join('.')}: ${message}): start a new run with trainer.resume_mode=resume_path and trainer.resume_from_path=${path}`,
+  );
+}

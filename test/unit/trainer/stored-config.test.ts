@@ -1,0 +1,26 @@
+// The configuration in a run folder: as it was stored, or one sentence where another version stored it.
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { loadConfig } from '../../../extension/trainer/config/load-config';
+import { storedConfig } from '../../../extension/trainer/stored-config';
+
+const presetFolders = [join(__dirname, '../../../media/presets')];
+const { config } = loadConfig({ configName: 'quickstart', overrides: [], workspace: '/', presetFolders });
+const stored = (changed: Record<string, unknown>) =>
+  storedConfig({
+    id: 'r1',
+    path: '/w/.ragen/runs/r1',
+    manifest: { config: { ...structuredClone(config), ...changed } } as never,
+  });
+
+describe('a stored configuration', () => {
+  it('is what was stored', () => {
+    expect(stored({})).toEqual(config);
+  });
+
+  it('of another version is refused with a way to go on from its checkpoint', () => {
+    expect(() => stored({ data: undefined })).toThrow(
+      /^run r1: its configuration is of another version \(data: .*\): start a new run with trainer\.resume_mode=resume_path and trainer\.resume_from_path=\/w\/\.ragen\/runs\/r1$/,
+    );
+  });
+});
