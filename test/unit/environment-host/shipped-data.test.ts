@@ -37,7 +37,8 @@ test('each loads, and what can be solved is solved', async () => {
   expect(begun.map(({ error }) => error)).toEqual(names.map(() => undefined));
   const solutions = await running.solve(solvable);
   const steps = await running.step(solutions.map(({ episode, actions }) => ({ episode, actions: actions! })));
-  for (const { outcomes } of steps) expect(outcomes.at(-1)).toMatchObject({ terminated: true, info: { success: true } });
+  for (const { outcomes } of steps)
+    expect(outcomes.at(-1)).toMatchObject({ terminated: true, info: { success: true } });
 });
 
 test('a path that leads nowhere is refused with the remedy', async () => {

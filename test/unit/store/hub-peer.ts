@@ -129,7 +129,8 @@ function answer(request: IncomingMessage, response: ServerResponse, peer: Peer, 
     return refuse(response, 401, '', 'Invalid credentials in Authorization header');
   const url = new URL(request.url!, peer.endpoint);
   const cached = /^\/api\/resolve-cache\/models\/([^/]+\/[^/]+)\/([^/]+)\/(.+)$/.exec(url.pathname);
-  const [, api, , resolved] = /^\/(api\/(?:models|datasets)\/|datasets\/)?(([^/]+\/[^/]+)(?=\/))/.exec(url.pathname) ?? [];
+  const [, api, , resolved] =
+    /^\/(api\/(?:models|datasets)\/|datasets\/)?(([^/]+\/[^/]+)(?=\/))/.exec(url.pathname) ?? [];
   const repo = cached?.[1] ?? resolved;
   const model = repo === undefined ? undefined : peer.models[repo];
   if (!model || (model.private && !authorization))
