@@ -54,6 +54,8 @@ export interface EnvironmentDefinition<Schema extends z.ZodType = z.ZodType> {
   config: Schema;
   /** Names of the discrete actions; absent for environments that take text. */
   actions?: ActionLookup | ((config: z.infer<Schema>) => ActionLookup);
+  /** The answer is one action whatever it contains: its text is not split at `agent_proxy.action_sep`. For programs and the like. */
+  wholeAnswer?: boolean;
   /** What the system message says of the task; a tag's `env_instruction` takes its place. */
   instruction: string | ((config: z.infer<Schema>) => string);
   /** Meaning of each symbol of the observation under this configuration (RAGEN's `grid_vocab`); omitted or empty when there is none. */

@@ -1,6 +1,6 @@
 // A corpus in memory, ranked by BM25. Made once a path and kept, since all episodes of the worker read the same one.
 import MiniSearch from 'minisearch';
-import { dataRows } from '../api/data-rows';
+import { openDataSet } from '../api/data-set';
 
 export interface Found {
   id: string;
@@ -27,16 +27,12 @@ export async function searchCorpus(path: string, query: string, limit: number): 
 }
 
 async function indexed(path: string): Promise<MiniSearch<Passage>> {
-  const rows = await dataRows(
-    path,
-    'give env_config.corpus_path a JSON Lines, JSON or Parquet file with the column content',
-  );
+  const remedy = 'give env_config.corpus_path a JSON Lines, JSON or Parquet file with the column content';
+  const rows = await openDataSet(path, { remedy });
   const index = new MiniSearch<Passage>({ fields: ['content'], storeFields: ['content'] });
-  index.addAll(
-    rows.map((row, i) => ({
-      id: String(row.id ?? `doc_${i}`),
-      content: String(row.content ?? row.contents ?? row.text ?? ''),
-    })),
-  );
+  for (let i = 0; i < rows.length; i++) {
+    const { id, content, contents, text } = await rows.row(i);
+    index.add({ id: String(id ?? `doc_${i}`), content: String(content ?? contents ?? text ?? '') });
+  }
   return index;
 }

@@ -3,7 +3,7 @@
 // number. Works out of the box with questions about an invented archipelago (media/data/search).
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
-import { dataRows, type DataRow } from '../api/data-rows';
+import { openDataSet } from '../api/data-set';
 import { defineEnvironment, MissingDependency, type StepResult } from '../api/environment';
 import { searchCorpus, type Found } from './corpus';
 import { healthy, retrieve } from './retrieval-server';
@@ -39,32 +39,25 @@ const serverOf = ({ mock_mode, retrieval_server_url }: Config) =>
 interface Question {
   question: string;
   right: string[];
-  /** Ids of the passages that hold the answer; known of shipped questions. */
-  supporting: string[];
+  /** Searches that bring what the answer needs; known of shipped questions. */
+  queries: string[];
 }
 
-const dataRemedy =
+const remedy =
   'give env_config.train_path a Parquet or JSON Lines file with the columns question and ground_truth, or null for the shipped questions';
-const read = new Map<string, Promise<DataRow[]>>();
-/** Rows of a file, read once. */
-function rowsOf(path: string): Promise<DataRow[]> {
-  const rows = read.get(path) ?? dataRows(path, dataRemedy);
-  read.set(path, rows);
-  return rows;
-}
-
 async function questionOf(
   { train_path, val_path, max_instances }: Config,
   seed: number,
   mode: string,
 ): Promise<Question> {
-  const path = (mode === 'val' ? val_path : null) ?? train_path ?? shipped(mode === 'val' ? 'val' : 'train');
-  const rows = await rowsOf(path);
-  const { question, ground_truth, supporting } = rows[seed % Math.min(rows.length, max_instances)];
+  const own = mode === 'val' ? val_path : null;
+  const path = own ?? train_path ?? shipped(mode === 'val' ? 'val' : 'train');
+  const rows = await openDataSet(path, { split: own === null ? 'train' : 'validation', remedy });
+  const { question, ground_truth, queries } = await rows.row(seed % Math.min(rows.length, max_instances));
   const right = (Array.isArray(ground_truth) ? ground_truth : [ground_truth]).map(String);
   if (typeof question !== 'string' || ground_truth === undefined)
-    throw new MissingDependency(`finds no columns question and ground_truth in ${path}`, dataRemedy);
-  return { question, right, supporting: Array.isArray(supporting) ? supporting.map(String) : [] };
+    throw new MissingDependency(`finds no columns question and ground_truth in ${path}`, remedy);
+  return { question, right, queries: Array.isArray(queries) ? queries.map(String) : [] };
 }
 
 const cut = (text: string, limit: number) => (text.length > limit ? `${text.slice(0, limit)}...` : text);
@@ -157,12 +150,7 @@ export default defineEnvironment({
       },
 
       render: () => observation,
-      solve: async () => {
-        if (answered) return [];
-        const rows = server === undefined && config.corpus_path === null ? await rowsOf(corpus) : [];
-        const queries = asked.supporting.map(id => rows.find(row => row.id === id)?.query);
-        return [...queries.filter(Boolean).map(query => `search[${String(query)}]`), `finish[${asked.right[0]}]`];
-      },
+      solve: () => (answered ? [] : [...asked.queries.map(query => `search[${query}]`), `finish[${asked.right[0]}]`]),
     };
   },
 });

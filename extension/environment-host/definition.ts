@@ -44,7 +44,7 @@ export function loadDefinition({ code, filename, source }: WorkerSetup): Environ
 
 /** What the definition says of itself under a parsed configuration. Makes one environment to see what it can do. */
 export async function describe(
-  { name, instruction, legend, actions, dependencies, patience, create }: EnvironmentDefinition,
+  { name, instruction, legend, actions, wholeAnswer = false, dependencies, patience, create }: EnvironmentDefinition,
   config: Record<string, unknown>,
 ): Promise<Description> {
   const text = typeof instruction === 'function' ? instruction(config) : instruction;
@@ -64,6 +64,7 @@ export async function describe(
     actions: plainValue(typeof actions === 'function' ? actions(config) : actions) as
       Record<number, string> | undefined,
     has_solver,
+    whole_answer: wholeAnswer,
     patience_ms: patience?.(config) ?? 0,
   };
 }

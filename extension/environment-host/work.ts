@@ -56,6 +56,8 @@ export interface Description {
   legend: Record<string, string>;
   actions?: Record<number, string>;
   has_solver: boolean;
+  /** An answer is one action, never split. */
+  whole_answer: boolean;
   /** Milliseconds that a call may take at least. */
   patience_ms: number;
 }

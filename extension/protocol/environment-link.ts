@@ -29,6 +29,8 @@ export interface LoadedEnvironment {
   legend: Record<string, string>;
   actions?: Record<number, string>;
   has_solver: boolean;
+  /** An answer is one action, never split. */
+  whole_answer?: boolean;
 }
 
 export interface EpisodeReset {

@@ -218,7 +218,7 @@ export class AgentProxy {
   private readAnswer({ entry, context, finishes }: Playing, generated: GeneratedRow): TurnInput {
     const raw = context.accept(generated);
     finishes.push(generated.finish);
-    return { entry, raw, response: parseResponse(raw, this.options.agent_proxy) };
+    return { entry, raw, response: parseResponse(raw, this.options.agent_proxy, entry.environment.whole_answer) };
   }
 
   /** Tells of failed episodes, and gives up when they are too many to go on. */

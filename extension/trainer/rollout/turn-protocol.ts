@@ -84,16 +84,18 @@ export function canonicalText({
   return `${thought === null ? '' : `<think>${thought}</think>`}<answer>${answer}</answer>`;
 }
 
-/** Parses an answer, generation prefix included. Text that does not follow the format has no actions. */
-export function parseResponse(raw: string, protocol: TurnProtocol): ParsedResponse {
+/**
+ * Parses an answer, generation prefix included. Text that does not follow the format has no actions; of a `whole` answer all text is one
+ * action.
+ */
+export function parseResponse(raw: string, protocol: TurnProtocol, whole = false): ParsedResponse {
   const match = protocol.enable_think
     ? /<think>(?<thought>.*?)<\/think>\s*<answer>(?<answer>.*?)<\/answer>/s.exec(raw)
     : /<answer>(?<answer>.*?)<\/answer>/s.exec(raw);
   if (!match?.groups) return { thought: null, answer: null, actions: [], llm_response: raw };
   const thought = match.groups.thought === undefined ? null : withoutMarkers(match.groups.thought);
   let answer = withoutMarkers(match.groups.answer);
-  let actions = answer
-    .split(protocol.action_sep)
+  let actions = (whole ? [answer] : answer.split(protocol.action_sep))
     .map(action => action.trim())
     .filter(action => action !== '');
   if (actions.length > protocol.max_actions_per_turn) {

@@ -209,11 +209,12 @@ for (const firm of firms)
     `${firm.name} is a maker of ${firm.makes} with its seat in ${place(firm.town)}. It was founded in ${firm.founded} by ${firm.founder.name}.`,
   );
 
-const idOf = new Map(documents.map(({ id, title }) => [title, id]));
+const articles = new Map(documents.map(each => [each.title, each]));
 const ask = (question, answer, ...about) => ({
   question,
   ground_truth: [String(answer)],
-  supporting: about.map(title => idOf.get(title)),
+  supporting: about.map(title => articles.get(title).id),
+  queries: about.map(title => articles.get(title).query),
 });
 const pairs = list => Array.from({ length: 40 }, () => [pick(list), pick(list)]).filter(([a, b]) => a !== b);
 const questions = [
@@ -327,7 +328,7 @@ const mixed = shuffled(distinct).map((row, i) => ({ id: `q_${i}`, ...row }));
 const validation = 100;
 
 writeData({
-  'search/corpus.jsonl': lines(documents.map(({ id, content, query }) => ({ id, content, query }))),
+  'search/corpus.jsonl': lines(documents.map(({ id, content }) => ({ id, content }))),
   'search/train.jsonl': lines(mixed.slice(validation)),
   'search/val.jsonl': lines(mixed.slice(0, validation)),
 });

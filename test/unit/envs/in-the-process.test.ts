@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { readFileSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { EnvironmentProcess } from '../../../extension/trainer/rollout/environment-process';
+import { isolationMissing } from './deepcoder/isolation';
 import { buildEntry, root, startProcess } from '../environment-host/bundles';
 
 let entry: string;
@@ -19,10 +20,13 @@ afterAll(async () => {
 
 const registry = JSON.parse(readFileSync(join(root, 'envs/registry.json'), 'utf8')) as Record<string, string>;
 
-test.each([
+test.for([
   ['search', {}],
   ['webshop', {}],
-])('%s', async (env_type, config) => {
+  ['deepcoder', { total_timeout: 20 }],
+] as const)('%s', async ([env_type, config], { skip }) => {
+  const missing = env_type === 'deepcoder' && isolationMissing();
+  if (missing) skip(missing);
   const source = join(root, 'envs', registry[env_type]);
   const { error, environments } = await running.load([{ tag: env_type, env_type, source, config }]);
   expect(error).toBeUndefined();

@@ -50,6 +50,14 @@ describe('parse', () => {
     expect(parseResponse(raw, think)).toMatchObject({ actions, llm_response });
   });
 
+  it('takes a whole answer as one action, separators and all', () => {
+    const code = 'if (a || b) {\n  go() || stop();\n}';
+    const raw = `<think>x</think><answer>\n${code}\n</answer>`;
+    const { actions, answer } = parseResponse(raw, { ...think, max_actions_per_turn: 1 }, true);
+    expect([actions, answer]).toEqual([[code], code]);
+    expect(parseResponse('<think>x</think><answer> </answer>', think, true).actions).toEqual([]);
+  });
+
   it('tells thought and answer, and null where the format is not kept', () => {
     expect(parseResponse('<think> why </think><answer> Up </answer>', think)).toMatchObject({
       thought: 'why',

@@ -1,0 +1,207 @@
+// DeepCoder (RAGEN): a programming task; the answer is a program or function, in Python or JavaScript, which tests judge. Reward is the
+// share of tests passed. Programs run in isolation alone (sandbox.ts says what that covers); without it the environment is refused.
+// Works out of the box with tasks of our own (media/data/deepcoder); RAGEN's are the hub's agentica-org/DeepCoder-Preview-Dataset.
+import { fileURLToPath } from 'node:url';
+import { z } from 'zod';
+import { openDataSet } from '../api/data-set';
+import { defineEnvironment, MissingDependency } from '../api/environment';
+import { PythonRandom } from '../api/random/python-random';
+import { inputText, isOutput, isReturned, problemOf, type Problem } from './problems';
+import { callInput, codeOf, returnedIn, runnerOf, sourceOf, withStarter, type Language } from './programs';
+import { requireIsolation, runProgram, type Outcome, type Program } from './sandbox';
+
+const config = z.strictObject({
+  render_mode: z.literal('text').default('text'),
+  max_steps: z.int().min(1).default(1),
+  invalid_action_score: z.number().default(0),
+  dataset_path: z
+    .string()
+    .nullable()
+    .default(null)
+    .describe('file or folder with columns problem and tests, or a data set of the hub; null: the shipped tasks'),
+  cache_dir: z.string().nullable().default(null).describe("without effect: downloads lie in the hub's own cache"),
+  split: z.string().nullable().default(null).describe('null: train for training and test for validation'),
+  language: z.enum(['python', 'javascript']).default('python').describe('of answers that do not name theirs'),
+  isolation: z.enum(['bubblewrap', 'none']).default('bubblewrap').describe('none: run answers with your own rights'),
+  test_timeout: z.number().positive().default(3).describe('seconds of one test'),
+  total_timeout: z
+    .number()
+    .positive()
+    .default(8)
+    .describe('seconds of all tests of an answer; those not run by then fail'),
+  memory_mb: z.int().min(64).default(512).describe('memory of one test'),
+  max_tests: z.int().min(1).nullable().default(null).describe('tests of a task that are used; null: all'),
+  python_path: z.string().nullable().default(null).describe('null: python3 below /usr, else of the PATH'),
+  node_path: z.string().nullable().default(null).describe('null: node below /usr, else of the PATH'),
+});
+type Config = z.infer<typeof config>;
+type Mode = 'train' | 'val';
+
+const shipped = fileURLToPath(new URL('../../media/data/deepcoder', import.meta.url));
+const remedy =
+  'give env_config.dataset_path a file or folder with the columns problem and tests, agentica-org/DeepCoder-Preview-Dataset, or null for the shipped tasks';
+
+const tasks = ({ dataset_path, split }: Config, mode: Mode) =>
+  openDataSet(dataset_path ?? shipped, { split: split ?? (mode === 'val' ? 'test' : 'train'), remedy });
+
+/** The task of a seed: that which CPython's `randint` draws. */
+async function taskOf(config: Config, seed: number, mode: Mode): Promise<Problem> {
+  const set = await tasks(config, mode);
+  const row = await set.row(new PythonRandom(seed).randint(0, set.length - 1));
+  try {
+    const task = problemOf(row);
+    return config.max_tests === null ? task : { ...task, tests: task.tests.slice(0, config.max_tests) };
+  } catch (error) {
+    throw new MissingDependency(`finds ${(error as Error).message} of ${config.dataset_path}`, remedy);
+  }
+}
+
+function runner(language: Language, { python_path, node_path }: Config): Omit<Program, 'source' | 'stdin'> {
+  const found = runnerOf(language, language === 'python' ? python_path : node_path);
+  const [name, key] = language === 'python' ? ['python3', 'python_path'] : ['node', 'node_path'];
+  if (!found) throw new MissingDependency(`finds no ${name}`, `install it, or give env_config.${key} its path`);
+  return found;
+}
+
+const limitsOf = ({ test_timeout, memory_mb }: Config) => ({ seconds: test_timeout, megabytes: memory_mb });
+
+interface Verdict {
+  passed: number;
+  /** At least one test's program ended by itself and without an error. */
+  runnable: boolean;
+  /** Of the first test that failed. */
+  detail: string;
+}
+
+const cut = (text: string, limit = 200) => (text.length > limit ? `${text.slice(0, limit)}…` : text);
+
+/** Runs all tests in order, as far as the time goes. */
+async function judge(answer: string, task: Problem, config: Config): Promise<Verdict> {
+  const { code, language } = codeOf(answer, config.language);
+  const whole = language === 'python' ? withStarter(code, task.starter) : code;
+  const source = sourceOf(whole, language, task.functionName);
+  const program = { ...runner(language, config), source };
+  const limits = limitsOf(config);
+  const deadline = performance.now() + config.total_timeout * 1000;
+  const verdict: Verdict = { passed: 0, runnable: false, detail: '' };
+  for (const [i, { input, expected }] of task.tests.entries()) {
+    const left = (deadline - performance.now()) / 1000;
+    const tell = (what: string) => void (verdict.detail ||= `Test ${i + 1} of ${task.tests.length}: ${what}`);
+    if (left <= 0) {
+      tell(`not run within ${config.total_timeout} seconds of all tests.`);
+      break;
+    }
+    const stdin = task.functionName ? callInput(input) : inputText(input);
+    const outcome = await runProgram(
+      { ...program, stdin },
+      { ...limits, seconds: Math.min(limits.seconds, left) },
+      config.isolation,
+    );
+    if (outcome.by !== 'exit' || outcome.code !== 0) {
+      tell(mishap(outcome, config));
+      continue;
+    }
+    verdict.runnable = true;
+    const returned = task.functionName ? returnedIn(outcome.stdout) : undefined;
+    if (task.functionName ? returned && isReturned(returned, expected) : isOutput(outcome.stdout, expected))
+      verdict.passed++;
+    else if (task.functionName && !returned) tell(`${task.functionName} did not return.`);
+    else tell(`expected ${cut(inputText(expected).trim())}, got ${cut((returned?.text ?? outcome.stdout).trim())}.`);
+  }
+  return verdict;
+}
+
+function mishap({ by, code, stderr }: Outcome, { test_timeout, memory_mb }: Config): string {
+  if (by === 'time') return `did not end within ${test_timeout} seconds.`;
+  if (by === 'memory') return `used more than ${memory_mb} MB.`;
+  if (by === 'output') return 'wrote too much.';
+  const lines = stderr.trim().split('\n');
+  const told = lines.findLast(line => /^\w*(Error|Exception|Exit|Interrupt)\b/.test(line)) ?? lines.at(-1);
+  return `ended with ${code === null ? 'a signal' : `exit code ${code}`}${told ? ` (${cut(told)})` : ''}.`;
+}
+
+/** The task as it is told. */
+const told = ({ text, starter, functionName }: Problem): string =>
+  text.trim() +
+  (starter.trim() === '' ? '' : `\n\nStarter code:\n${starter.replace(/^\n+|\s+$/g, '')}`) +
+  (functionName === undefined
+    ? '\n\nRead from standard input and write to standard output.'
+    : starter.trim() === ''
+      ? `\n\nThe function is called ${functionName}.`
+      : '');
+
+export default defineEnvironment({
+  name: 'deepcoder',
+  config,
+  wholeAnswer: true,
+  instruction: ({ language }) =>
+    `Solve the programming task in ${language === 'python' ? 'Python' : 'JavaScript'}.` +
+    ' Answer with the complete code and nothing else, inside <answer> and </answer>.',
+  patience: ({ total_timeout }) => total_timeout * 1000 + 5000,
+
+  async dependencies(config) {
+    for (const mode of ['train', 'val'] as const) await tasks(config, mode);
+    if (config.isolation === 'bubblewrap') requireIsolation();
+    const found = runner(config.language, config);
+    const { code, stderr } = await runProgram({ ...found, source: '', stdin: '' }, limitsOf(config), config.isolation);
+    if (code !== 0)
+      throw new MissingDependency(
+        `cannot run ${found.interpreter} in isolation (${stderr.trim().split('\n').at(-1)})`,
+        `install ${config.language === 'python' ? 'python3' : 'node'} below /usr, or give env_config.${config.language === 'python' ? 'python_path' : 'node_path'} another`,
+      );
+  },
+
+  create(config) {
+    let task: Problem;
+    let steps = 0;
+    let over = false;
+    let observation = '';
+
+    return {
+      async reset({ seed, mode = 'train' }) {
+        task = await taskOf(config, seed, mode);
+        steps = 0;
+        over = false;
+        observation = told(task);
+        return { observation };
+      },
+
+      async step(action) {
+        const answer = String(action);
+        steps++;
+        const isLast = steps >= config.max_steps;
+        if (answer.trim() === '') {
+          observation = `${told(task)}\n\nFeedback: that is no program.`;
+          const info = { action_is_valid: false, action_is_effective: false, success: false };
+          return { observation, reward: config.invalid_action_score, terminated: false, truncated: isLast, info };
+        }
+        const { passed, runnable, detail } = await judge(answer, task, config);
+        const total = task.tests.length;
+        const success = total > 0 && passed === total;
+        const reward = total > 0 ? passed / total : 0;
+        over = success || isLast;
+        const feedback = `${passed} of ${total} tests passed.${detail === '' ? '' : ` ${detail}`}`;
+        observation = success ? 'Correct!' : over ? `Incorrect. ${feedback}` : `${told(task)}\n\nFeedback: ${feedback}`;
+        return {
+          observation,
+          reward,
+          terminated: over,
+          truncated: false,
+          info: {
+            action_is_valid: true,
+            action_is_effective: passed > 0,
+            success,
+            passed_tests: passed,
+            total_tests: total,
+            runnable,
+            pass_reward: reward,
+            detail,
+          },
+        };
+      },
+
+      render: () => observation,
+      solve: () => (over ? [] : task.solution === undefined ? undefined : [task.solution]),
+    };
+  },
+});

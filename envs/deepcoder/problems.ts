@@ -1,0 +1,90 @@
+// Problems from the rows of DeepCoder's data sets, in the forms that their parts have: tests as JSON text or as values, as a list or as
+// two lists of inputs and outputs; the function's name in the metadata or beside the tests.
+import type { Row } from '../api/data-set';
+
+export interface Test {
+  input: unknown;
+  expected: unknown;
+}
+
+export interface Problem {
+  text: string;
+  starter: string;
+  /** Set where tests call a function instead of writing to standard input. */
+  functionName?: string;
+  tests: Test[];
+  /** A program that passes, where the row has one. */
+  solution?: string;
+}
+
+/** @throws Error naming what the row lacks */
+export function problemOf(row: Row): Problem {
+  const text = [row.question, row.prompt, row.problem].find(value => typeof value === 'string');
+  if (text === undefined) throw new Error('no text in the columns problem, prompt or question');
+  const raw = parsed(row.ground_truth ?? row.tests);
+  const metadata = (parsed(row.metadata) ?? {}) as Row;
+  const list = Array.isArray(raw) ? (raw as Row[]) : [];
+  const lists = (Array.isArray(raw) ? {} : (raw ?? {})) as Row;
+  const names = [metadata.func_name, lists.fn_name, list.find(test => test.fn_name)?.fn_name];
+  const name = names.find(value => typeof value === 'string' && /^[A-Za-z_]\w*$/.test(value)) as string | undefined;
+  const isCalled = list.length > 0 ? list[0].testtype === 'functional' || list[0].type === 'function_call' : true;
+  const inputs = Array.isArray(lists.inputs) ? lists.inputs : [];
+  const outputs = Array.isArray(lists.outputs) ? lists.outputs : [];
+  const tests =
+    list.length > 0
+      ? list.map(({ input, output }) => ({ input, expected: output }))
+      : inputs.slice(0, outputs.length).map((input, i) => ({ input, expected: outputs[i] as unknown }));
+  const solutions = [row.canonical_solution, row.solution, row.solutions].flat();
+  const solution = solutions.find(value => typeof value === 'string' && value !== '') as string | undefined;
+  return {
+    text,
+    starter: typeof row.starter_code === 'string' ? row.starter_code : '',
+    ...(name !== undefined && isCalled && { functionName: name }),
+    tests,
+    solution,
+  };
+}
+
+function parsed(value: unknown): unknown {
+  if (typeof value !== 'string') return value;
+  try {
+    return JSON.parse(value);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Standard input of a test: text as it is, a list as its lines. */
+export const inputText = (input: unknown): string =>
+  Array.isArray(input) ? input.map(String).join('\n') : String(input ?? '');
+
+/** Whether what was written is what is expected: equal but for blanks at the ends of lines and empty lines at both ends. */
+export function isOutput(stdout: string, expected: unknown): boolean {
+  const plain = (text: string) =>
+    text
+      .split('\n')
+      .map(line => line.trimEnd())
+      .join('\n')
+      .trim();
+  return plain(stdout) === plain(inputText(expected));
+}
+
+/** Whether what a function returned is what is expected: as Python writes it, or as an equal JSON value. */
+export function isReturned({ text, value }: { text: string; value?: unknown }, expected: unknown): boolean {
+  if (text.trim() === (typeof expected === 'string' ? expected : pythonText(expected)).trim()) return true;
+  if (value === undefined) return false;
+  const wanted = typeof expected === 'string' ? parsed(expected) : expected;
+  return wanted !== undefined && JSON.stringify(value) === JSON.stringify(wanted);
+}
+
+/** A JSON value as Python's `str` writes it. */
+function pythonText(value: unknown): string {
+  if (value === null || value === undefined) return 'None';
+  if (typeof value === 'boolean') return value ? 'True' : 'False';
+  const inner = (item: unknown) => (typeof item === 'string' ? `'${item}'` : pythonText(item));
+  if (Array.isArray(value)) return `[${value.map(inner).join(', ')}]`;
+  if (typeof value !== 'object') return String(value);
+  return `{${Object.entries(value)
+    .map(([key, item]) => `'${key}': ${inner(item)}`)
+    .join(', ')}}`;
+}

@@ -1,0 +1,148 @@
+// From an answer to a program that a test can run. The answer's code comes first, so that its lines keep their numbers but for one in
+// front; for a test of a function a few lines follow that read the arguments, call it and print what it returned behind a mark. What a
+// test expects never enters the program.
+import { accessSync, constants, existsSync, realpathSync } from 'node:fs';
+import { delimiter, dirname, join } from 'node:path';
+import type { Program } from './sandbox';
+
+export type Language = 'python' | 'javascript';
+
+/** What a function returned: as Python or JavaScript write it, and as JSON where it has such a form. */
+export interface Returned {
+  text: string;
+  value?: unknown;
+}
+
+/** Stands before what the function returned, on a line of its own. */
+const mark = '\u001e';
+
+/** The code of an answer and its language: that of a fence around it, else the given one. */
+export function codeOf(answer: string, language: Language): { code: string; language: Language } {
+  const fence = /```([\w+-]*)[^\n]*\n([\s\S]*?)\n?```/.exec(answer);
+  if (!fence) return { code: answer.replace(/^\n+|\n+$/g, ''), language };
+  const label = fence[1].toLowerCase();
+  const named = /^(py|python3?)$/.test(label)
+    ? 'python'
+    : /^(js|javascript|node)$/.test(label)
+      ? 'javascript'
+      : language;
+  return { code: fence[2], language: named };
+}
+
+/**
+ * Code with its problem's starter code (Python). A method that the answer gives alone goes into the starter's class. The starter is left
+ * out where the answer has the class itself, and where it ends in a head without a body, which the answer replaces.
+ */
+export function withStarter(code: string, starter: string): string {
+  const given = starter.trimEnd();
+  if (given.trim() === '' || /\bclass Solution\b/.test(code)) return code;
+  const classHead = /^[\s\S]*?\bclass Solution\b.*:/.exec(given)?.[0];
+  if (classHead !== undefined && /^(async )?def \w+\(\s*self\b/.test(code)) {
+    const method = code.split('\n').map(line => (line.trim() === '' ? '' : `    ${line}`));
+    return `${classHead}\n${method.join('\n')}`;
+  }
+  return given.endsWith(':') ? code : `${given}\n\n${code}`;
+}
+
+/** The program's source for tests by standard input, or for those that call the function. */
+export function sourceOf(code: string, language: Language, functionName: string | undefined): string {
+  if (language === 'python')
+    return `from typing import *\n${code}\n${functionName ? pythonCall(functionName, code) : ''}`;
+  return `'use strict';\n${code}\n${functionName ? javascriptCall(functionName) : ''}`;
+}
+
+/** Standard input of a program that calls the function: the test's input, a value a line or a list of arguments. */
+export function callInput(input: unknown): string {
+  return JSON.stringify(
+    typeof input === 'string' ? { lines: input } : { values: Array.isArray(input) ? input : [input] },
+  );
+}
+
+/** What the called function returned; undefined where the output does not tell. */
+export function returnedIn(stdout: string): Returned | undefined {
+  const at = stdout.lastIndexOf(mark);
+  if (at < 0) return undefined;
+  try {
+    return JSON.parse(stdout.slice(at + 1)) as Returned;
+  } catch {
+    return undefined;
+  }
+}
+
+function pythonCall(name: string, code: string): string {
+  const target = /\bclass Solution\b/.test(code) ? `Solution().${name}` : name;
+  return `
+def _call_and_tell():
+    import json, sys
+    def value(line):
+        try:
+            return json.loads(line)
+        except ValueError:
+            return eval(line)
+    given = json.load(sys.stdin)
+    if "values" in given:
+        values = given["values"]
+    else:
+        try:
+            values = [value(line) for line in given["lines"].strip().splitlines() if line.strip()]
+        except Exception:
+            values = [given["lines"]]
+    result = ${target}(*values)
+    told = {"text": str(result)}
+    try:
+        json.dumps(result)
+        told["value"] = result
+    except Exception:
+        pass
+    sys.stdout.write("\\n${'\\x1e'}" + json.dumps(told))
+
+_call_and_tell()
+`;
+}
+
+function javascriptCall(name: string): string {
+  return `
+;(async () => {
+  const value = line => {
+    try {
+      return JSON.parse(line);
+    } catch {
+      return Function('return (' + line + ')')();
+    }
+  };
+  const given = JSON.parse(require('fs').readFileSync(0, 'utf8'));
+  let values = given.values;
+  if (!values) {
+    try {
+      values = given.lines.trim().split('\\n').filter(line => line.trim() !== '').map(value);
+    } catch {
+      values = [given.lines];
+    }
+  }
+  const solution = typeof Solution === 'function' ? new Solution() : undefined;
+  const result = await (solution?.${name} ? solution.${name}(...values) : ${name}(...values));
+  process.stdout.write('\\n\\x1e' + JSON.stringify({ text: String(result), value: result }));
+})();
+`;
+}
+
+/** How a language's programs are run: a given interpreter, else one below /usr, else the first on the PATH. */
+export function runnerOf(language: Language, given: string | null): Omit<Program, 'source' | 'stdin'> | undefined {
+  const name = language === 'python' ? 'python3' : 'node';
+  const folders = ['/usr/bin', '/usr/local/bin', ...(process.env.PATH ?? '').split(delimiter)];
+  const found = given ?? folders.map(folder => join(folder, name)).find(isExecutable);
+  if (found === undefined || !existsSync(found)) return undefined;
+  const interpreter = realpathSync(found);
+  const home = interpreter.startsWith('/usr/') ? undefined : dirname(dirname(interpreter));
+  if (language === 'python') return { interpreter, home, options: ['-I', '-B'], boundAddresses: true };
+  return { interpreter, home, options: ['--stack-size=900'], boundAddresses: false };
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}

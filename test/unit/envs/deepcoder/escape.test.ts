@@ -1,0 +1,239 @@
+// Programs that try to get out, to take what is not theirs, or never to end: all must fail, and leave nothing behind.
+import { spawn, type ChildProcess } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync, chmodSync } from 'node:fs';
+import { createServer, type AddressInfo, type Server } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { runnerOf, type Language } from '../../../../envs/deepcoder/programs';
+import { runProgram, type Outcome } from '../../../../envs/deepcoder/sandbox';
+import { isolationMissing } from './isolation';
+
+const missing = isolationMissing();
+/** Seconds for programs that must end well, and for those that never do. */
+const [enough, little] = [5, 1];
+
+/** An option without effect that tells these programs from others on the machine. */
+const badge = { python: ['-X', 'escapee'], javascript: ['--title=escapee'] };
+
+function run(source: string, language: Language = 'python', stdin = '', seconds = little): Promise<Outcome> {
+  const runner = runnerOf(language, null)!;
+  const program = { ...runner, options: [...runner.options, ...badge[language]], source, stdin };
+  return runProgram(program, { seconds, megabytes: 256 }, 'bubblewrap');
+}
+/** What a program that must end well has written. */
+async function told(source: string, language: Language = 'python'): Promise<string> {
+  const outcome = await run(source, language, '', enough);
+  expect([outcome.by, outcome.code, outcome.stderr]).toEqual(['exit', 0, '']);
+  return outcome.stdout.trim();
+}
+/** Ids of these programs' processes that still run. */
+const leftBehind = () =>
+  readdirSync('/proc')
+    .filter(name => /^\d+$/.test(name))
+    .filter(pid => {
+      try {
+        return readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('escapee');
+      } catch {
+        return false;
+      }
+    });
+
+describe.skipIf(missing !== undefined)(`a program in isolation${missing ? ` (skipped: it ${missing})` : ''}`, () => {
+  let folder: string;
+  let server: Server;
+  let port: number;
+  let calls = 0;
+  let bystander: ChildProcess;
+
+  beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'ragen-escape-'));
+    chmodSync(folder, 0o777);
+    writeFileSync(join(folder, 'secret'), 'of the user', { mode: 0o666 });
+    process.env.RAGEN_TEST_SECRET = 'of the environment';
+    server = createServer(socket => {
+      calls++;
+      socket.end('hello');
+    });
+    await new Promise<void>(done => server.listen(0, '127.0.0.1', done));
+    port = (server.address() as AddressInfo).port;
+    const identity = process.getuid!() === 0 ? { uid: 65534, gid: 65534 } : {};
+    bystander = spawn('/bin/sleep', ['600'], { stdio: 'ignore', ...identity }); // with the very rights of the programs
+  });
+  afterAll(() => {
+    delete process.env.RAGEN_TEST_SECRET;
+    server.close();
+    bystander.kill('SIGKILL');
+    rmSync(folder, { recursive: true, force: true });
+  });
+  afterEach(async () => {
+    for (let i = 0; i < 20 && leftBehind().length > 0; i++) await new Promise(done => setTimeout(done, 50));
+    expect(leftBehind()).toEqual([]);
+    expect(bystander.exitCode ?? bystander.signalCode).toBeNull();
+  });
+
+  test('runs: input, output, exit codes, both languages', async () => {
+    expect(await run('import sys\nprint(input()[::-1])\nsys.exit(3)', 'python', 'abc\n', enough)).toEqual({
+      by: 'exit',
+      code: 3,
+      stdout: 'cba\n',
+      stderr: '',
+    });
+    expect(await told('console.log([1, 2].map(x => x * 2).join())', 'javascript')).toBe('2,4');
+  });
+
+  test('reaches no network, not even this machine’s own', async () => {
+    const attempt = `
+import socket
+def reach(*address):
+    try:
+        socket.create_connection(address, 1).recv(9)
+        return "reached"
+    except OSError:
+        return "failed"
+print(reach("127.0.0.1", ${port}), reach("1.1.1.1", 53))
+print([name for _, name in socket.if_nameindex()])`;
+    expect(await told(attempt)).toBe("failed failed\n['lo']");
+    const script = `require('net').connect(${port}, '127.0.0.1').on('connect', () => console.log('reached')).on('error', () => console.log('failed'))`;
+    expect(await told(script, 'javascript')).toBe('failed');
+    expect(calls).toBe(0);
+  });
+
+  test('sees no file of others and no variable, and writes nowhere but in its own /tmp', async () => {
+    const attempt = `
+import os
+def tried(act):
+    try:
+        return act()
+    except OSError as error:
+        return type(error).__name__
+secret = ${JSON.stringify(join(folder, 'secret'))}
+print(tried(lambda: open(secret).read()), tried(lambda: open("/etc/passwd").read()), tried(lambda: os.listdir("/root")), tried(lambda: os.listdir("/home")))
+print("RAGEN_TEST_SECRET" in os.environ)
+for path in [secret, "/usr/bin/x", "/x", "/answer", "/dev/x", "/proc/sys/kernel/hostname", "/etc/x"]:
+    print(tried(lambda: open(path, "w").write("x")), end=" ")
+open("/tmp/mine", "w").write("x")
+print(os.listdir("/tmp"))`;
+    const [reads, variables, writes] = (await told(attempt)).split('\n');
+    expect(reads).toBe('FileNotFoundError FileNotFoundError FileNotFoundError FileNotFoundError');
+    expect(variables).toBe('False');
+    expect(writes).toMatch(/^((OSError|PermissionError|FileNotFoundError) ){7}\['mine'\]$/);
+    expect(readFileSync(join(folder, 'secret'), 'utf8')).toBe('of the user');
+    expect(await told('import os\nprint(os.listdir("/tmp"))')).toBe('[]');
+  });
+
+  test('sees no process but its own, and signals none', async () => {
+    const attempt = `
+import os, signal
+def tried(act):
+    try:
+        return act() or "done"
+    except OSError as error:
+        return type(error).__name__
+others = [pid for pid in os.listdir("/proc") if pid.isdigit()]
+print(len(others) <= 3, tried(lambda: open("/proc/${process.pid}/environ").read()), tried(lambda: os.kill(${process.pid}, 9)), tried(lambda: os.kill(${bystander.pid}, 9)))`;
+    expect(await told(attempt)).toBe('True FileNotFoundError ProcessLookupError ProcessLookupError');
+    for (const target of ['os.getppid()', '1', '-1']) await run(`import os\nos.kill(${target}, 9)`);
+  });
+
+  test('gets no new namespaces, mounts or other identity', async () => {
+    const attempt = `
+import ctypes, os
+libc = ctypes.CDLL(None, use_errno=True)
+print(libc.unshare(0x10000000), libc.unshare(0x20000), libc.mount(b"none", b"/tmp", b"tmpfs", 0, None), libc.ptrace(16, ${bystander.pid}, 0, 0))
+def tried(act):
+    try:
+        return act() or "done"
+    except OSError as error:
+        return type(error).__name__
+print(tried(lambda: os.setuid(0)), tried(lambda: os.chroot("/tmp")))
+print([line.split()[1] for line in open("/proc/self/status") if line.startswith(("CapEff", "CapPrm", "CapBnd", "NoNewPrivs"))])`;
+    const none = '0000000000000000';
+    expect(await told(attempt)).toBe(`-1 -1 -1 -1\nOSError PermissionError\n['${none}', '${none}', '${none}', '1']`);
+  });
+
+  test.each([
+    ['python', 'while True: pass'],
+    ['javascript', 'for (;;);'],
+    [
+      'python',
+      'import signal, time\nfor s in range(1, 32):\n    try: signal.signal(s, signal.SIG_IGN)\n    except OSError: pass\ntime.sleep(60)',
+    ],
+  ] as const)('never ends in %s: %s', async (language, source) => {
+    const begun = performance.now();
+    expect((await run(source, language)).by).toBe('time');
+    expect(performance.now() - begun).toBeLessThan(little * 1000 + 3000);
+  });
+
+  test('a fork bomb stays small and ends', async () => {
+    const bomb = `
+import os, time
+made = 0
+try:
+    while True:
+        if os.fork() == 0:
+            time.sleep(60)
+        made += 1
+except OSError:
+    print(made, flush=True)
+time.sleep(60)`;
+    const outcome = await run(bomb);
+    expect(outcome.by).toBe('time');
+    expect(Number(outcome.stdout)).toBeLessThan(32);
+    expect((await run('import os\nwhile True:\n    try: os.fork()\n    except OSError: pass')).by).not.toBe('exit');
+    const forker = `const { spawn } = require('child_process'); for (let i = 0; i < 200; i++) try { spawn('/bin/sleep', ['60']).on('error', () => {}); } catch {}`;
+    expect((await run(forker, 'javascript')).code).not.toBe(0);
+  });
+
+  test.each([
+    ['grown in one process', 'python', 'held = []\nwhile True: held.append(bytearray(1 << 20))'],
+    ['taken at once', 'python', 'held = bytearray(2 << 30)'],
+    [
+      'shared',
+      'python',
+      'import mmap\nheld = []\nwhile True:\n    held.append(mmap.mmap(-1, 16 << 20))\n    held[-1].write(b"x" * (16 << 20))',
+    ],
+    [
+      'of many processes',
+      'python',
+      'import os, time\nfor _ in range(8): os.fork()\nheld = bytearray(b"x") * (100 << 20)\ntime.sleep(60)',
+    ],
+    ['in buffers', 'javascript', 'const held = []; for (;;) held.push(Buffer.alloc(1 << 20, 1));'],
+    ['in objects', 'javascript', 'const held = []; for (;;) held.push(new Array(1e5).fill(1.5));'],
+  ] as const)('a memory bomb, %s, in %s', async (_, language, source) => {
+    const { by, code } = await run(source, language);
+    expect(by === 'memory' || (by === 'exit' && code !== 0) || by === 'time').toBe(true);
+  });
+
+  test('files and output are bound', async () => {
+    const fill = `
+import signal
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+wrote = 0
+for folder in ["/tmp", "/dev/shm"]:
+    for i in range(8):
+        try:
+            with open(f"{folder}/{i}", "wb", buffering=0) as file:
+                while True: wrote += file.write(bytes(1 << 20))
+        except OSError: pass
+print(wrote >> 20)`;
+    expect(Number(await told(fill))).toBeLessThanOrEqual(32);
+    const flood = await run('while True: print("x" * 9999)');
+    expect([flood.by, flood.stdout.length]).toEqual(['output', 1 << 20]);
+  });
+
+  test('what it leaves running ends with it', async () => {
+    const daemon = `
+import os, time
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        time.sleep(60)
+    os._exit(0)
+os.wait()
+print("gone")`;
+    const begun = performance.now();
+    expect(await told(daemon)).toBe('gone');
+    expect(performance.now() - begun).toBeLessThan(enough * 1000);
+  });
+});
