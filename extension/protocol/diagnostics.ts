@@ -8,6 +8,38 @@ const stepFile = (name: string, step: number): string =>
 /** `diagnostics/collapse-000005.json`. */
 export const collapseFile = (step: number): string => stepFile('collapse', step);
 
+/** `diagnostics/gradients-000001.json`. */
+export const gradientsFile = (step: number): string => stepFile('gradients', step);
+
+/** Gradients of the loss's parts by bucket. */
+export const gradientAnalysisSchema = z.object({
+  step: z.number().int(),
+  analyses: z.array(
+    z.object({
+      name: z
+        .string()
+        .describe("the metrics' prefix: grad_norm, or grad_norm_prefilter for the rollout before the filter"),
+      parts: z.array(z.string()).describe('task, and entropy and kl where the loss has them'),
+      buckets: z.array(
+        z.object({
+          name: z.string().describe('bucket_1 (least deviation) upwards, and all'),
+          groups: z.array(z.object({ group_id: z.number().int(), reward_std: z.number() })),
+          samples: z.number().int(),
+          tokens: z.number().int().describe('trained tokens'),
+          gradients: z
+            .array(z.object({ norm: z.number(), snr: z.number().nullable() }))
+            .describe('in the order of parts; snr is the squared norm of the mean over its variance'),
+          metrics: z.record(z.string(), z.number()).describe("the loss's, averaged over mini-batches"),
+        }),
+      ),
+      cosines: z
+        .array(z.array(z.number().nullable()))
+        .describe("between bucket a's part p and bucket b's part q at [a·parts + p][b·parts + q]"),
+    }),
+  ),
+});
+export type GradientAnalysisRecord = z.infer<typeof gradientAnalysisSchema>;
+
 /** A family of pairs of prompt and reasoning; the four keys with RAGEN's words are a case of `ragen algo collapse`. */
 export const collapseFamilySchema = z.object({
   name: z

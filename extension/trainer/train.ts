@@ -19,6 +19,7 @@ import type { CollectedRollout } from './collected-rollout';
 import type { RunConfig } from './config/schema';
 import { afterStep, afterValidation, earlyStop, stopRules } from './early-stops';
 import { RandomStream } from './engine/random-stream';
+import { diagnoseGradients, gradientsDue } from './gradient-diagnosis';
 import { updateActor, updateCritic } from './optimizer-steps';
 import type { PreparedBatch } from './optimizer-steps';
 import { passBudget } from './run';
@@ -116,6 +117,10 @@ export async function train(run: Run, state: TrainerState): Promise<'finished' |
         run.journal.event('early_stop', stop.sentence, { type: stop.type });
         return 'finished';
       }
+      if (trainer.exit_after_gradient_analysis && gradientsDue(run.config, state.step)) {
+        run.journal.event('early_stop', 'the gradients are measured (trainer.exit_after_gradient_analysis)');
+        return 'finished';
+      }
     }
     return 'finished';
   } catch (error) {
@@ -148,6 +153,7 @@ async function trainStep(run: Run, state: TrainerState): Promise<Record<string, 
   // Update, and what was made of each episode.
   const advantages =
     kept.length > 0 ? await update(run, state, rollout, clock) : new Map<RolloutSample, Float32Array>();
+  if (gradientsDue(config, step)) metrics['grad_analysis/empty_after_filter'] = Number(kept.length === 0);
   const trained = new Set(kept);
   await clock.time('dump_rollouts', async () =>
     journal.episodes(
@@ -180,21 +186,61 @@ async function trainStep(run: Run, state: TrainerState): Promise<Record<string, 
   };
 }
 
-/**
- * Advantages for the kept episodes, then optimizer steps of critic and actor. Adds to the rollout's metrics, moves the KL penalty's
- * weight on, and gives the advantages of each kept sample by token.
- */
+/** Optimizer steps of critic and actor on the kept episodes. Adds to the rollout's metrics; gives each kept sample's advantages by token. */
 async function update(
+  run: Run,
+  state: TrainerState,
+  rollout: CollectedRollout,
+  clock: Stopwatch,
+): Promise<Map<RolloutSample, Float32Array>> {
+  const { config, journal } = run;
+  const { metrics, trainable } = rollout;
+  const step = state.step + 1;
+  journal.update({ phase: 'update' });
+  const { own, ...prepared } = await prepare(run, state, rollout, clock);
+  const { samples, advantages, returns } = prepared;
+
+  // Diagnosis: gradients of the loss's parts by the deviation of the scores, of the kept episodes and, where asked for, of all.
+  const measuring = gradientsDue(config, step);
+  if (measuring) {
+    const before = { ...rollout, kept: trainable, keptRatio: 1, metrics: {} };
+    const whole = config.trainer.gradient_analysis_log_prefilter
+      ? await prepare(run, { ...state }, before, clock)
+      : null;
+    Object.assign(metrics, await diagnoseGradients(run, step, rollout.groups, { kept: prepared, whole }, clock));
+  }
+
+  // Optimizer steps: ppo_epochs passes over seeded mini-batches.
+  const mixing = new RandomStream(deriveSeed('mini-batches', config.seed.train, step));
+  const trains = !(measuring && config.trainer.gradient_analysis_only);
+  if (trains && returns)
+    Object.assign(
+      metrics,
+      await clock.time('update_critic', () => updateCritic(run, step, { ...prepared, returns }, mixing)),
+    );
+  if (trains && (step >= config.trainer.critic_warmup || !run.usesCritic)) {
+    const results = await clock.time('update_actor', () => updateActor(run, step, prepared, mixing));
+    const { 'actor/entropy': measured = results['actor/entropy'] } = metrics; // during the update where no pass before it did
+    Object.assign(metrics, results, { 'actor/entropy': measured });
+  }
+  const trained = new Map(samples.map(({ sample }, i) => [sample, advantages[i]]));
+  return new Map(own.map(({ sample }) => [sample, trained.get(sample) ?? new Float32Array(sample.ids.length)]));
+}
+
+/**
+ * What the update of the kept episodes needs: their samples (`own`, and with RAGEN's batch adjustment repeated), log-probs, values,
+ * advantages. Adds to the rollout's metrics and moves the KL penalty's weight on.
+ */
+async function prepare(
   run: Run,
   state: TrainerState,
   { trainable, kept, keptRatio, scored, metrics }: CollectedRollout,
   clock: Stopwatch,
-): Promise<Map<RolloutSample, Float32Array>> {
-  const { config, engine, journal } = run;
+): Promise<PreparedBatch & { own: BatchSample[] }> {
+  const { config, engine } = run;
   const { ref, rollout: sampling } = config.actor_rollout_ref;
   const { algorithm } = config;
   const step = state.step + 1;
-  journal.update({ phase: 'update' });
 
   // What is trained on: one sample an episode where the whole chat is shown, one a turn in a windowed context.
   const own = batchSamples(kept, config);
@@ -256,29 +302,8 @@ async function update(
   Object.assign(metrics, describe('critic/score', plain.map(sum)), describe('critic/rewards', rewards.map(sum)));
   Object.assign(metrics, describe('critic/advantages', numbersWhere(advantages, masks)), lengthsOf(samples));
 
-  // Optimizer steps: ppo_epochs passes over seeded mini-batches.
   const places = samples === own ? order : Array.from(samples.keys());
-  const prepared: PreparedBatch = {
-    samples,
-    old,
-    reference,
-    values,
-    advantages,
-    order: places,
-  };
-  const mixing = new RandomStream(deriveSeed('mini-batches', config.seed.train, step));
-  if (returns)
-    Object.assign(
-      metrics,
-      await clock.time('update_critic', () => updateCritic(run, step, { ...prepared, returns }, mixing)),
-    );
-  if (step >= config.trainer.critic_warmup || !run.usesCritic) {
-    const results = await clock.time('update_actor', () => updateActor(run, step, prepared, mixing));
-    const { 'actor/entropy': measured = results['actor/entropy'] } = metrics; // during the update where no pass before it did
-    Object.assign(metrics, results, { 'actor/entropy': measured });
-  }
-  const trained = new Map(samples.map(({ sample }, i) => [sample, advantages[i]]));
-  return new Map(own.map(({ sample }) => [sample, trained.get(sample) ?? new Float32Array(sample.ids.length)]));
+  return { own, samples, old, reference, values, advantages, ...(returns && { returns }), order: places };
 }
 
 /** Rewards less the KL penalty (`algorithm.use_kl_in_reward`), whose weight then follows its controller. */

@@ -3,8 +3,15 @@
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { collapseDiagnosisSchema, collapseFile } from '../../../extension/protocol/diagnostics';
+import {
+  collapseDiagnosisSchema,
+  collapseFile,
+  gradientAnalysisSchema,
+  gradientsFile,
+} from '../../../extension/protocol/diagnostics';
+import { checkpointFolder } from '../../../extension/protocol/run-folder';
 import { collapseMetrics } from '../../../extension/trainer/diagnostics/collapse-metrics';
+import type { CollapseState } from '../../../extension/trainer/diagnostics/collapse-metrics';
 import { installation } from '../../../extension/trainer/installation';
 import { keepAll, trainHere, unknownKeys } from './train-here';
 import { makeWorkspace } from './workspace';
@@ -51,6 +58,13 @@ test('collapse is diagnosed at step 1 and every second step, from what the run f
   const diagnosed = lines.filter(line => 'collapse_first_turn_sample/mi_estimate' in line);
   expect(diagnosed.map(({ step }) => step)).toEqual([1, 2]);
   expect(existsSync(join(folder, collapseFile(3)))).toBe(false);
+  const checkpoint = join(folder, checkpointFolder(3), 'checkpoint.json');
+  const { state } = JSON.parse(readFileSync(checkpoint, 'utf8')) as { state: { collapse: CollapseState } };
+  for (const [name, { token, sequence }] of Object.entries(state.collapse.spread)) {
+    expect(diagnosed[1][`${name}/marginal_std_ema`]).toBe(token);
+    expect(diagnosed[1][`${name}/marginal_std_ema_seq`]).toBe(sequence);
+  }
+  expect(Object.keys(state.collapse.spread)).toHaveLength(3);
   const spread: Record<string, ReturnType<typeof collapseMetrics>['spread']> = {};
   for (const line of diagnosed) {
     const written = JSON.parse(readFileSync(join(folder, collapseFile(line.step)), 'utf8')) as unknown;
@@ -98,4 +112,73 @@ test('nothing is diagnosed in a windowed context', async () => {
     1,
   );
   expect(Object.keys(lines[0]).filter(key => key.startsWith('collapse'))).toEqual([]);
+});
+
+/** Two steps on words, of which the filter leaves groups out, with all three parts in the loss. */
+const withKl = [
+  'actor_rollout_ref.actor.use_ref=true',
+  'actor_rollout_ref.actor.use_kl_loss=true',
+  'actor_rollout_ref.actor.kl_loss_coef=0.01',
+  'es_manager.train.env_groups=4',
+  'es_manager.train.env_configs.n_groups=[4]',
+  'actor_rollout_ref.rollout.rollout_filter_value=0.6',
+];
+const analysing = [
+  'trainer.gradient_analysis_mode=true',
+  'trainer.gradient_analysis_every=2',
+  'actor_rollout_ref.rollout.gradient_analysis_num_buckets=2',
+];
+
+test('gradients are measured by bucket, before and after the filter, and change nothing of the run', async () => {
+  const plain = await trainHere(workspace, withKl, 2);
+  const { folder, lines } = await trainHere(
+    workspace,
+    [...withKl, ...analysing, 'trainer.gradient_analysis_log_prefilter=true'],
+    2,
+  );
+  const measured = (line: object): boolean => Object.keys(line).some(key => /^grad_/.test(key));
+  expect(lines.map(measured)).toEqual([true, false]);
+  const same = (line: object) =>
+    Object.entries(line).filter(([key]) => !/^(grad_|timing_|perf\/|time$|wall_s)/.test(key));
+  expect(lines.map(same)).toEqual(plain.lines.map(same));
+  expect(unknownKeys(lines)).toEqual([]);
+
+  const file = readFileSync(join(folder, gradientsFile(1)), 'utf8');
+  const { analyses } = gradientAnalysisSchema.parse(JSON.parse(file));
+  expect(analyses.map(({ name }) => name)).toEqual(['grad_norm', 'grad_norm_prefilter']);
+  const [kept, whole] = analyses.map(({ buckets }) => buckets.find(({ name }) => name === 'all')!);
+  expect(whole.groups).toHaveLength(4);
+  for (const { name, parts, buckets, cosines } of analyses) {
+    expect(parts).toEqual(['task', 'entropy', 'kl']);
+    const apart = buckets.filter(bucket => bucket.name !== 'all');
+    const all = buckets.find(bucket => bucket.name === 'all')!;
+    expect(apart.reduce((sum, { samples }) => sum + samples, 0)).toBe(all.samples);
+    const stds = apart.map(({ groups }) => groups.map(({ reward_std }) => reward_std));
+    expect(stds).toHaveLength(2);
+    expect(Math.max(...stds[0])).toBeLessThanOrEqual(Math.min(...stds[1]));
+    for (const bucket of buckets)
+      bucket.gradients.forEach(({ norm }, p) => {
+        const key = `${name}/${bucket.name}`;
+        expect(lines[0][`${key}/${parts[p]}`]).toBe(norm);
+        expect(lines[0][`${key}/per_token/${parts[p]}`]).toBeCloseTo(norm / bucket.tokens, 12);
+        if (bucket.name === 'all') expect(lines[0][`${name}/${parts[p]}`]).toBe(norm);
+      });
+    cosines.forEach((row, i) => expect(row[i] ?? 1).toBeCloseTo(1, 5));
+  }
+  // The filter keeps the groups that deviate most, which before it are the upper bucket.
+  expect(kept.groups).toHaveLength(2);
+  kept.gradients.forEach(({ norm }, p) => expect(norm).toBeCloseTo(analyses[1].buckets[1].gradients[p].norm, 6));
+});
+
+test('a run can measure gradients alone and end', async () => {
+  const { lines, events, end } = await trainHere(
+    workspace,
+    [...withKl, ...analysing, 'trainer.gradient_analysis_only=true', 'trainer.exit_after_gradient_analysis=true'],
+    3,
+  );
+  expect(end).toBe('finished');
+  expect(lines).toHaveLength(1);
+  expect(lines[0]).not.toHaveProperty(['actor/grad_norm']);
+  expect(lines[0]['grad_norm/task']).toBeGreaterThan(0);
+  expect(events).toContain('early_stop: the gradients are measured (trainer.exit_after_gradient_analysis)');
 });

@@ -1,0 +1,159 @@
+// The gradient analysis within a training step (RAGEN-2's gradient_reporter): what each part of the policy loss would do to the weights,
+// by buckets of prompt groups whose scores deviate alike. Nothing is applied. Metrics under RAGEN's keys, with angles and signal-to-noise
+// besides; the whole of it goes into the run folder.
+import { gradientsFile } from '../protocol/diagnostics';
+import type { GradientAnalysisRecord } from '../protocol/diagnostics';
+import type { GroupRow } from '../protocol/run-folder';
+import type { RunConfig } from './config/schema';
+import { varianceBuckets } from './diagnostics/variance-buckets';
+import type { UpdateMetrics } from './engine/engine';
+import { RandomStream } from './engine/random-stream';
+import { policyLossOptions, policyMiniBatches } from './optimizer-steps';
+import type { PreparedBatch } from './optimizer-steps';
+import { passBudget } from './run';
+import type { Run } from './run';
+import { deriveSeed } from './rollout/seeds';
+import type { Stopwatch } from './stopwatch';
+
+type Analysis = GradientAnalysisRecord['analyses'][number];
+
+/** Step 1, and whenever `gradient_analysis_every` steps have passed since. */
+export const gradientsDue = ({ trainer }: RunConfig, step: number): boolean =>
+  trainer.gradient_analysis_mode && step > 0 && (step - 1) % trainer.gradient_analysis_every === 0;
+
+/** Metrics of the gradients of the kept batch, and of the whole rollout where it is given. `groups` is the step's group table. */
+export async function diagnoseGradients(
+  run: Run,
+  step: number,
+  groups: readonly GroupRow[],
+  { kept, whole }: { kept: PreparedBatch; whole: PreparedBatch | null },
+  clock: Stopwatch,
+): Promise<Record<string, number>> {
+  return clock.time('gradient_analysis', async () => {
+    const analyses = [await analysed(run, step, 'grad_norm', kept, groups)];
+    if (whole) analyses.push(await analysed(run, step, 'grad_norm_prefilter', whole, groups));
+    const document: GradientAnalysisRecord = { step, analyses };
+    await run.journal.diagnosis(gradientsFile(step), step, document);
+    const { env_groups, group_size } = run.config.es_manager.train;
+    return {
+      ...Object.assign({}, ...analyses.map(metricsOf)),
+      'grad_analysis/source_env_groups': env_groups,
+      'grad_analysis/source_group_size': group_size,
+      'grad_analysis/source_batch_size': kept.samples.length,
+      'grad_analysis/adjusted_batch_size': kept.order.length,
+      'grad_analysis/uses_training_batch': 1,
+    };
+  });
+}
+
+async function analysed(
+  run: Run,
+  step: number,
+  name: string,
+  batch: PreparedBatch,
+  groups: readonly GroupRow[],
+): Promise<Analysis> {
+  const { config, engine } = run;
+  const { actor, rollout } = config.actor_rollout_ref;
+  const present = new Set(batch.order.map(i => batch.samples[i].episode.group_id));
+  const rows = groups.filter(({ group_id }) => present.has(group_id));
+  const once = { ...config, actor_rollout_ref: { ...config.actor_rollout_ref, actor: { ...actor, ppo_epochs: 1 } } };
+  const seed = deriveSeed('gradient-analysis', config.seed.train, step);
+  const buckets = varianceBuckets(
+    rows.map(({ reward_std }) => reward_std),
+    rollout.gradient_analysis_bucket_mode,
+    rollout.gradient_analysis_num_buckets,
+  ).map(bucket => {
+    const members = bucket.groups.map(i => rows[i]);
+    const ids = new Set(members.map(({ group_id }) => group_id));
+    const order = batch.order.filter(i => ids.has(batch.samples[i].episode.group_id));
+    return { name: bucket.name, members, order, batches: policyMiniBatches({ ...batch, order }, once, new RandomStream(seed)) }; // prettier-ignore
+  });
+  const budget = passBudget(config, actor.ppo_micro_batch_size_per_gpu, batch.order.length);
+  const found = await engine.analyseGradients(
+    buckets.map(({ batches }) => batches),
+    budget,
+    policyLossOptions(config),
+    seed,
+  );
+  return {
+    name,
+    parts: found.parts,
+    cosines: found.cosines,
+    buckets: buckets.map(({ name: bucket, members, order }, i) => ({
+      name: bucket,
+      groups: members.map(({ group_id, reward_std }) => ({ group_id, reward_std })),
+      samples: order.length,
+      tokens: order.reduce((sum, at) => sum + batch.samples[at].mask.reduce((n, bit) => n + bit, 0), 0),
+      gradients: found.buckets[i].gradients,
+      metrics: withTotal(found.buckets[i].metrics, actor),
+    })),
+  };
+}
+
+/** The loss's metrics with the loss itself. */
+function withTotal(
+  metrics: UpdateMetrics,
+  { entropy_coeff, use_kl_loss, kl_loss_coef }: RunConfig['actor_rollout_ref']['actor'],
+): UpdateMetrics {
+  const penalty = use_kl_loss ? kl_loss_coef * metrics.kl_loss : 0;
+  return { ...metrics, total_loss: metrics.pg_loss - entropy_coeff * metrics.entropy_loss + penalty };
+}
+
+/** RAGEN's keys of each bucket, `all` at the root too; angles and signal-to-noise under prefixes of their own. */
+function metricsOf({ name, parts, buckets, cosines }: Analysis): Record<string, number> {
+  const metrics: Record<string, number> = {};
+  const all = buckets.find(bucket => bucket.name === 'all');
+  const own = (prefix: string): string => name.replace('grad_norm', prefix);
+  for (const bucket of buckets) {
+    const found = bucketMetrics(bucket, parts, all?.samples ?? bucket.samples);
+    for (const [key, value] of Object.entries(found)) {
+      metrics[`${name}/${bucket.name}/${key}`] = value;
+      if (bucket === all) metrics[`${name}/${key}`] = value;
+    }
+    bucket.gradients.forEach(({ snr }, p) => {
+      if (snr !== null) metrics[`${own('grad_snr')}/${bucket.name}/${parts[p]}`] = snr;
+    });
+  }
+  const angle = (a: number, p: number, b: number, q: number, key: string): void => {
+    const value = cosines[a * parts.length + p][b * parts.length + q];
+    if (value !== null) metrics[`${own('grad_cosine')}/${key}`] = value;
+  };
+  buckets.forEach((bucket, a) => {
+    for (let p = 0; p < parts.length; p++) {
+      for (let q = p + 1; q < parts.length; q++) angle(a, p, a, q, `${bucket.name}/${parts[p]}_${parts[q]}`);
+      for (let b = a + 1; b < buckets.length; b++) angle(a, p, b, p, `${bucket.name}/${buckets[b].name}/${parts[p]}`);
+    }
+  });
+  return metrics;
+}
+
+function bucketMetrics(
+  { gradients, groups, samples, tokens, metrics: loss }: Analysis['buckets'][number],
+  parts: readonly string[],
+  allSamples: number,
+): Record<string, number> {
+  const stds = groups.map(({ reward_std }) => reward_std);
+  const metrics: Record<string, number> = {
+    'loss/policy': loss.pg_loss,
+    'loss/entropy': loss.entropy_loss,
+    ...(parts.includes('kl') && { 'loss/kl': loss.kl_loss }),
+    'loss/total': loss.total_loss,
+    entropy_mean: loss.entropy,
+    pg_clipfrac: loss.pg_clipfrac,
+    pg_clipfrac_lower: loss.pg_clipfrac_lower,
+    ppo_kl: loss.ppo_kl,
+    sample_count: samples,
+    sample_pct: (100 * samples) / allSamples,
+    reward_std_mean: stds.reduce((sum, std) => sum + std, 0) / stds.length,
+    reward_std_min: Math.min(...stds),
+    reward_std_max: Math.max(...stds),
+    group_rv_count: stds.length,
+  };
+  gradients.forEach(({ norm }, p) => {
+    metrics[parts[p]] = norm;
+    metrics[`per_sample/${parts[p]}`] = norm / samples;
+    metrics[`per_token/${parts[p]}`] = norm / tokens;
+  });
+  return metrics;
+}
