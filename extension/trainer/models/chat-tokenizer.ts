@@ -31,8 +31,6 @@ export class ChatTokenizer {
   private readonly template: ChatTemplate;
   /** Ids that end an answer. */
   readonly stopTokenIds: number[];
-  /** The token that every message begins with. */
-  readonly turnMarker: number;
   /** What the template writes right after an answer, tokenised: the stop token first. */
   private readonly turnEnd: number[];
   private readonly encoded = new Map<string, number[]>();
@@ -64,7 +62,11 @@ export class ChatTokenizer {
         `${folder}: the chat template writes nothing after an answer: it must close a turn with a token`,
       );
     this.stopTokenIds = [...new Set([this.turnEnd[0], ...files.eosTokenIds])];
-    this.turnMarker = this.encodeContinuation(false, 'x', '')[this.turnEnd.length];
+  }
+
+  /** The token that every message begins with. */
+  get turnMarker(): number {
+    return this.encodeContinuation(false, 'x', '')[this.turnEnd.length];
   }
 
   /** Ids of a text. The members of a group share their prompts, so the newest texts are remembered. */
