@@ -1,18 +1,20 @@
 // Data sets of the hub that environments are configured with: each value `hf://datasets/organisation/name` of an env_config is fetched
 // by the trainer, before the environment is loaded, and becomes the path of its folder. Environments read files alone.
-// RAGEN's `dataset_path` names data sets without the scheme; it is understood where no file or folder has that name.
+// RAGEN's `dataset_path` and `dataset_name_or_path` name data sets without the scheme; that is understood where no file or folder has that name.
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { EnvironmentSpec } from '../protocol/environment-link';
 import { fetchHubDataSet, hubDataSet, type HubDataSet } from './store/hub-data-set';
 import type { FetchOptions } from './store/hub-model';
 
+/** Keys of RAGEN's whose values name data sets without the scheme. */
+const namesOfDataSets = new Set(['dataset_path', 'dataset_name_or_path']);
 const plainName = /^[\w-][\w.-]*\/[\w-][\w.-]*(@[\w./-]+)?$/;
 
 /** The data set that a value of an env_config stands for; undefined where it stands for none. */
 export function dataSetOf(key: string, value: unknown, workspace: string): HubDataSet | undefined {
   if (typeof value !== 'string') return undefined;
-  const plain = key === 'dataset_path' && plainName.test(value) && !existsSync(resolve(workspace, value));
+  const plain = namesOfDataSets.has(key) && plainName.test(value) && !existsSync(resolve(workspace, value));
   return hubDataSet(plain ? `hf://datasets/${value}` : value);
 }
 

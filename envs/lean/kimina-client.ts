@@ -1,0 +1,73 @@
+// Client of the Kimina Lean server: POST /api/check with one snippet gives {results: [{id, time, error | response}]}. The request equals
+// that of the project's own client (kimina-client 0.2.1 of PyPI).
+import { createHash } from 'node:crypto';
+import { checkOf, type Check, type Checker } from './lean-check';
+
+export interface KiminaOptions {
+  url: string;
+  apiKey: string | null;
+  /** Seconds Lean may take, a whole number. */
+  timeout: number;
+  /** Seconds an attempt may take on the way. */
+  httpTimeout: number;
+  attempts: number;
+  /** Milliseconds before the second attempt; each further one waits twice as long, at most ten seconds. */
+  backoffMs?: number;
+}
+
+const urlOf = (base: string, path: string) => `${base.replace(/\/+$/, '')}${path}`;
+const headersOf = (apiKey: string | null): Record<string, string> =>
+  apiKey === null ? {} : { authorization: `Bearer ${apiKey}` };
+
+export function kiminaChecker(options: KiminaOptions): Checker {
+  const { url, apiKey, timeout, httpTimeout, attempts, backoffMs = 1000 } = options;
+
+  async function attempt(code: string): Promise<Check> {
+    // Equal scripts have equal ids, so that an episode can be replayed to the letter.
+    const id = `ragen-proof-${createHash('sha256').update(code).digest('hex').slice(0, 32)}`;
+    const body = { timeout, debug: true, reuse: true, infotree: 'tactics', snippets: [{ id, code }] };
+    const response = await fetch(urlOf(url, '/api/check'), {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...headersOf(apiKey) },
+      body: JSON.stringify(body),
+      signal: AbortSignal.timeout(httpTimeout * 1000),
+    });
+    if (!response.ok) throw new Error(`the Lean server answered ${response.status}`);
+    const { results } = (await response.json()) as { results?: { error?: unknown; response?: unknown }[] };
+    const [result] = results ?? [];
+    if (result === undefined) return { failure: 'The Lean server gave no result.', timedOut: false };
+    if (typeof result.error === 'string')
+      return { failure: result.error, timedOut: result.error.toLowerCase().includes('timed out') };
+    return checkOf(result.response);
+  }
+
+  return {
+    async check({ header, body }) {
+      for (let tried = 1; ; tried++) {
+        try {
+          return await attempt(header + body);
+        } catch (error) {
+          const timedOut = (error as Error).name === 'TimeoutError';
+          const why = timedOut ? `The request timed out after ${httpTimeout} seconds.` : reasonOf(error);
+          if (tried >= attempts) return { failure: why, timedOut };
+        }
+        await new Promise(done => setTimeout(done, Math.min(backoffMs * 2 ** (tried - 1), 10_000)));
+      }
+    },
+  };
+}
+
+/** Whether a server answers its health check within five seconds. */
+export function isAnswering(url: string, apiKey: string | null): Promise<boolean> {
+  return fetch(urlOf(url, '/health'), { headers: headersOf(apiKey), signal: AbortSignal.timeout(5000) }).then(
+    ({ ok }) => ok,
+    () => false,
+  );
+}
+
+function reasonOf(error: unknown): string {
+  const { message, cause } = error as Error & { cause?: { code?: string } };
+  return cause?.code
+    ? `The Lean server cannot be reached (${cause.code}).`
+    : `Asking the Lean server failed (${message}).`;
+}

@@ -1,0 +1,63 @@
+// A theorem as it is sent to Lean and shown: imports, what stands before the statement, the statement, and the tactics so far, each
+// indented by two blanks.
+import type { Script } from './lean-check';
+
+export interface Theorem {
+  imports: string;
+  /** Opens, options and definitions between the imports and the statement. */
+  preamble: string;
+  statement: string;
+  informal: string;
+  /** Tactics that prove it, where they are known. */
+  proof?: string[];
+}
+
+/** The parts of a formal text: its imports, what comes before the statement, and all from the statement on. */
+export function partsOf(formal: string): Pick<Theorem, 'imports' | 'preamble' | 'statement'> {
+  const imports: string[] = [];
+  const preamble: string[] = [];
+  const statement: string[] = [];
+  for (const line of formal.split('\n')) {
+    if (statement.length > 0 || /^\s*(theorem|lemma|def|example|instance)/.test(line)) statement.push(line);
+    else if (/^\s*import/.test(line)) imports.push(line);
+    else preamble.push(line);
+  }
+  const [joinedImports, joinedPreamble, joinedStatement] = [imports, preamble, statement].map(lines =>
+    lines.join('\n').trim(),
+  );
+  return { imports: joinedImports, preamble: joinedPreamble, statement: joinedStatement };
+}
+
+/** The script with these tactics; options and opens among the imports stay with the body, since states are kept of imports alone. */
+export function scriptOf({ imports, preamble, statement }: Theorem, tactics: readonly string[]): Script {
+  const lines = imports.trim().split('\n');
+  const count = lines.findLastIndex(line => line.trim().startsWith('import')) + 1;
+  const block = (text: string) => (text.trim() === '' ? '' : `${text.trim()}\n\n`);
+  const header = lines.slice(0, count).map(line => `${line}\n`);
+  const rest = lines.slice(count).map(line => `${line}\n`);
+  const steps = tactics.filter(tactic => tactic.trim() !== '').map(tactic => `  ${tactic}`);
+  const body = `${block(preamble)}${[statement, ...steps].join('\n')}\n`;
+  return { header: header.join(''), body: `${rest.join('')}${imports.trim() === '' ? '' : '\n'}${body}` };
+}
+
+/** The script's last lines with their numbers. */
+export function numberedLines({ header, body }: Script, most = 40): string[] {
+  const lines = (header + body).trimEnd().split('\n');
+  const first = Math.max(0, lines.length - most);
+  const width = Math.max(3, String(lines.length).length);
+  const shown = lines.slice(first).map((line, i) => `${String(first + i + 1).padStart(width)} | ${line}`);
+  return first > 0 ? [`... (${first} earlier lines omitted)`, ...shown] : shown;
+}
+
+/** A text in lines of at most `width` characters, broken at blanks. */
+export function wrapped(text: string, width = 88): string[] {
+  const lines: string[] = [];
+  let line = '';
+  for (const word of text.split(/\s+/).filter(part => part !== '')) {
+    if (line !== '' && line.length + 1 + word.length > width) {
+      lines.push(line);
+      line = word;
+    } else line = line === '' ? word : `${line} ${word}`;
+  }
+  return line === '' ? lines : [...lines, line];
+}

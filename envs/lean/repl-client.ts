@@ -1,0 +1,120 @@
+// Client of a local Lean REPL (leanprover-community/repl): a process that reads a JSON command and a blank line, and answers with JSON and
+// a blank line. The state after each header is kept, so that imports are paid for once; positions are told as of the whole script. A
+// command that takes too long costs the process, and the next one starts another.
+import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
+import { checkOf, type Check, type Checker, type Script } from './lean-check';
+
+export interface ReplOptions {
+  /** Program and its arguments, such as lake, exe, repl. */
+  command: readonly string[];
+  /** Folder to run it in; null: the one of this process. */
+  folder: string | null;
+  /** Seconds for one command. */
+  timeout: number;
+  /** Seconds for imports and the process's start. */
+  headerTimeout: number;
+}
+
+class Repl {
+  private buffer = '';
+  private waiting: ((reply: unknown) => void) | undefined;
+  private ended: string | undefined;
+  /** The REPL's number for the state after a header. */
+  readonly states = new Map<string, number>();
+
+  private constructor(private readonly child: ChildProcessWithoutNullStreams) {
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      this.buffer += text;
+      this.deliver();
+    });
+    let last = '';
+    child.stderr.setEncoding('utf8').on('data', (text: string) => (last = (last + text).slice(-400)));
+    child.stdin.on('error', () => undefined); // told by its end
+    child.on('error', error => this.end(`The Lean REPL cannot be started (${error.message}).`));
+    child.on('close', code =>
+      this.end(`The Lean REPL ended with exit code ${code}${last ? ` (${last.trim()})` : ''}.`),
+    );
+  }
+
+  static start([program, ...args]: readonly string[], folder: string | null): Repl {
+    return new Repl(spawn(program, args, { cwd: folder ?? undefined, stdio: 'pipe' }));
+  }
+
+  get alive(): boolean {
+    return this.ended === undefined;
+  }
+
+  /** The reply to a command; a failure as a check when the process ends or the time is up. */
+  async ask(command: object, seconds: number): Promise<{ reply: unknown } | Extract<Check, { failure: string }>> {
+    if (this.ended !== undefined) return { failure: this.ended, timedOut: false };
+    const late = Symbol();
+    let timer: NodeJS.Timeout | undefined;
+    const reply = await Promise.race([
+      new Promise(resolve => {
+        this.waiting = resolve;
+        this.child.stdin.write(`${JSON.stringify(command)}\n\n`);
+      }),
+      new Promise(resolve => (timer = setTimeout(() => resolve(late), seconds * 1000))),
+    ]);
+    clearTimeout(timer);
+    this.waiting = undefined;
+    if (reply === late) {
+      this.stop();
+      return { failure: `Lean timed out after ${seconds} seconds.`, timedOut: true };
+    }
+    return this.ended === undefined || reply !== undefined ? { reply } : { failure: this.ended, timedOut: false };
+  }
+
+  stop(): void {
+    this.end('The Lean REPL was stopped.');
+    this.child.kill('SIGKILL');
+  }
+
+  private end(why: string): void {
+    this.ended ??= why;
+    this.waiting?.(undefined);
+  }
+
+  /** A reply ends at the first blank line up to which the text is JSON. */
+  private deliver(): void {
+    for (let at = this.buffer.indexOf('\n\n'); at >= 0; at = this.buffer.indexOf('\n\n', at + 1)) {
+      try {
+        const reply: unknown = JSON.parse(this.buffer.slice(0, at));
+        this.buffer = this.buffer.slice(at + 2).trimStart();
+        this.waiting?.(reply);
+        return;
+      } catch {
+        // a blank line within the reply
+      }
+    }
+  }
+}
+
+/** A checker over one process, which is started when it is first needed; scripts are checked one after the other. */
+export function replChecker({ command, folder, timeout, headerTimeout }: ReplOptions): Checker {
+  let repl: Repl | undefined;
+  let queue: Promise<unknown> = Promise.resolve();
+
+  async function check({ header, body }: Script): Promise<Check> {
+    if (!repl?.alive) repl = Repl.start(command, folder);
+    let env = repl.states.get(header);
+    if (env === undefined && header.trim() !== '') {
+      const answer = await repl.ask({ cmd: header }, headerTimeout);
+      if ('failure' in answer) return answer;
+      const said = checkOf(answer.reply);
+      if ('failure' in said || said.messages.some(({ severity }) => severity === 'error')) return said;
+      env = (answer.reply as { env?: number }).env;
+      if (env !== undefined) repl.states.set(header, env);
+    }
+    const answer = await repl.ask({ cmd: body, ...(env !== undefined && { env }) }, timeout);
+    return 'failure' in answer ? answer : checkOf(answer.reply, header.split('\n').length - 1);
+  }
+
+  return {
+    check(script) {
+      const turn = queue.then(() => check(script));
+      queue = turn;
+      return turn;
+    },
+  };
+}
