@@ -226,11 +226,9 @@ export function tokenLogProbs(g: Graph, logits: Value, targets: Value): { logpro
   return { logprob, entropy };
 }
 
-/** x − log Σ exp x over the second axis of a float32 matrix. WebGPU's ReduceLogSumExp overflows (onnxruntime 1.30): the largest goes first. */
+/** x − log Σ exp x over the second axis of a float32 matrix. WebGPU has no kernel for it, and its ReduceLogSumExp overflows (onnxruntime 1.30). */
 function logSoftmax(g: Graph, x: Value): Value {
-  const column = [x.dims[0], 1];
-  if (g.hasFusedKernels)
-    return binary(g, 'Sub', x, g.emit('ReduceLogSumExp', [x, g.integers([1])], 'float32', column, { keepdims: 1 }));
+  if (g.hasFusedKernels) return g.emit('LogSoftmax', [x], 'float32', x.dims, { axis: 1 });
   const shifted = binary(g, 'Sub', x, reduced(g, 'ReduceMax', x, [1]));
   return binary(g, 'Sub', shifted, unary(g, 'Log', sumLast(g, unary(g, 'Exp', shifted))));
 }

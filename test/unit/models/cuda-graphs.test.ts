@@ -16,9 +16,9 @@ import { goldenConfig } from './models';
 /** Kernels of CUDAExecutionProvider that the graphs use, from docs/OperatorKernels.md of onnxruntime, opset 21 and com.microsoft. */
 const kernels = new Set(
   `Abs Add And ArgMax Cast Clip Concat ConstantOfShape CumSum DequantizeLinear Div Equal Exp Expand Floor FusedMatMul Gather
-  GatherElements Gemm Greater GreaterOrEqual Identity Less LessOrEqual Log MatMul MatMulInteger Max Min Mul Neg Pad Reciprocal
-  ReduceLogSumExp ReduceMax ReduceMean ReduceSum ReduceSumSquare Reshape RotaryEmbedding Round ScatterElements Shape Sigmoid Sign
-  SimplifiedLayerNormalization Sin Slice Softmax Split Sqrt Squeeze Sub Transpose Unsqueeze Where`.split(/\s+/),
+  GatherElements Gemm Greater GreaterOrEqual Identity Less LessOrEqual Log LogSoftmax MatMul MatMulInteger Max Min Mul Neg
+  Pad Reciprocal ReduceMax ReduceMean ReduceSum ReduceSumSquare Reshape RotaryEmbedding Round ScatterElements Shape Sigmoid
+  Sign SimplifiedLayerNormalization Sin Slice Softmax Split Sqrt Squeeze Sub Transpose Unsqueeze Where`.split(/\s+/),
 );
 
 const config = goldenConfig('qwen3');
