@@ -28,16 +28,21 @@ const looksLikeRagen = new RegExp(`^(?:${ragenKeys.join('|')})\\s*:`, 'm');
 /** More YAML files than these are not looked at. */
 const mostFiles = 500;
 
-/** Shipped presets, `quickstart` first, else by name. Those that others build on (`defaults: [base]`) are parts, not choices. */
+/**
+ * Shipped presets, `quickstart` first, else by name and number. Those that others build on (`defaults: [base]`) are parts, and those that
+ * build on none are no runs (`sft`).
+ */
 export async function shippedPresets(extensionPath: string): Promise<Preset[]> {
   const folder = join(extensionPath, 'media', 'presets');
   const names = (await readdir(folder).catch(() => [])).filter(name => extname(name) === '.yaml').sort();
   const texts = await Promise.all(names.map(name => readFile(join(folder, name), 'utf8')));
-  const parts = new Set(texts.flatMap(defaultsOf));
+  const defaults = texts.map(defaultsOf);
+  const parts = new Set(defaults.flat());
   const presets = names.map((name, index) => ({ name: basename(name, '.yaml'), description: describe(texts[index]) }));
+  const first = (preset: Preset): number => Number(preset.name === 'quickstart');
   return presets
-    .filter(preset => !parts.has(preset.name))
-    .sort((a, b) => Number(b.name === 'quickstart') - Number(a.name === 'quickstart'));
+    .filter((preset, index) => !parts.has(preset.name) && defaults[index].length > 0)
+    .sort((a, b) => first(b) - first(a) || a.name.localeCompare(b.name, 'en', { numeric: true }));
 }
 
 /** The workspace's configurations, by path. */

@@ -43,7 +43,7 @@ async function askForPreset(extensionPath: string): Promise<Preset | undefined> 
   const items = (async () => {
     const [own, shipped] = await Promise.all([workspacePresets(), shippedPresets(extensionPath)]);
     const workspace = own.length === 0 ? [] : [heading(vscode.l10n.t('this workspace')), ...own.map(itemOf)];
-    return [heading(vscode.l10n.t('presets')), ...shipped.map(itemOf), ...workspace];
+    return [...workspace, heading(vscode.l10n.t('presets')), ...shipped.map(itemOf)];
   })();
   const chosen = await vscode.window.showQuickPick(items, {
     title: vscode.l10n.t('Start Run'),
