@@ -2,6 +2,7 @@
 // keys in which the points differ. Read from the run folders alone, so that it can be told at any time.
 import { UserError } from '../../protocol/user-error';
 import type { RunState } from '../../protocol/run-folder';
+import { momentsOf } from '../algorithms/group-statistics';
 import { metricLines } from '../terminal/follow';
 import { summarize } from '../terminal/summary';
 import type { RunFolder } from '../store/run-folder';
@@ -48,12 +49,9 @@ const tQuantiles = [
 
 /** Mean and interval of at least one number; null for none. */
 export function estimate(values: readonly number[]): Estimate | null {
-  const n = values.length;
+  const { count: n, mean, std } = momentsOf(values);
   if (n === 0) return null;
-  const mean = values.reduce((sum, x) => sum + x, 0) / n;
-  if (n === 1) return { mean, interval: null, n };
-  const deviation = Math.sqrt(values.reduce((sum, x) => sum + (x - mean) ** 2, 0) / (n - 1));
-  return { mean, interval: ((tQuantiles[n - 2] ?? 1.96) * deviation) / Math.sqrt(n), n };
+  return { mean, interval: n === 1 ? null : ((tQuantiles[n - 2] ?? 1.96) * std) / Math.sqrt(n), n };
 }
 
 /** How far one run came. */
