@@ -37,6 +37,9 @@ export interface TrainingSettings extends ModelSettings {
   steps: number;
 }
 
+/** How the peer samples: by code written by hand for this work, or by `generate` of transformers. */
+export type SamplingPeer = 'by hand' | 'transformers';
+
 /** Prompts (equal within a group), then `tokens` sampled at temperature 1 with their log-probs. Unit: sampled tokens. */
 export interface RolloutSettings extends ModelSettings {
   groups: number;
@@ -51,8 +54,7 @@ export interface RolloutSettings extends ModelSettings {
   stop_ids: number;
   /** Episodes that are decoded together at most. */
   at_once: number;
-  /** The peer's code: by hand for this work, or `generate` of transformers. */
-  peer: 'by hand' | 'transformers';
+  peer: SamplingPeer;
 }
 
 /**
@@ -70,6 +72,7 @@ export interface IterationSettings extends ModelSettings {
   mini_batch: number;
   /** Ours samples with products of bytes, which is what the importance weights of a run correct; the peer stays with floats. */
   quantised: boolean;
+  peer: SamplingPeer;
   /** Iterations a run. */
   iterations: number;
 }
@@ -205,7 +208,7 @@ const unequal = { ...rows32, groups: 16, tokens: 128, stop_ids: 16 };
 const unequalLarge = { ...rows32, groups: 8, tokens: 32, stop_ids: 9496 };
 const turns = { sampled: 24, observed: 16, steps: 1 };
 const truncated: IterationSettings = {
-  ...adapted, layers: 4, groups: 2, group_size: 16, prompt: 96, turns: 2, sampled: 24, observed: 16, mini_batch: 32, quantised: false, iterations: 1,
+  ...adapted, layers: 4, groups: 2, group_size: 16, prompt: 96, turns: 2, sampled: 24, observed: 16, mini_batch: 32, quantised: false, peer: 'by hand', iterations: 1,
 }; // prettier-ignore
 const peak = {
   kind: 'memory', unit: 'MiB', better: 'lower', large: true, operations: null,
@@ -245,8 +248,8 @@ export const definitions: readonly Definition[] = [
   rollout('episodes of unequal length, 0.5B, 32 at once, against transformers', { ...halfBillion, ...unequalLarge, peer: 'transformers' }, null, true), // prettier-ignore
   iteration('StarPO iteration, 0.5B truncated to 4 layers', truncated),
   iteration('StarPO iteration, 0.5B truncated to 4 layers, quantised rollouts', { ...truncated, quantised: true }),
-  iteration('StarPO iteration, 0.5B truncated to 4 layers, against transformers', truncated),
-  iteration('StarPO iteration, 0.5B truncated to 4 layers, quantised rollouts, against transformers', { ...truncated, quantised: true }), // prettier-ignore
+  iteration('StarPO iteration, 0.5B truncated to 4 layers, against transformers', { ...truncated, peer: 'transformers' }), // prettier-ignore
+  iteration('StarPO iteration, 0.5B truncated to 4 layers, quantised rollouts, against transformers', { ...truncated, quantised: true, peer: 'transformers' }), // prettier-ignore
   {
     name: 'share of a StarPO iteration outside onnxruntime, 0.5B truncated to 4 layers',
     kind: 'outside',

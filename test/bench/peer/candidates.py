@@ -25,7 +25,7 @@ OWN = {
 }
 
 
-def ways(kind, name):
-    if name.endswith("against transformers"):
+def ways(kind, name, settings):
+    if settings.get("peer") == "transformers":
         return GENERATE if kind == "rollout" else [dict(sampler=how, step=dict(micro=8)) for how in GENERATE]
     return OWN.get(name) or WAYS.get(kind) or [{}]

@@ -9,12 +9,12 @@ from training import Step, micro_batches
 
 
 def iteration(s, how):
-    """`how`: `sampler` and `step`, the keywords of both; with `cache` among the former, transformers samples."""
+    """`how`: `sampler` and `step`, the keywords of both."""
     rows, turns, sampled, observed = s["groups"] * s["group_size"], s["turns"], s["sampled"], s["observed"]
     length = s["prompt"] + turns * sampled + (turns - 1) * observed
     model = decoder(s)
     step = Step(model, **how["step"])
-    kind = GenerateSampler if "cache" in how["sampler"] else Sampler
+    kind = GenerateSampler if s["peer"] == "transformers" else Sampler
     sampler = kind(model, s, rows, length, **how["sampler"])
     trained = torch.tensor([s["prompt"] + t * (sampled + observed) + i for t in range(turns) for i in range(sampled)])
 

@@ -57,7 +57,7 @@ def rate(run):
 def ready(question):
     """The workload and how it works: the fastest way of all that are known, or the first."""
     work = implementation(question["kind"], question["settings"])
-    known = ways(question["kind"], question["name"])
+    known = ways(question["kind"], question["name"], question["settings"])
     if not question["tune"] or len(known) == 1:
         return work(question["settings"], known[0]), known[0]
     best = None
