@@ -23,9 +23,15 @@ module.exports = {
     ),
     not(
       'native-in-trainer-only',
-      '^(extension/(host|main|protocol|environment-host)|webview|envs)',
+      '^(extension/(host|main|protocol|environment-host)|webview)', // environments have a process of their own
       'node_modules/onnxruntime',
       'native code never runs in the extension host',
+    ),
+    not(
+      'host-starts-by-the-gate',
+      '^extension/(main|host/(?!(node-runtime|start-run|environment-terminal|inspection-process)\\.ts$))',
+      '^(node:)?child_process$',
+      'what is started has come through host/terminals.ts, which opens in trusted workspaces alone',
     ),
     not('trainer-knows-no-host', '^extension/trainer', '^(extension/(host|main)|webview)', 'a trainer runs headless'),
     not(

@@ -1,13 +1,15 @@
 // Builds every bundle into dist/. One entry a process: extension host, trainer, engine worker, environment process and its
 // worker, terminal, and one a page. Native modules stay outside the bundles and are resolved from node_modules.
 import { build, context } from 'esbuild';
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { argv } from 'node:process';
 
 const dev = argv.includes('--watch');
-const common = { bundle: true, sourcemap: true, logLevel: 'warning', minify: false, legalComments: 'none' };
+const common = { bundle: true, sourcemap: true, logLevel: 'warning', legalComments: 'none' };
 const node = {
   ...common,
+  minifyWhitespace: !dev, // names stay, so that a stack in a log can be read
+  minifySyntax: !dev,
   platform: 'node',
   format: 'cjs',
   target: 'node20',
@@ -22,15 +24,21 @@ const node = {
 const present = entries => Object.fromEntries(Object.entries(entries).filter(([, file]) => existsSync(file)));
 const processes = {
   host: 'extension/main.ts',
+  'episode-worker': 'extension/host/episodes/episode-worker.ts',
   trainer: 'extension/trainer/main.ts',
   'engine-worker': 'extension/trainer/engine/worker.ts',
   cli: 'extension/trainer/cli.ts',
   'environment-host': 'extension/environment-host/main.ts',
   'environment-worker': 'extension/environment-host/worker.ts',
+  'environment-contract': 'extension/environment-host/contract/main.ts',
 };
+/** What is not shipped. */
+const tools = ['make-tiny-model', 'bench', 'torture', 'curves', 'onsets'];
 if (argv.includes('--tiny-model')) processes['make-tiny-model'] = 'extension/trainer/warm-start/make-tiny-model.ts';
 if (argv.includes('--bench')) processes.bench = 'test/bench/main.ts';
-if (argv.includes('--curves')) processes.curves = 'test/experiments/curves.ts';
+if (argv.includes('--torture')) processes.torture = 'test/torture/main.ts';
+if (argv.includes('--curves'))
+  Object.assign(processes, { curves: 'test/experiments/curves.ts', onsets: 'test/experiments/onsets.ts' });
 
 const pages = Object.fromEntries(
   readdirSync('webview', { withFileTypes: true })
@@ -39,6 +47,8 @@ const pages = Object.fromEntries(
 );
 const jobs = [
   { ...node, entryPoints: present(processes) },
+  // Nearly all of it is the TypeScript compiler.
+  { ...node, minify: !dev, entryPoints: { 'type-check-worker': 'extension/environment-host/type-check-worker.ts' } },
   {
     ...common,
     platform: 'browser',
@@ -51,4 +61,18 @@ const jobs = [
 ].filter(job => Object.keys(job.entryPoints).length > 0);
 
 if (dev) for (const job of jobs) await (await context(job)).watch();
-else await Promise.all(jobs.map(job => build(job)));
+else {
+  const built = await Promise.all(jobs.map(job => build({ ...job, metafile: true })));
+  writeFileSync('dist/bundled-packages.json', `${JSON.stringify(packagesIn(built), null, 2)}\n`);
+}
+
+/** Folders of the packages of which something is in the bundles: what third-party.mjs gives notice of. */
+function packagesIn(built) {
+  const outputs = built.flatMap(({ metafile }) => Object.entries(metafile.outputs));
+  const shipped = outputs.filter(([file]) => !tools.some(tool => file.startsWith(`dist/${tool}.`)));
+  const files = shipped.flatMap(([, { inputs }]) => Object.entries(inputs).flatMap(([file, { bytesInOutput }]) => (bytesInOutput > 0 ? [file] : []))); // prettier-ignore
+  const folders = files.flatMap(
+    file => /\bnode_modules\/(?:.*\/node_modules\/)?(?:@[^/]+\/)?[^/]+/.exec(file)?.[0] ?? [],
+  );
+  return [...new Set(folders)].sort();
+}

@@ -31,5 +31,24 @@ export default tseslint.config(
       ],
     },
   },
+  {
+    files: ['extension/main.ts', 'extension/host/**/*.ts'],
+    ignores: ['extension/host/notices.ts'],
+    rules: {
+      'no-restricted-properties': [
+        'error',
+        ...[
+          'showErrorMessage',
+          'showWarningMessage',
+          'showInformationMessage',
+          'withProgress',
+          'setStatusBarMessage',
+        ].map(property => ({
+          property,
+          message: 'Tell it by host/notices.ts: texts of runs and models must not become links.',
+        })),
+      ],
+    },
+  },
   { files: ['test/**', '*.mjs', '*.js', 'extension/trainer/terminal/**'], rules: { 'no-console': 'off' } },
 );

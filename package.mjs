@@ -1,36 +1,81 @@
-// Packs the extension for one platform: node package.mjs [linux-x64 | linux-arm64 | darwin-arm64 | win32-x64 | win32-arm64] [file].
-// `.vscodeignore` lets all platforms' native files in; here its list is narrowed to the target's. Run the build first.
+// Packs the extension: node package.mjs [target | all] [file]. `.vscodeignore` lets all platforms' native files in; here its list is
+// narrowed to the target's, and to those of onnxruntime's libraries that the providers in use load. The bundler of environments is a
+// program of its own for each platform: another platform's is fetched, checked against the lockfile and removed again. Run the build first.
 import { createVSIX } from '@vscode/vsce';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { arch, argv, exit, platform, stderr } from 'node:process';
+import { billOfMaterials } from './third-party.mjs';
+import { arch, argv, exit, platform, stderr, stdout } from 'node:process';
 
-const target = argv[2] ?? `${platform}-${arch}`;
-const packagePath = argv[3] ?? `ragen-workbench-${target}.vsix`;
-const native = `node_modules/onnxruntime-node/bin/napi-v6/${target.replace('-', '/')}`;
-const bundler = `node_modules/@esbuild/${target}`;
-for (const needed of ['dist/host.cjs', 'dist/cli.cjs', 'dist/trainer.cjs', native, bundler]) {
-  if (existsSync(needed)) continue;
-  const [os, cpu] = target.split('-');
-  const remedy =
-    needed === bundler
-      ? `run npm i --no-save --os=${os} --cpu=${cpu} @esbuild/${target}`
-      : needed.startsWith('dist')
-        ? 'run npm run build'
-        : 'it is no platform of onnxruntime-node';
-  stderr.write(`package: ${needed} is not there for ${target}: ${remedy}\n`);
+/** The bill of materials: see third-party.mjs. */
+const billFile = 'dist/sbom.cdx.json';
+const targets = ['linux-x64', 'linux-arm64', 'win32-x64', 'win32-arm64', 'darwin-arm64'];
+/** DirectML.dll is loaded by a provider that no run uses; the library for macOS comes twice, under two names. */
+const libraries = '{*.node,libonnxruntime.so.1,libonnxruntime.1.dylib,onnxruntime.dll,dxcompiler.dll,dxil.dll}';
+
+function fail(message) {
+  stderr.write(`package: ${message}\n`);
   exit(1);
 }
 
-const folder = mkdtempSync(join(tmpdir(), 'ragen-package-'));
-try {
-  const ignoreFile = join(folder, 'vscodeignore');
-  const narrowed = readFileSync('.vscodeignore', 'utf8')
-    .replace('!node_modules/onnxruntime-node/bin/**', `!${native}/**`)
-    .replaceAll('!node_modules/@esbuild/*/', `!${bundler}/`);
-  writeFileSync(ignoreFile, narrowed);
-  await createVSIX({ target, ignoreFile, packagePath, dependencies: true });
-} finally {
-  rmSync(folder, { recursive: true, force: true });
+/** Has the target's bundler in node_modules; answers what to remove afterwards. */
+function fetchBundler(target, folder) {
+  const name = `@esbuild/${target}`;
+  const place = `node_modules/${name}`;
+  if (existsSync(place)) return [];
+  const { version, integrity } = JSON.parse(readFileSync('package-lock.json', 'utf8')).packages[place];
+  const npm = platform === 'win32' ? 'npm.cmd' : 'npm';
+  execFileSync(npm, ['pack', `${name}@${version}`, '--pack-destination', folder, '--silent'], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+    shell: platform === 'win32',
+  });
+  const archive = join(
+    folder,
+    readdirSync(folder).find(file => file.endsWith('.tgz')),
+  );
+  const [algorithm, expected] = integrity.split(/-(.*)/);
+  const found = createHash(algorithm).update(readFileSync(archive)).digest('base64');
+  if (found !== expected)
+    fail(`${name}@${version} has the hash ${found}, package-lock.json says ${expected}: fetch it again`);
+  mkdirSync(place, { recursive: true });
+  execFileSync('tar', ['-xzf', archive, '-C', place, '--strip-components=1']);
+  return [place];
 }
+
+async function pack(target, packagePath) {
+  const native = `node_modules/onnxruntime-node/bin/napi-v6/${target.replace('-', '/')}`;
+  if (!existsSync(native)) fail(`${native} is not there: run npm ci; onnxruntime-node knows ${targets.join(', ')}`);
+  const folder = mkdtempSync(join(tmpdir(), 'ragen-package-'));
+  let fetched = [];
+  try {
+    fetched = fetchBundler(target, folder);
+    const ignoreFile = join(folder, 'vscodeignore');
+    const narrowed = readFileSync('.vscodeignore', 'utf8')
+      .replace('!node_modules/onnxruntime-node/bin/**', `!${native}/${libraries}`)
+      .replaceAll('!node_modules/@esbuild/*/', `!node_modules/@esbuild/${target}/`);
+    writeFileSync(ignoreFile, narrowed);
+    writeFileSync(billFile, `${JSON.stringify(billOfMaterials(target), null, 1)}\n`);
+    await createVSIX({ target, ignoreFile, packagePath, dependencies: true });
+  } finally {
+    for (const path of [...fetched, folder]) rmSync(path, { recursive: true, force: true });
+  }
+  stdout.write(`${packagePath}: ${(statSync(packagePath).size / 1e6).toFixed(1)} MB\n`);
+}
+
+for (const bundle of ['host', 'cli', 'trainer'])
+  if (!existsSync(`dist/${bundle}.cjs`)) fail(`dist/${bundle}.cjs is not there: run npm run build`);
+const wanted = argv[2] ?? `${platform}-${arch}`;
+for (const target of wanted === 'all' ? targets : [wanted])
+  await pack(target, argv[3] ?? `ragen-workbench-${target}.vsix`);

@@ -1,4 +1,24 @@
-import { defineConfig } from 'vitest/config';
+// Two suites. `fast` is under three minutes and runs first; `runs` holds what trains, what starts many processes, and the longest
+// properties. A file named on the command line is found in whichever it is.
+import { configDefaults, defineConfig } from 'vitest/config';
+
+const runs = [
+  'test/unit/trainer/**/*.test.ts',
+  'test/unit/environment-host/{bad-code,contract,contract-of-servers,failures,overlap,prepare,process}.test.ts',
+  'test/unit/environment-server/{server,terminal}.test.ts',
+  'test/unit/rollout/slow-environments.test.ts',
+  'test/unit/environment-tools/terminal.test.ts',
+  'test/unit/envs/deepcoder/*.test.ts',
+  'test/unit/envs/writing-your-own.test.ts',
+  'test/unit/host/environment-scaffold.test.ts',
+  'test/unit/models/{lora-training,memory-plan}.test.ts',
+  'test/unit/store/hub-model.test.ts',
+  'test/property/config/load-config.test.ts',
+  'test/property/environment-server/*.test.ts',
+  'test/property/models/{memory-plan,packed-updates}.test.ts',
+  'test/property/rollout/environment-processes.test.ts',
+  'test/property/store/checkpoint.test.ts',
+];
 
 export default defineConfig({
   plugins: [
@@ -8,12 +28,22 @@ export default defineConfig({
     },
   ],
   test: {
-    include: ['test/{unit,property,golden}/**/*.test.ts'],
     globalSetup: 'test/build-bundles.ts',
     testTimeout: 60_000,
     hookTimeout: 60_000,
     pool: 'forks',
     poolOptions: { forks: { maxForks: 2, minForks: 1 } },
     env: { ORT_DISABLE_TELEMETRY: '1' },
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: 'fast',
+          include: ['test/{unit,property,golden}/**/*.test.ts'],
+          exclude: [...configDefaults.exclude, ...runs],
+        },
+      },
+      { extends: true, test: { name: 'runs', include: runs } },
+    ],
   },
 });

@@ -5,5 +5,6 @@ import base from './vitest.config';
 const config = mergeConfig(base, { test: { testTimeout: 240_000 } });
 config.test!.include = ['test/webgpu/**/*.test.ts'];
 config.test!.globalSetup = undefined;
+config.test!.projects = undefined;
 
 export default config;

@@ -47,13 +47,19 @@ export type MaybePromise<T> = T | Promise<T>;
 /** Names of discrete actions by id, as shown to the model (RAGEN's `action_lookup`). */
 export type ActionLookup = Readonly<Record<number, string>>;
 
-export interface EnvironmentDefinition<Schema extends z.ZodType = z.ZodType> {
+/**
+ * A zod schema, as the bound of type parameters: the types of an environment are checked again with each save, and against `z.ZodType`
+ * that takes twenty times as long.
+ */
+export type ConfigSchema = z.core.$ZodType;
+
+export interface EnvironmentDefinition<Schema extends ConfigSchema = z.ZodType> {
   /** RAGEN's `env_type`. */
   name: string;
   /** Schema of `env_config`, with a default for each key. */
   config: Schema;
-  /** Names of the discrete actions; absent for environments that take text. */
-  actions?: ActionLookup | ((config: z.infer<Schema>) => ActionLookup);
+  /** Names of the discrete actions; absent, or undefined for a configuration, where answers are texts. */
+  actions?: ActionLookup | ((config: z.infer<Schema>) => ActionLookup | undefined);
   /** The answer is one action whatever it contains: its text is not split at `agent_proxy.action_sep`. For programs and the like. */
   wholeAnswer?: boolean;
   /** What the system message says of the task; a tag's `env_instruction` takes its place. */
@@ -84,7 +90,7 @@ export class MissingDependency extends Error {
 }
 
 /** Declares an environment; the identity function, there to infer and check types. */
-export function defineEnvironment<Schema extends z.ZodType>(
+export function defineEnvironment<Schema extends ConfigSchema>(
   definition: EnvironmentDefinition<Schema>,
 ): EnvironmentDefinition<Schema> {
   return definition;

@@ -37,11 +37,12 @@ export default defineEnvironment({
     let high = '';
     let payouts: Pcg64;
     let observation = '';
+    let over = false;
 
     const refuse = (): StepResult => ({
       observation,
       reward: 0,
-      terminated: false,
+      terminated: over,
       truncated: false,
       info: { action_is_effective: false, action_is_valid: false, success: false },
     });
@@ -55,6 +56,7 @@ export default defineEnvironment({
         arms = random.random() < 0.5 ? [pair[0], pair[1]] : [pair[1], pair[0]];
         payouts = new Pcg64(seed, [member]);
         observation = rules(arms[0], arms[1]);
+        over = false;
         const { action_space_start: first } = config;
         return { observation, actions: { [first]: arms[0], [first + 1]: arms[1] } };
       },
@@ -62,7 +64,8 @@ export default defineEnvironment({
       step(action) {
         const named = typeof action === 'number' ? undefined : action.trim().toLowerCase();
         const arm = arms.find((name, i) => name.toLowerCase() === named || i + config.action_space_start === action);
-        if (arm === undefined) return refuse();
+        if (arm === undefined || over) return refuse();
+        over = true;
         const success = arm === high;
         const lucky = success && payouts.random() < config.hi_arm_hiscore_prob;
         const reward = !success ? config.lo_arm_score : lucky ? config.hi_arm_hiscore : config.hi_arm_loscore;

@@ -167,6 +167,10 @@ export default defineEnvironment({
       },
 
       async step(action) {
+        if (over || steps >= config.max_steps) {
+          const info = { action_is_valid: false, action_is_effective: false, success: false };
+          return { observation, reward: 0, terminated: over, truncated: !over, info };
+        }
         const answer = String(action);
         steps++;
         const isLast = steps >= config.max_steps;

@@ -104,7 +104,8 @@ export async function runProgram(program: Program, limits: Limits, isolation: Is
     writeFileSync(file, program.source);
     const argv = [program.interpreter, ...program.options, file];
     const [command, ...rest] = existsSync(prlimit) ? limited(limits, program.boundAddresses, argv, false) : argv;
-    const child = spawn(command, rest, { cwd: folder, detached: true, stdio: 'pipe' });
+    const env = { PATH: process.env.PATH, HOME: folder, LANG: 'C.UTF-8' }; // no keys of whoever trains
+    const child = spawn(command, rest, { cwd: folder, detached: true, stdio: 'pipe', env });
     return await watched(child, program.stdin, limits, () => {
       if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
     });

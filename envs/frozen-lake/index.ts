@@ -54,7 +54,9 @@ export default defineEnvironment({
     const ice = dynamics(config.is_slippery, config.success_rate);
     const symbols = meanings.map((_, i) => config.grid_lookup[`${i}` as '0']);
     let lake: Lake;
+    let drawn: number | undefined; // the seed of this lake
     let cell = 0;
+    let observations: string[] = []; // of this lake, by the player's cell
     let slips: Pcg64;
     let best: Int8Array | undefined; // of this lake, made when a solution is asked for
 
@@ -81,14 +83,21 @@ export default defineEnvironment({
     const render = (mode: string) =>
       mode === 'coord' ? coord() : mode === 'grid_coord' ? gridCoordText(coord(), grid()) : grid();
 
+    const observation = () => (observations[cell] ??= render(config.observation_format));
+
     return {
       reset({ seed }) {
-        lake = drawLake(size, config.p, config.map_seed ?? seed);
+        const mapSeed = config.map_seed ?? seed;
+        if (mapSeed !== drawn) {
+          lake = drawLake(size, config.p, mapSeed);
+          drawn = mapSeed;
+          observations = [];
+          best = undefined;
+        }
         slips = new Pcg64(seed);
         slips.random(); // Gymnasium draws the initial state, though there is but one
         cell = lake.start;
-        best = undefined;
-        return { observation: render(config.observation_format) };
+        return { observation: observation() };
       },
 
       step(action) {
@@ -102,7 +111,7 @@ export default defineEnvironment({
         const tile = lake.tiles[cell];
         const success = tile === goal;
         return {
-          observation: render(config.observation_format),
+          observation: observation(),
           reward: success && !ended ? 1 : 0,
           terminated: success || tile === hole,
           truncated: false,

@@ -19,7 +19,13 @@ const config = z.strictObject({
   dataset_split: z.string().default('train').describe('of a folder, where its files name splits'),
   theorem_idx: z.int().min(0).nullable().default(null).describe('always this theorem; null: the seed chooses'),
   server_url: z.string().default('http://127.0.0.1:8000').describe('the Kimina server'),
-  api_key: z.string().nullable().default(null).describe('null: the variable LEAN_SERVER_API_KEY, if it is set'),
+  api_key: z
+    .string()
+    .nullable()
+    .default(null)
+    .describe(
+      'null: the variable LEAN_SERVER_API_KEY, if it is set; a run takes no other, since its folder would keep it',
+    ),
   repl_command: z
     .array(z.string())
     .min(1)
@@ -183,6 +189,11 @@ export default defineEnvironment({
       },
 
       async step(action): Promise<StepResult> {
+        const proven = last?.success === true;
+        if (proven || log.length >= config.max_steps) {
+          const info = { action_is_valid: false, action_is_effective: false, success: proven };
+          return { observation: shown(), reward: 0, terminated: proven, truncated: !proven, info };
+        }
         const tactic = String(action);
         const isEmpty = tactic.trim() === '';
         const nothing: LeanMessage = { severity: 'error', data: 'Empty tactic is not allowed.' };

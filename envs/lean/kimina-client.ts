@@ -36,8 +36,10 @@ export function kiminaChecker(options: KiminaOptions): Checker {
     const { results } = (await response.json()) as { results?: { error?: unknown; response?: unknown }[] };
     const [result] = results ?? [];
     if (result === undefined) return { failure: 'The Lean server gave no result.', timedOut: false };
-    if (typeof result.error === 'string')
-      return { failure: result.error, timedOut: result.error.toLowerCase().includes('timed out') };
+    if (typeof result.error === 'string') {
+      const failure = apiKey ? result.error.replaceAll(apiKey, '***') : result.error; // it is written down
+      return { failure, timedOut: failure.toLowerCase().includes('timed out') };
+    }
     return checkOf(result.response);
   }
 

@@ -8,7 +8,7 @@ export interface Found {
   score: number;
 }
 
-interface Passage {
+export interface Passage {
   id: string;
   content: string;
 }
@@ -27,12 +27,19 @@ export async function searchCorpus(path: string, query: string, limit: number): 
 }
 
 async function indexed(path: string): Promise<MiniSearch<Passage>> {
+  const index = new MiniSearch<Passage>({ fields: ['content'], storeFields: ['content'] });
+  index.addAll(await passagesOf(path));
+  return index;
+}
+
+/** All passages of a file; `path` as searchCorpus has it. */
+export async function passagesOf(path: string): Promise<Passage[]> {
   const remedy = 'give env_config.corpus_path a JSON Lines, JSON or Parquet file with the column content';
   const rows = await openDataSet(path, { remedy });
-  const index = new MiniSearch<Passage>({ fields: ['content'], storeFields: ['content'] });
+  const passages: Passage[] = [];
   for (let i = 0; i < rows.length; i++) {
     const { id, content, contents, text } = await rows.row(i);
-    index.add({ id: String(id ?? `doc_${i}`), content: String(content ?? contents ?? text ?? '') });
+    passages.push({ id: String(id ?? `doc_${i}`), content: String(content ?? contents ?? text ?? '') });
   }
-  return index;
+  return passages;
 }

@@ -1,11 +1,12 @@
 // Answering questions by searching (RAGEN, SearchQA): search[words] looks passages up, finish[answer] ends the episode with a score.
-// Passages come from a corpus in memory, ranked by BM25, or from RAGEN's retrieval server. The question is the seed's, modulo their
+// Passages come from a corpus in memory, ranked by BM25 or by embeddings, or from RAGEN's retrieval server. The question is the seed's, modulo their
 // number. Works out of the box with questions about an invented archipelago (media/data/search).
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { openDataSet } from '../api/data-set';
 import { defineEnvironment, MissingDependency, type StepResult } from '../api/environment';
 import { searchCorpus, type Found } from './corpus';
+import { embedderOf, searchDense } from './dense-index';
 import { healthy, retrieve } from './retrieval-server';
 import { answerIn, scoreAnswer } from './scoring';
 
@@ -15,6 +16,11 @@ const config = z.strictObject({
   val_path: z.string().nullable().default(null).describe('questions of validation; null: those of train_path'),
   max_instances: z.int().min(1).default(20000).describe('questions that are used'),
   corpus_path: z.string().nullable().default(null).describe('passages to search; null: the shipped ones'),
+  embedding_model: z
+    .string()
+    .nullable()
+    .default(null)
+    .describe('folder of an ONNX model that ranks the corpus; null: by words'),
   retrieval_server_url: z.string().nullable().default(null).describe('a server in place of the corpus'),
   retrieval_timeout: z.number().positive().default(30).describe('seconds'),
   max_search_results: z.int().min(1).max(50).default(5),
@@ -29,6 +35,8 @@ const config = z.strictObject({
 type Config = z.infer<typeof config>;
 
 const actionsLine = 'Available actions: search[<query>], finish[<answer>]';
+/** What the first search may take, which embeds the whole corpus. */
+const indexingMs = 600_000;
 /** Characters of a passage that are shown. */
 const passageChars = 800;
 const shipped = (name: string) => fileURLToPath(new URL(`../../media/data/search/${name}.jsonl`, import.meta.url));
@@ -80,13 +88,18 @@ export default defineEnvironment({
     'You answer questions by searching. search[words] looks documents up, finish[text] gives the final answer, as short as it can be.' +
     ' Take one action at a time, for example <answer>search[birthplace of the author of Frankenstein]</answer>' +
     ' and later <answer>finish[London]</answer>.',
-  patience: config => (serverOf(config) === undefined ? 0 : config.retrieval_timeout * 1000 + 5000),
+  patience(config) {
+    if (serverOf(config) !== undefined) return config.retrieval_timeout * 1000 + 5000;
+    return config.embedding_model === null ? 0 : indexingMs;
+  },
 
   async dependencies(config) {
     for (const mode of ['train', 'val'] as const) await questionOf(config, 0, mode);
     const server = serverOf(config);
-    if (server === undefined) await searchCorpus(config.corpus_path ?? shipped('corpus'), '', 1);
-    else if (!(await healthy(server)))
+    if (server === undefined) {
+      await searchCorpus(config.corpus_path ?? shipped('corpus'), '', 1);
+      if (config.embedding_model !== null) await embedderOf(config.embedding_model);
+    } else if (!(await healthy(server)))
       throw new MissingDependency(
         `finds no retrieval server at ${server}`,
         'start it there, or set env_config.mock_mode to true to search the corpus in memory',
@@ -101,10 +114,13 @@ export default defineEnvironment({
     let answered = false;
     let observation = '';
 
-    const search = (query: string) =>
-      server === undefined
-        ? searchCorpus(corpus, query, config.max_search_results)
-        : retrieve(server, query, config.max_search_results, config.retrieval_timeout * 1000);
+    const search = (query: string) => {
+      const { embedding_model, max_search_results: limit, retrieval_timeout } = config;
+      if (server !== undefined) return retrieve(server, query, limit, retrieval_timeout * 1000);
+      return embedding_model === null
+        ? searchCorpus(corpus, query, limit)
+        : searchDense(corpus, embedding_model, query, limit);
+    };
 
     /** A step that is no answer; it ends the episode where it is the last. */
     const goOn = (text: string, info: Record<string, unknown>): StepResult => {
@@ -135,6 +151,10 @@ export default defineEnvironment({
       },
 
       async step(action) {
+        if (answered || steps >= config.max_steps) {
+          const info = { action_is_valid: false, action_is_effective: false, success: false };
+          return { observation, reward: 0, terminated: answered, truncated: !answered, info };
+        }
         steps++;
         const text = String(action).trim();
         const [, verb, argument] = /^(search|finish)\[(.*)\]$/s.exec(text) ?? [];

@@ -1,13 +1,27 @@
 // Sokoban (RAGEN; gym-sokoban's rules and rewards): push every box onto a target. Each step costs 0.1; a box brought onto a target
 // earns 1, one pushed off loses 1; the last one earns 10 more. Equal seeds give RAGEN's rooms.
 import { z } from 'zod';
-import { defineEnvironment } from '../api/environment';
+import { defineEnvironment, type Observation } from '../api/environment';
 import { coordinateText, gridCoordText } from '../api/board-text';
+import { boardPicture, type Colour } from '../api/picture';
 import { drawRoom } from './generator';
 import { box, boxOnTarget, player, push, target, type Room } from './room';
 import { solveRoom } from './solver';
 
 const meanings = ['wall', 'empty', 'target', 'box on target', 'box', 'player', 'player on target'];
+
+/** gym-sokoban's tiny world: the colour of each meaning. A cell has the size of gym-sokoban's sprites. */
+const colours: readonly Colour[] = [
+  [0, 0, 0],
+  [243, 248, 238],
+  [254, 126, 125],
+  [254, 95, 56],
+  [142, 121, 56],
+  [160, 212, 56],
+  [219, 212, 56],
+];
+const cellPixels = 16;
+
 const side = z.int().min(4).max(64);
 
 const config = z
@@ -18,7 +32,7 @@ const config = z
     max_steps: z.int().min(1).default(100).describe('the episode is truncated after so many steps'),
     num_boxes: z.int().min(1).max(16).default(3),
     search_depth: z.int().min(2).max(900).default(300).describe('depth of the reverse play that makes a room'),
-    render_mode: z.literal('text').default('text'),
+    render_mode: z.enum(['text', 'rgb_array']).default('text').describe('rgb_array: the state is a picture'),
     observation_format: z.enum(['grid', 'coord', 'grid_coord']).default('grid'),
     action_lookup: z
       .record(z.enum(['1', '2', '3', '4']), z.string())
@@ -40,18 +54,26 @@ const config = z
 const coordinates = ([rows, columns]: [number, number], format: string) =>
   ` The state gives ${format === 'coord' ? '' : 'the grid of symbols and '}the zero-indexed (row, column) of the player, the boxes and the targets, from (0, 0) at the top left to (${rows - 1}, ${columns - 1}) at the bottom right.`;
 
+const inColours =
+  ' The state is a picture, a square for each cell: walls are black, empty cells are white, targets are pink, boxes are brown, boxes on a' +
+  ' target are orange, the player is green, and yellow on a target.';
+
 export default defineEnvironment({
   name: 'sokoban',
   config,
   actions: config => config.action_lookup,
-  legend: ({ grid_lookup, grid_vocab, observation_format }) =>
-    observation_format === 'coord'
+  legend: ({ grid_lookup, grid_vocab, observation_format, render_mode }) =>
+    observation_format === 'coord' || render_mode === 'rgb_array'
       ? {}
       : (grid_vocab ?? Object.fromEntries(meanings.map((meaning, i) => [grid_lookup[`${i}` as '0'], meaning]))),
-  instruction: ({ dim_room, observation_format }) =>
+  instruction: ({ dim_room, observation_format, render_mode }) =>
     'You are the player of a Sokoban puzzle. Push all boxes onto the targets. To push a box, stand next to it and move towards it: box and' +
     ' player go one cell that way. Boxes cannot be pushed through walls or other boxes, and cannot be pulled.' +
-    (observation_format === 'grid' ? '' : coordinates(dim_room, observation_format)) +
+    (render_mode === 'rgb_array'
+      ? inColours
+      : observation_format === 'grid'
+        ? ''
+        : coordinates(dim_room, observation_format)) +
     ' Answer with a sequence of moves, for example <answer> Right || Right || Up </answer>.',
 
   create(config) {
@@ -61,13 +83,19 @@ export default defineEnvironment({
     let room: Room;
     let steps = 0;
 
+    /** Index of what is seen in a cell, into `meanings`. */
+    const seen = (at: number) => (room.state[at] === player && room.fixed[at] === target ? 6 : room.state[at]);
     const grid = () => {
       let text = '';
       for (let at = 0; at < room.state.length; at++) {
         if (at > 0 && at % width === 0) text += '\n';
-        text += symbols[room.state[at] === player && room.fixed[at] === target ? 6 : room.state[at]];
+        text += symbols[seen(at)];
       }
       return text;
+    };
+    const picture = (): Observation => {
+      const cells = Array.from(room.state, (_, at) => colours[seen(at)]);
+      return { text: '<image>', images: [boardPicture(cells, width, cellPixels)] };
     };
     const coord = () => {
       const cells = (kind: number, of = room.state) => [...of.keys()].filter(at => of[at] === kind);
@@ -78,18 +106,22 @@ export default defineEnvironment({
         [room.fixed[room.player] === target ? 'Player on target' : 'Player', [room.player]],
       ]);
     };
-    const render = (mode: string) =>
-      mode === 'coord' ? coord() : mode === 'grid_coord' ? gridCoordText(coord(), grid()) : grid();
+    const render = (mode: string): Observation => {
+      if (mode === 'rgb_array') return picture();
+      return mode === 'coord' ? coord() : mode === 'grid_coord' ? gridCoordText(coord(), grid()) : grid();
+    };
+    const shown = config.render_mode === 'text' ? config.observation_format : config.render_mode;
 
     return {
       reset({ seed }) {
         room = drawRoom(options, seed);
         steps = 0;
-        return { observation: render(config.observation_format) };
+        return { observation: render(shown) };
       },
 
       step(action) {
-        const valid = action === 1 || action === 2 || action === 3 || action === 4;
+        const ended = room.boxesOnTarget === room.boxes || steps >= config.max_steps;
+        const valid = !ended && (action === 1 || action === 2 || action === 3 || action === 4);
         const before = room.boxesOnTarget;
         const moved = valid && push(room, action - 1);
         if (valid) steps++;
@@ -98,7 +130,7 @@ export default defineEnvironment({
         if (room.boxesOnTarget !== before) reward += room.boxesOnTarget > before ? 1 : -1;
         if (valid && success) reward += 10;
         return {
-          observation: render(config.observation_format),
+          observation: render(shown),
           reward,
           terminated: success,
           truncated: !success && steps >= config.max_steps,

@@ -4,7 +4,10 @@
 import { build, type BuildFailure, type Message } from 'esbuild';
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { basename, dirname, extname, join, resolve } from 'node:path';
+import { basename, dirname, extname, join, relative, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { SourceProblem } from '../protocol/environment-link';
+import { builtInSource, builtInText } from './built-in';
 import { isProvided } from './provided-names';
 
 export interface Bundle {
@@ -20,39 +23,80 @@ export interface Bundle {
   files: string[];
 }
 
-/** Why a source did not build: the place `file:line` where known, and a sentence's predicate. */
+/** Why a source did not build: the first mistake's place `file:line` where known, a sentence's predicate, and all mistakes. */
 export class BuildError extends Error {
   override readonly name = 'BuildError';
   constructor(
     readonly at: string,
     message: string,
+    readonly problems: readonly SourceProblem[],
   ) {
     super(message);
   }
 }
+
+const mapComment = '//# sourceMappingURL=data:application/json;base64,';
+
+/** The bundle that `code` was written down from: the same code, map and version, whatever the file holds now. */
+export function keptBundle(source: string, code: string, files: string[]): Bundle {
+  const end = code.lastIndexOf(mapComment);
+  const map = Buffer.from(code.slice(end + mapComment.length), 'base64').toString('utf8');
+  return bundleOf(source, code.slice(0, end), map, files);
+}
+
+function bundleOf(source: string, code: string, map: string, files: string[]): Bundle {
+  const version = createHash('sha256').update(code).digest('hex').slice(0, 16);
+  return {
+    code: `${code}${mapComment}${Buffer.from(map).toString('base64')}\n`,
+    map,
+    version,
+    filename: `${stemOf(source)}.${version}.cjs`,
+    files,
+  };
+}
+
+/** The folder that holds the bundles' one and `envs`. */
+const installation = dirname(dirname(fileURLToPath(import.meta.url)));
+
+/**
+ * Code that names the files of the installation without saying where that is, as seen from the source's folder. esbuild names a file in
+ * a comment above it and as the key of a CommonJS module, `"…"(exports, module) {`; texts of the code itself stay as they are.
+ */
+function placeless(code: string, folder: string): string {
+  const way = relative(folder, installation).replaceAll('\\', '/');
+  if (!way.startsWith('..')) return code;
+  const named = (from: string): string => from.replace(`${way}/`, 'ragen-workbench/');
+  return code
+    .replaceAll(/^ *\/\/ \.\..*$/gm, line => (line.trimStart().startsWith(`// ${way}/`) ? named(line) : line))
+    .replaceAll(/^ *"\.\.[^"\n]*"\(/gm, key => (key.trimStart().startsWith(`"${way}/`) ? named(key) : key));
+}
+
+const stemOf = (source: string): string => join(dirname(source), basename(source, extname(source)));
 
 /**
  * Bundles the environment whose entry is `source` (absolute path).
  * @throws BuildError when the file is missing or does not build.
  */
 export async function bundleEnvironment(source: string): Promise<Bundle> {
+  const whole = (message: string): SourceProblem => ({ file: source, line: 1, column: 1, message, kind: 'build' });
   if (!existsSync(source))
     throw new BuildError(
       source,
       'does not exist: correct env_type to the name of an environment or the path of its file',
+      [whole('this environment is gone: restore the file')],
     );
   const folder = dirname(source);
-  const stem = join(folder, basename(source, extname(source)));
   try {
     const result = await build({
       entryPoints: [source],
       absWorkingDir: folder,
-      outfile: `${stem}.cjs`,
+      outfile: `${stemOf(source)}.cjs`,
       bundle: true,
       write: false,
       metafile: true,
       platform: 'node',
       format: 'cjs',
+      external: ['onnxruntime-node'], // native code cannot be bundled
       target: 'node20',
       charset: 'utf8',
       sourcemap: 'external',
@@ -63,28 +107,48 @@ export async function bundleEnvironment(source: string): Promise<Bundle> {
       plugins: [
         {
           name: 'provided-by-the-worker',
-          setup: ({ onResolve }) =>
-            onResolve({ filter: /^(zod|ragen-workbench)(\/|$)/ }, ({ path }) =>
-              isProvided(path) ? { path, external: true } : undefined,
-            ),
+          setup: ({ onResolve, onLoad }) => {
+            onResolve({ filter: /^(zod|pngjs|ragen-workbench)(\/|$)/ }, ({ path: name }) => {
+              if (isProvided(name)) return { path: name, external: true };
+              const path = builtInSource(installation, name);
+              return path === undefined ? undefined : { path, pluginData: { builtIn: true } };
+            });
+            onLoad({ filter: /\.ts$/ }, ({ path, pluginData }) =>
+              (pluginData as { builtIn?: boolean } | undefined)?.builtIn
+                ? { contents: builtInText(installation, path), loader: 'ts' }
+                : undefined,
+            );
+          },
         },
       ],
     });
     const [map, code] = ['.map', '.cjs'].map(
       end => result.outputFiles.find(file => file.path.endsWith(end))?.text ?? '',
     );
-    const version = createHash('sha256').update(code).digest('hex').slice(0, 16);
-    return {
-      code: `${code}//# sourceMappingURL=data:application/json;base64,${Buffer.from(map).toString('base64')}\n`,
+    return bundleOf(
+      source,
+      placeless(code, folder),
       map,
-      version,
-      filename: `${stem}.${version}.cjs`,
-      files: Object.keys(result.metafile.inputs).map(file => resolve(folder, file)),
-    };
+      Object.keys(result.metafile.inputs).map(file => resolve(folder, file)),
+    );
   } catch (error) {
-    const [first]: (Message | undefined)[] = (error as Partial<BuildFailure>).errors ?? [];
-    if (!first) throw new BuildError(source, `does not build (${(error as Error).message}): mend the file and save it`);
-    const at = first.location ? `${resolve(folder, first.location.file)}:${first.location.line}` : source;
-    throw new BuildError(at, `does not build (${first.text}): mend the file and save it`);
+    const errors: Message[] = (error as Partial<BuildFailure>).errors ?? [];
+    if (errors.length === 0) {
+      const { message } = error as Error;
+      throw new BuildError(source, `does not build (${message}): mend the file and save it`, [whole(message)]);
+    }
+    const problems = errors.map(({ text, location }): SourceProblem => {
+      if (!location) return whole(text);
+      const { file, line, column, length } = location; // esbuild counts columns from 0, in bytes
+      const place = { file: resolve(folder, file), line, column: characters(location.lineText, column) + 1 };
+      if (length === 0) return { ...place, message: text, kind: 'build' };
+      const endColumn = characters(location.lineText, column + length) + 1;
+      return { ...place, endLine: line, endColumn, message: text, kind: 'build' };
+    });
+    const at = errors[0].location ? `${problems[0].file}:${problems[0].line}` : source;
+    throw new BuildError(at, `does not build (${errors[0].text}): mend the file and save it`, problems);
   }
 }
+
+/** UTF-16 units in the first `bytes` of a line. */
+const characters = (line: string, bytes: number): number => Buffer.from(line).subarray(0, bytes).toString().length;

@@ -5,11 +5,12 @@ import { dirname } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { compileFunction } from 'node:vm';
 import type { z } from 'zod';
-import type { EnvironmentDefinition } from '../../envs/api/environment';
+import type { Environment, EnvironmentDefinition } from '../../envs/api/environment';
+import { builtInFolder } from './built-in';
 import { badValue, FaultError } from './fault';
 import { providedModules } from './provided-modules';
 import { isProvided } from './provided-names';
-import { plainValue, shown } from './values';
+import { largest, plainValue, shown } from './values';
 import type { Description, WorkerSetup } from './work';
 
 const badDefinition = (what: string, remedy: string) => new FaultError({ kind: 'build', what, remedy });
@@ -19,9 +20,10 @@ export function loadDefinition({ code, filename, source }: WorkerSetup): Environ
   const ownRequire = createRequire(source);
   const require = (name: string): unknown => (isProvided(name) ? providedModules[name] : ownRequire(name));
   const module = { exports: {} as { default?: unknown } };
-  const parameters = ['exports', 'require', 'module', '__filename', '__dirname', '__importMetaUrl'];
+  const parameters = ['exports', 'require', 'module', '__filename', '__dirname', '__importMetaUrl', builtInFolder];
   const run = compileFunction(code, parameters, { filename }) as (...values: unknown[]) => void;
-  run(module.exports, require, module, source, dirname(source), pathToFileURL(source).href);
+  const builtIn = new URL('../envs/', import.meta.url).href; // beside the folder of this bundle
+  run(module.exports, require, module, source, dirname(source), pathToFileURL(source).href, builtIn);
 
   const found = module.exports.default as Partial<EnvironmentDefinition> | undefined;
   const remedy = 'end the file with "export default defineEnvironment({ name, config, instruction, create })"';
@@ -42,31 +44,63 @@ export function loadDefinition({ code, filename, source }: WorkerSetup): Environ
   return found as EnvironmentDefinition;
 }
 
+/** A day, in milliseconds. */
+const longestPatience = 86_400_000;
+
 /** What the definition says of itself under a parsed configuration. Makes one environment to see what it can do. */
 export async function describe(
   { name, instruction, legend, actions, wholeAnswer = false, dependencies, patience, create }: EnvironmentDefinition,
   config: Record<string, unknown>,
 ): Promise<Description> {
+  await dependencies?.(config); // first, since what it finds may be what the instruction tells
   const text = typeof instruction === 'function' ? instruction(config) : instruction;
-  if (typeof text !== 'string')
-    throw badValue(`gave the instruction ${shown(text)}`, 'return a text from instruction(config)');
-  await dependencies?.(config);
-  const environment = create(config);
-  if (typeof environment?.reset !== 'function' || typeof environment.step !== 'function')
-    throw badValue(`gave ${shown(environment)} from create(config)`, 'return an object with reset and step');
+  if (typeof text !== 'string' || text.length > largest)
+    throw badValue(`gave the instruction ${shown(text)}`, `return a text of at most ${largest} characters from it`);
+  const environment = checkedEnvironment(create(config));
   const has_solver = typeof environment.solve === 'function';
   await environment.close?.();
+  const names = typeof actions === 'function' ? actions(config) : actions;
+  const patience_ms: unknown = patience?.(config) ?? 0;
+  if (typeof patience_ms !== 'number' || !(patience_ms >= 0 && patience_ms <= longestPatience))
+    throw badValue(`gave the patience ${shown(patience_ms)}`, `return milliseconds, at most ${longestPatience}`);
   return {
     name,
     config: plainValue(config) as Record<string, unknown>,
     instruction: text,
-    legend: plainValue(legend?.(config) ?? {}) as Record<string, string>,
-    actions: plainValue(typeof actions === 'function' ? actions(config) : actions) as
-      Record<number, string> | undefined,
+    legend: checkedLegend(legend?.(config) ?? {}),
+    ...(!isEmpty(names) && { actions: checkedActions(names) }),
     has_solver,
     whole_answer: wholeAnswer,
-    patience_ms: patience?.(config) ?? 0,
+    patience_ms,
   };
+}
+
+/** @throws FaultError where `create` has returned something else than an environment */
+export function checkedEnvironment(environment: Environment): Environment {
+  if (typeof environment?.reset !== 'function' || typeof environment.step !== 'function')
+    throw badValue(`gave ${shown(environment)} from create(config)`, 'return an object with reset and step');
+  return environment;
+}
+
+const isEmpty = (names: unknown): boolean =>
+  names === undefined || (typeof names === 'object' && names !== null && Object.keys(names).length === 0);
+
+/** Names of actions by their ids, copied. @throws FaultError where they are something else */
+export function checkedActions(actions: unknown): Record<number, string> {
+  const entries = actions === null || typeof actions !== 'object' ? [] : Object.entries(actions);
+  if (entries.length === 0 || !entries.every(([id, name]) => Number.isInteger(Number(id)) && typeof name === 'string'))
+    throw badValue(
+      `returned ${shown(actions)} as actions`,
+      'return names by whole numbers, such as { 1: "Left" }, or none',
+    );
+  return Object.fromEntries(entries) as Record<number, string>;
+}
+
+function checkedLegend(legend: unknown): Record<string, string> {
+  const entries = legend === null || typeof legend !== 'object' ? [] : Object.entries(legend);
+  if (typeof legend !== 'object' || !entries.every(([, meaning]) => typeof meaning === 'string'))
+    throw badValue(`gave the legend ${shown(legend)}`, 'return meanings by symbols, such as { "#": "wall" }');
+  return plainValue(Object.fromEntries(entries)) as Record<string, string>;
 }
 
 /** The configuration with its defaults; a fault names the key as the configuration file has it. */

@@ -15,6 +15,13 @@ export function badValue(what: string, remedy: string): FaultError {
   return new FaultError({ kind: 'bad_value', what, remedy });
 }
 
+/** A call that took too long. */
+export const timedOut = (limitMs: number): Omit<Fault, 'action'> => ({
+  kind: 'timed_out',
+  what: `did not return within ${limitMs} ms`,
+  remedy: 'make it return, or allow it more time',
+});
+
 /** Whatever was thrown, as a fault. */
 export function faultOf(error: unknown): Omit<Fault, 'action'> {
   if (error instanceof FaultError) return error.fault;

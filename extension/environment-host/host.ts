@@ -1,20 +1,33 @@
 // Answers the trainer's requests: keeps one thread for each tag, sends each episode's work to the thread that began it, and puts the
 // results back in the order of the request. A tag that is loaded again with changed code or configuration gets a new thread for its
-// next episodes; the old thread lives until its last episode is closed. A build that fails leaves the old one in place.
+// next episodes; the old thread lives until its last episode is closed. A build that fails leaves the old one in place. Code that is
+// edited while it runs is prepared beside it first, and used from a point in the order of requests on that the trainer chooses.
+import * as inspector from 'node:inspector';
 import type {
+  CoveredCode,
   EnvironmentFailure,
   EnvironmentNotice,
   EnvironmentReply,
   EnvironmentRequest,
   EnvironmentSpec,
+  EpisodeStep,
   LoadedEnvironment,
+  PreparedEnvironment,
+  SourceProblem,
 } from '../protocol/environment-link';
-import { BuildError, bundleEnvironment } from './build';
+import { BuildError, bundleEnvironment, keptBundle, type Bundle } from './build';
+import { coveredLines } from './covered-lines';
+import { MemoryWatch } from './memory-watch';
 import { EnvironmentThread, type ThreadItem, type ThreadResult } from './thread';
+import { TypeChecker } from './type-checker';
 import type { Description } from './work';
+
+/** Milliseconds that a timer can take at most. */
+const longestTimer = 2 ** 31 - 1;
 
 interface Loaded {
   thread: EnvironmentThread;
+  spec: EnvironmentSpec;
   /** Configuration as given, to tell a change. */
   given: string;
   environment: LoadedEnvironment;
@@ -22,18 +35,48 @@ interface Loaded {
 
 export class EnvironmentHost {
   private readonly loaded = new Map<string, Loaded>();
+  /** New code that nobody uses yet. */
+  private readonly prepared = new Map<string, Loaded>();
   private readonly owners = new Map<string, EnvironmentThread>();
+  /** Threads whose code is being loaded. */
+  private readonly starting = new Set<EnvironmentThread>();
+  private readonly types: TypeChecker;
+  private debugging = false;
+  private covering = false;
+  /** As the trainer said last. */
+  private timeoutMs = 0;
 
+  /** `files` are the built worker.ts and type-check-worker.ts; `mostBytes` is what the process may hold. */
   constructor(
-    private readonly workerFile: string,
+    private readonly files: { worker: string; typeCheck: string },
     private readonly notify: (notice: EnvironmentNotice) => void,
-  ) {}
+    mostBytes = Infinity,
+  ) {
+    this.types = new TypeChecker(files.typeCheck);
+    new MemoryWatch(mostBytes, () => [...this.threads, ...this.starting]);
+  }
 
-  async answer(request: EnvironmentRequest): Promise<EnvironmentReply> {
+  /** `part` is given the episodes of a reset or step that are ready before the others, which the reply then leaves out. */
+  async answer(
+    request: EnvironmentRequest,
+    part: (reply: EnvironmentReply) => void = () => undefined,
+  ): Promise<EnvironmentReply> {
     const { id, method } = request;
     switch (method) {
       case 'load':
         return { id, method, ...(await this.load(request.environments, request.timeout_ms)) };
+      case 'prepare': {
+        const { environments, timeout_ms, check_types } = request;
+        const prepared = environments.map(spec => this.prepare(spec, timeout_ms, check_types));
+        return { id, method, environments: await Promise.all(prepared) };
+      }
+      case 'use':
+        for (const tag of request.tags) this.use(tag);
+        return { id, method };
+      case 'debug':
+        return { id, method, ...this.debug(request.on) };
+      case 'cover':
+        return { id, method, covered: await this.cover(request.on) };
       case 'reset': {
         const items = request.episodes.map(({ tag: _, ...reset }): ThreadItem => ({ do: 'reset', ...reset }));
         const stale: string[] = [];
@@ -47,16 +90,15 @@ export class EnvironmentHost {
           const thread = this.loaded.get(tag)?.thread;
           if (thread) this.owners.set(episode, thread);
         }
-        return {
-          id,
-          method,
-          episodes: await this.states(items, i => `tag ${request.episodes[i].tag} is not loaded: load it first`),
-        };
+        const unknown = (i: number) => `tag ${request.episodes[i].tag} is not loaded: load it first`;
+        const ready = (states: EpisodeStep[]) => part({ id, method, episodes: states, more: true });
+        return { id, method, episodes: await this.states(items, unknown, ready) };
       }
       case 'step': {
         const items = request.episodes.map(({ episode, actions }): ThreadItem => ({ do: 'step', episode, actions }));
-        const states = await this.states(items, i => `episode ${items[i].episode} is unknown: reset it first`);
-        return { id, method, episodes: states.map(state => ({ ...state, outcomes: state.outcomes ?? [] })) };
+        const unknown = (i: number) => `episode ${items[i].episode} is unknown: reset it first`;
+        const ready = (states: EpisodeStep[]) => part({ id, method, episodes: states, more: true });
+        return { id, method, episodes: await this.states(items, unknown, ready) };
       }
       case 'solve': {
         const items = request.episodes.map((episode): ThreadItem => ({ do: 'solve', episode }));
@@ -70,11 +112,8 @@ export class EnvironmentHost {
         await this.close(request.episodes);
         return { id, method };
       case 'shutdown':
-        for (const thread of new Set([
-          ...this.owners.values(),
-          ...[...this.loaded.values()].map(({ thread }) => thread),
-        ]))
-          thread.stop();
+        for (const thread of this.threads) thread.stop();
+        this.types.stop();
         return { id, method };
     }
   }
@@ -90,43 +129,144 @@ export class EnvironmentHost {
   }
 
   private async loadOne(
-    { tag, source, config }: EnvironmentSpec,
+    spec: EnvironmentSpec,
     timeoutMs: number,
   ): Promise<{ environment: LoadedEnvironment } | { failure: EnvironmentFailure }> {
-    const bundle = await bundleEnvironment(source).catch((error: unknown) => {
-      if (error instanceof BuildError) return error;
-      throw error;
-    });
+    const { tag } = spec;
+    const bundle = await bundleOrError(spec);
     if (bundle instanceof BuildError)
       return {
         failure: { kind: 'build', message: `environment ${tag} (${bundle.at}) ${bundle.message}`, at: bundle.at },
       };
-    const given = JSON.stringify([source, config]);
     const present = this.loaded.get(tag);
-    if (present && present.given === given && present.thread.version === bundle.version) {
-      present.thread.timeoutMs = timeoutMs;
+    if (present && present.given === givenOf(spec) && present.thread.version === bundle.version) {
+      this.timeoutMs = timeoutMs;
+      present.thread.timeoutMs = this.limitMs;
       return { environment: present.environment };
     }
+    const started = await this.start(spec, bundle, timeoutMs);
+    if ('failure' in started) return started;
+    this.replace(tag, started);
+    return { environment: started.environment };
+  }
+
+  /** Types are checked while the code is loaded; where either fails the code is let go of. */
+  private async prepare(spec: EnvironmentSpec, timeoutMs: number, checkTypes: boolean): Promise<PreparedEnvironment> {
+    const { tag, source } = spec;
+    this.forget(tag);
+    const bundle = await bundleOrError(spec);
+    if (bundle instanceof BuildError) {
+      const problems = [...bundle.problems];
+      return { tag, problems, files: [source, ...problems.map(({ file }) => file)] };
+    }
+    const present = this.loaded.get(tag);
+    const same = present && present.given === givenOf(spec) && present.thread.code === bundle.code;
+    const [types, started] = await Promise.all([
+      checkTypes ? this.types.check(source) : { problems: [], files: [] },
+      same ? present : this.start(spec, bundle, timeoutMs),
+    ]);
+    const unchecked = 'unchecked' in types ? types.unchecked : undefined;
+    const { problems, files } = 'unchecked' in types ? { problems: [], files: [] } : types;
+    const about = { tag, files: [...new Set([...bundle.files, ...files])], ...(unchecked && { unchecked }) };
+    if ('failure' in started) return { ...about, problems: [...problems, loadProblem(started.failure, source)] };
+    if (!same && problems.length > 0) started.thread.stop();
+    if (problems.length > 0) return { ...about, problems };
+    if (!same) this.prepared.set(tag, started);
+    return { ...about, environment: started.environment };
+  }
+
+  /** Episodes of the tag that begin from now on run the prepared code, where there is some. */
+  private use(tag: string): void {
+    const next = this.prepared.get(tag);
+    this.prepared.delete(tag);
+    if (next) this.replace(tag, next);
+  }
+
+  private forget(tag: string): void {
+    this.prepared.get(tag)?.thread.stop();
+    this.prepared.delete(tag);
+  }
+
+  private replace(tag: string, next: Loaded): void {
+    const present = this.loaded.get(tag);
+    this.loaded.set(tag, next);
+    if (present && ![...this.owners.values()].includes(present.thread)) present.thread.stop();
+  }
+
+  private async start(
+    spec: EnvironmentSpec,
+    bundle: Bundle,
+    timeoutMs: number,
+  ): Promise<Loaded | { failure: EnvironmentFailure }> {
+    const { tag, source, config } = spec;
     const onLog = (stream: 'stdout' | 'stderr', text: string) => this.notify({ method: 'log', tag, stream, text });
+    const workerFile = this.files.worker;
+    this.timeoutMs = timeoutMs;
     const thread = new EnvironmentThread({
       tag,
       source,
       bundle,
       config,
-      workerFile: this.workerFile,
-      timeoutMs,
+      workerFile,
+      timeoutMs: this.limitMs,
+      cover: this.covering,
       onLog,
     });
-    const outcome = await thread.load();
+    this.starting.add(thread);
+    const outcome = await thread.load().finally(() => this.starting.delete(thread));
     if ('failure' in outcome) return outcome;
-    const environment = loadedEnvironment(tag, source, thread, outcome.description);
-    this.loaded.set(tag, { thread, given, environment });
-    if (present?.thread.episodes === 0) present.thread.stop();
-    return { environment };
+    return {
+      thread,
+      spec,
+      given: givenOf(spec),
+      environment: loadedEnvironment(tag, source, thread, outcome.description),
+    };
+  }
+
+  /** What a debugger halts is not to be ended for its slowness. On the loopback alone, whatever asks. */
+  private debug(on: boolean): { url?: string } {
+    this.debugging = on;
+    if (on && inspector.url() === undefined) inspector.open(0, '127.0.0.1');
+    if (!on && inspector.url() !== undefined) inspector.close();
+    for (const thread of this.threads) thread.timeoutMs = this.limitMs;
+    const url = inspector.url();
+    return url === undefined ? {} : { url };
+  }
+
+  /** Code is counted from its compilation on: threads that are of the other kind get a successor for the next episodes. */
+  private async cover(on: boolean): Promise<CoveredCode[]> {
+    this.covering = on;
+    const counted = await Promise.all(
+      [...this.threads]
+        .filter(({ covers }) => covers)
+        .map(async thread => ({ thread, ranges: await thread.covered() })),
+    );
+    const others = [...this.loaded].filter(([, { thread }]) => thread.covers !== on);
+    await Promise.all(
+      others.map(async ([tag, present]) => {
+        const next = await this.start(present.spec, present.thread.bundle, this.timeoutMs);
+        if ('thread' in next && this.loaded.get(tag) === present) this.replace(tag, next);
+      }),
+    );
+    return counted
+      .filter(({ ranges }) => ranges.length > 0)
+      .map(({ thread, ranges }) => coveredLines(thread.tag, thread.bundle, ranges));
+  }
+
+  private get limitMs(): number {
+    return this.debugging ? longestTimer : this.timeoutMs;
+  }
+
+  private get threads(): Set<EnvironmentThread> {
+    const held = [...this.loaded.values(), ...this.prepared.values()].map(({ thread }) => thread);
+    return new Set([...this.owners.values(), ...held]);
   }
 
   /** Results in the order of the items; undefined where no thread owns the episode. */
-  private async dispatch(items: readonly ThreadItem[]): Promise<(ThreadResult | undefined)[]> {
+  private async dispatch(
+    items: readonly ThreadItem[],
+    onResult?: (i: number, result: ThreadResult) => void,
+  ): Promise<(ThreadResult | undefined)[]> {
     const results: (ThreadResult | undefined)[] = items.map(() => undefined);
     const byThread = new Map<EnvironmentThread, number[]>();
     items.forEach(({ episode }, i) => {
@@ -137,29 +277,51 @@ export class EnvironmentHost {
       else byThread.set(owner, [i]);
     });
     const jobs = [...byThread].map(async ([thread, indices]) => {
-      const done = await thread.run(indices.map(i => items[i]));
+      const done = await thread.run(
+        indices.map(i => items[i]),
+        (k, result) => onResult?.(indices[k], result),
+      );
       done.forEach((result, k) => (results[indices[k]] = result));
     });
     await Promise.all(jobs);
     return results;
   }
 
-  private async states(items: readonly ThreadItem[], unknown: (i: number) => string) {
-    const results = await this.dispatch(items);
-    return items.map(({ episode }, i) => {
-      const { observation = '', images, info, actions, outcomes, failure } = results[i] ?? {};
-      const error: EnvironmentFailure | undefined = results[i] ? failure : { kind: 'bad_value', message: unknown(i) };
+  /** What became of the items' episodes; those that are there while others still work are handed to `ready` and left out. */
+  private async states(
+    items: readonly ThreadItem[],
+    unknown: (i: number) => string,
+    ready: (states: EpisodeStep[]) => void,
+  ): Promise<EpisodeStep[]> {
+    const open = new Set(items.keys());
+    const fresh: [number, ThreadResult][] = [];
+    let telling: NodeJS.Immediate | undefined;
+    const state = (i: number, result: ThreadResult | undefined): EpisodeStep => {
+      open.delete(i);
+      const { episode } = items[i];
+      const { observation = '', images, info, actions, outcomes = [], failure } = result ?? {};
+      const error: EnvironmentFailure | undefined = result ? failure : { kind: 'bad_value', message: unknown(i) };
       return {
         episode,
         observation,
+        outcomes,
         version: this.owners.get(episode)?.version ?? '',
         ...(images && { images }),
         ...(info && { info }),
         ...(actions && { actions }),
-        ...(outcomes && { outcomes }),
         ...(error && { error }),
       };
+    };
+    const tell = () => {
+      telling = undefined;
+      ready(fresh.splice(0).map(([i, result]) => state(i, result)));
+    };
+    const results = await this.dispatch(items, (i, result) => {
+      fresh.push([i, result]);
+      telling ??= setImmediate(tell); // with all that come at the same time
     });
+    clearImmediate(telling);
+    return [...open].map(i => state(i, results[i]));
   }
 
   private async close(episodes: readonly string[]): Promise<void> {
@@ -171,6 +333,23 @@ export class EnvironmentHost {
       if (owner && owner.episodes === 0 && !current.has(owner)) owner.stop();
     }
   }
+}
+
+const givenOf = ({ source, config }: EnvironmentSpec): string => JSON.stringify([source, config]);
+
+async function bundleOrError({ source, built }: EnvironmentSpec): Promise<Bundle | BuildError> {
+  if (built) return keptBundle(source, built.bundle, built.files);
+  try {
+    return await bundleEnvironment(source);
+  } catch (error) {
+    if (error instanceof BuildError) return error;
+    throw error;
+  }
+}
+
+function loadProblem({ message, at = '' }: EnvironmentFailure, source: string): SourceProblem {
+  const [, file, line] = /^(.*):(\d+)$/.exec(at) ?? [];
+  return { file: file ?? source, line: Number(line ?? 1), column: 1, message, kind: 'load' };
 }
 
 function loadedEnvironment(

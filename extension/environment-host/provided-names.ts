@@ -3,11 +3,20 @@
 export const providedNames = [
   'zod',
   'zod/v4',
+  'pngjs', // of envs/api/picture, for copies of built-in environments
   'ragen-workbench/api',
   'ragen-workbench/api/board-text',
+  'ragen-workbench/api/picture',
   'ragen-workbench/api/random/numpy-legacy',
   'ragen-workbench/api/random/pcg64',
   'ragen-workbench/api/random/python-random',
+  'ragen-workbench/api/wrappers/action-mask',
+  'ragen-workbench/api/wrappers/frame-history',
+  'ragen-workbench/api/wrappers/observation',
+  'ragen-workbench/api/wrappers/record',
+  'ragen-workbench/api/wrappers/reward-shaping',
+  'ragen-workbench/api/wrappers/time-limit',
+  'ragen-workbench/api/wrappers/wrap',
 ] as const;
 
 export type ProvidedName = (typeof providedNames)[number];

@@ -1,16 +1,24 @@
 // One loaded environment and the worker thread that runs it, supervised: a call that does not return in time or a worker that ends takes
 // its own episode down and no other. A new worker is started and the other live episodes are rebuilt from (seed, member, actions),
-// which the trainer never notices. Items of one thread are done one batch at a time.
+// which the trainer never notices. Calls that return promises overlap, as do batches; items of one episode keep their order.
 import { Worker } from 'node:worker_threads';
 import type { EnvironmentFailure } from '../protocol/environment-link';
+import { gibibytes } from '../protocol/numbers';
+import { Turns } from '../protocol/turns';
 import type { Bundle } from './build';
 import { failureOf, type FailureContext } from './failure';
-import { faultOf } from './fault';
+import { threadEnded } from './collect-garbage';
+import { faultOf, timedOut } from './fault';
 import {
+  nobody,
   progress,
+  several,
+  type CoverageQuestion,
+  type CoveredRange,
   type Description,
   type Fault,
   type FromWorker,
+  type ToWorker,
   type WorkerSetup,
   type WorkItem,
   type WorkResult,
@@ -21,6 +29,8 @@ export interface ThreadOptions {
   source: string;
   bundle: Bundle;
   config: Record<string, unknown>;
+  /** Count how often each part of the code is reached. */
+  cover: boolean;
   /** Path of the worker's bundle. */
   workerFile: string;
   /** Limit of one call into environment code, in milliseconds. */
@@ -42,9 +52,26 @@ export type ThreadItem = Exclude<WorkItem, { do: 'load' | 'replay' }>;
 export interface ThreadResult extends Omit<WorkResult, 'fault'> {
   failure?: EnvironmentFailure;
 }
+/** Hears the result of the item with this index. */
+export type ThreadListener = (index: number, result: ThreadResult) => void;
 
-/** A batch's end: its results, or the fault that took the worker down and the item it struck (−1: none in hand). */
-type Attempt = { results: WorkResult[] } | { fault: Fault; item: number };
+/** A fault that took the worker down. */
+interface Ending {
+  fault: Fault;
+  /** Number of the item that it struck, or `nobody` or `several`. */
+  item: number;
+}
+
+/** Items in the worker's hands. */
+interface Batch {
+  first: number;
+  size: number;
+  /** How many are not done yet. */
+  open: number;
+  onResult(index: number, result: WorkResult): void;
+  /** All are done, or the worker has ended. */
+  finish(ending?: Ending): void;
+}
 
 const stoppedFault = { kind: 'died', what: 'was stopped', remedy: 'start the run again' } as const;
 
@@ -54,18 +81,39 @@ const startAllowance = 10_000;
 /** Times a worker may end without an item in hand before the batch is given up. */
 const strayEndings = 2;
 
+/** Times that code which has loaded before is loaded again before it counts as code that does not. */
+const reloads = 2;
+
+/** Items whose promises are waited for at the same time. */
+const overlap = 64;
+
+/** Items are numbered up to here, then from 0 again. */
+const lastNumber = 2 ** 30;
+
 export class EnvironmentThread {
   private worker: Worker | undefined;
-  private shared = new Int32Array(new SharedArrayBuffer(0));
-  private batches = 0;
-  private queue: Promise<unknown> = Promise.resolve();
+  private shared = new Int32Array(new SharedArrayBuffer(progress.slots * Int32Array.BYTES_PER_ELEMENT)).fill(nobody);
+  private number = 0;
+  private readonly batches = new Set<Batch>();
+  private watch: NodeJS.Timeout | undefined;
+  /** When the call in hand was first seen (`performance.now()`). */
+  private since = 0;
+  private starting: Promise<Fault | undefined> | undefined;
+  /** Work during which the worker has ended while several items waited: it is done one item at a time, so that the one to blame is known. */
+  private readonly suspect = new Set<readonly unknown[]>();
+  /** Of episodes. */
+  private readonly turns = new Turns();
   private readonly records = new Map<string, EpisodeRecord>();
+  /** Who waits for counts. */
+  private readonly asking: ((ranges: CoveredRange[]) => void)[] = [];
   private loaded: Description | undefined;
   private stopped = false;
-  /** The batch that the worker has in hand. */
-  private batch: { id: number; finish(attempt: Attempt): void; end(fault: Omit<Fault, 'action'>): void } | undefined;
 
   constructor(private readonly options: ThreadOptions) {}
+
+  get tag(): string {
+    return this.options.tag;
+  }
 
   get version(): string {
     return this.options.bundle.version;
@@ -75,13 +123,17 @@ export class EnvironmentThread {
     return this.options.bundle.files;
   }
 
+  get bundle(): Bundle {
+    return this.options.bundle;
+  }
+
   get code(): string {
     return this.options.bundle.code;
   }
 
-  /** Live episodes, failed ones included until they are closed. */
+  /** Live episodes, failed ones included until they are closed, and those that begin; at 0 nobody needs the thread. */
   get episodes(): number {
-    return this.records.size;
+    return Math.max(this.records.size, this.turns.size);
   }
 
   set timeoutMs(limit: number) {
@@ -90,57 +142,91 @@ export class EnvironmentThread {
 
   /** Starts the worker and evaluates the environment; a thread that fails is of no further use. */
   async load(): Promise<{ description: Description } | { failure: EnvironmentFailure }> {
-    return this.inTurn(async () => {
-      const fault = await this.start();
-      if (!fault) return { description: this.loaded! };
-      this.stop();
-      return { failure: failureOf(fault, this.context()) };
-    });
+    const fault = await this.ready([]);
+    if (!fault) return { description: this.loaded! };
+    this.stop();
+    return { failure: failureOf(fault, this.context()) };
   }
 
-  /** Does the items in order; results in the order of the items. */
-  run(items: ThreadItem[]): Promise<ThreadResult[]> {
-    return this.inTurn(() => this.perform(items));
+  /**
+   * Does the items, one an episode at most, each after what its episode has in hand already; results in the order of the items.
+   * `onResult` hears of each as soon as it is there.
+   */
+  async run(items: readonly ThreadItem[], onResult?: ThreadListener): Promise<ThreadResult[]> {
+    const episodes = items.map(({ episode }) => episode);
+    const results = await this.turns.take(episodes, leave =>
+      this.perform(items, (i, result) => {
+        leave(episodes[i]);
+        onResult?.(i, result);
+      }),
+    );
+    this.suspect.delete(items);
+    return results;
+  }
+
+  get covers(): boolean {
+    return this.options.cover;
+  }
+
+  /** Counts of the worker's code since the last time; none where there is no worker or it ends before it answers. */
+  covered(): Promise<CoveredRange[]> {
+    if (!this.worker || !this.options.cover) return Promise.resolve([]);
+    if (this.asking.length === 0) this.worker.postMessage('coverage' satisfies CoverageQuestion);
+    return new Promise(resolve => this.asking.push(resolve));
+  }
+
+  /** When the call in hand began, as far as was seen; undefined where there is none. */
+  get busySince(): number | undefined {
+    return this.batches.size > 0 ? this.since : undefined;
+  }
+
+  /** Ends the worker, whose process holds more than its `limit` in bytes; what it held is let go of at once. */
+  endForMemory(limit: number): void {
+    const what = `took more memory than the ${gibibytes(limit)} that environments may`;
+    const remedy = 'keep less in memory, or raise workbench.max_environment_memory_gb';
+    this.end({ kind: 'died', what, remedy }, true);
   }
 
   /** Ends the worker without waiting for it: code that blocks outside JavaScript may hold it for long. */
   stop(): void {
     this.stopped = true;
-    if (this.batch) this.batch.end(stoppedFault);
-    else this.drop();
+    this.end(stoppedFault);
   }
 
-  private inTurn<T>(job: () => Promise<T>): Promise<T> {
-    const turn = this.queue.then(job);
-    this.queue = turn.catch(() => undefined);
-    return turn;
-  }
-
-  private async perform(items: ThreadItem[]): Promise<ThreadResult[]> {
-    if (!this.worker && items.every(item => item.do === 'close')) {
+  private async perform(items: readonly ThreadItem[], onResult: ThreadListener): Promise<ThreadResult[]> {
+    if (!this.worker && !this.starting && items.every(item => item.do === 'close')) {
       for (const { episode } of items) this.records.delete(episode); // nothing holds them any more
       return items.map(() => ({}));
     }
     const results: (ThreadResult | undefined)[] = items.map(() => undefined);
+    const settled = (i: number, result: ThreadResult) => {
+      results[i] = result;
+      onResult(i, result);
+    };
     for (let strays = 0; ;) {
-      const fault = await this.ready(items);
+      const left = items.filter((_, i) => !results[i]); // what is done must be rebuilt with the others
+      const fault = left.length > 0 ? await this.ready(left) : undefined;
       items.forEach((item, i) => {
+        if (results[i]) return;
         const failure =
           item.do === 'reset' || item.do === 'close' ? undefined : this.records.get(item.episode)?.failure;
-        if (failure) results[i] ??= this.failed(item, failure);
-        else if (fault) results[i] ??= this.failed(item, failureOf(fault, this.context(item)));
+        if (failure) settled(i, this.failed(item, failure));
+        else if (fault) settled(i, this.failed(item, failureOf(fault, this.context(item))));
       });
       const open = items.map((_, i) => i).filter(i => results[i] === undefined);
-      if (open.length === 0) break;
-      const attempt = await this.attempt(open.map(i => items[i]));
-      if ('results' in attempt) {
-        attempt.results.forEach((result, k) => (results[open[k]] = this.settle(items[open[k]], result)));
-        break;
+      if (open.length === 0) return results as ThreadResult[];
+      const { first, ending } = await this.attempt(
+        open.map(i => items[i]),
+        (k, result) => settled(open[k], this.settle(items[open[k]], result)),
+      );
+      if (!ending) return results as ThreadResult[];
+      if (ending.item === several) this.suspect.add(items);
+      const struck = ending.item === nobody && ++strays > strayEndings ? open : [open[ending.item - first]];
+      for (const i of struck) {
+        if (i === undefined || results[i]) continue;
+        settled(i, this.failed(items[i], failureOf(ending.fault, this.context(items[i]))));
       }
-      const struck = attempt.item >= 0 ? [open[attempt.item]] : ++strays > strayEndings ? open : [];
-      for (const i of struck) results[i] = this.failed(items[i], failureOf(attempt.fault, this.context(items[i])));
     }
-    return results as ThreadResult[];
   }
 
   /** Keeps the records up to what an item did. */
@@ -195,34 +281,45 @@ export class EnvironmentThread {
 
   /** A running worker that holds all live episodes; a fault only when the environment does not load any more. */
   private async ready(items: readonly ThreadItem[]): Promise<Fault | undefined> {
+    if (this.worker && !this.starting) return undefined;
+    return (this.starting ??= this.restart(items).finally(() => (this.starting = undefined)));
+  }
+
+  private async restart(items: readonly ThreadItem[]): Promise<Fault | undefined> {
     const leaving = new Set(items.filter(item => item.do === 'reset' || item.do === 'close').map(item => item.episode));
+    let tries = this.loaded ? reloads : 1;
     while (!this.worker) {
       const fault = await this.start();
+      if (fault && --tries > 0 && !this.stopped) continue; // it has loaded before: what it met may have been of the moment
       if (fault) return fault;
       const live = [...this.records].filter(([episode, record]) => !record.failure && !leaving.has(episode));
       const replays = live.map(([episode, { seed, member, mode, actions }]): WorkItem => {
         return { do: 'replay', episode, seed, member, mode, actions };
       });
-      if (replays.length === 0) continue;
-      const attempt = await this.attempt(replays);
-      const faults = 'results' in attempt ? attempt.results.map(({ fault }) => fault) : [];
-      if (!('results' in attempt)) {
-        if (attempt.item < 0) return attempt.fault;
-        faults[attempt.item] = attempt.fault;
-      }
-      faults.forEach((found, i) => {
-        if (found) live[i][1].failure = failureOf(found, this.context(replays[i]));
-      });
+      if (replays.length === 0) return undefined;
+      const fail = (i: number, found: Fault) => (live[i][1].failure = failureOf(found, this.context(replays[i])));
+      const { first, ending } = await this.attempt(replays, (i, { fault }) => fault && fail(i, fault));
+      if (ending?.item === nobody) return ending.fault;
+      if (ending?.item === several) this.suspect.add(items);
+      else if (ending) fail(ending.item - first, ending.fault);
     }
     return undefined;
   }
 
   private async start(): Promise<Fault | undefined> {
     if (this.stopped) return { ...stoppedFault, action: -1 };
-    const { tag, source, bundle, config, workerFile, onLog } = this.options;
+    const { tag, source, bundle, config, cover, workerFile, onLog } = this.options;
     const buffer = new SharedArrayBuffer(progress.slots * Int32Array.BYTES_PER_ELEMENT);
     this.shared = new Int32Array(buffer).fill(-1);
-    const setup: WorkerSetup = { tag, source, filename: bundle.filename, code: bundle.code, config, progress: buffer };
+    const setup: WorkerSetup = {
+      tag,
+      source,
+      filename: bundle.filename,
+      code: bundle.code,
+      config,
+      cover,
+      progress: buffer,
+    };
     const { ELECTRON_RUN_AS_NODE: _, ...env } = process.env;
     const worker = new Worker(workerFile, {
       workerData: setup,
@@ -243,62 +340,103 @@ export class EnvironmentThread {
     worker.on('exit', code => {
       if (this.worker !== worker) return;
       this.worker = undefined;
+      for (const answer of this.asking.splice(0)) answer([]);
       const remedy = 'throw an error instead of ending the process';
       const fault = thrown ?? { kind: 'died', what: `ended its thread with exit code ${code}`, remedy };
-      if (this.batch) this.batch.end(fault);
+      if (this.batches.size > 0) this.end(fault);
       else onLog('stderr', `${failureOf({ ...fault, action: -1 }, this.context()).message}\n`);
     });
     worker.on('message', (message: FromWorker) => {
       if ('stream' in message) onLog(message.stream, message.text);
-      else if (message.id === this.batch?.id) this.batch.finish({ results: message.results });
+      else if ('covered' in message) for (const answer of this.asking.splice(0)) answer(message.covered);
+      else if (this.worker === worker) for (const [number, result] of message.results) this.receive(number, result);
     });
     this.worker = worker;
-    const attempt = await this.attempt([{ do: 'load' }]);
-    if (!('results' in attempt)) return attempt.fault;
-    const [{ description, fault }] = attempt.results;
-    this.loaded = description ?? this.loaded;
-    if (fault) this.drop();
-    return fault;
+    let loaded: WorkResult = {};
+    const { ending } = await this.attempt([{ do: 'load' }], (_, result) => (loaded = result));
+    if (ending) return ending.fault;
+    this.loaded = loaded.description ?? this.loaded;
+    if (loaded.fault) this.drop();
+    return loaded.fault;
   }
 
-  /** Hands a batch to the running worker and watches over it. */
-  private attempt(items: WorkItem[]): Promise<Attempt> {
-    const { shared } = this;
-    const limitMs = Math.max(this.options.timeoutMs, this.loaded?.patience_ms ?? 0);
-    const id = ++this.batches;
+  private receive(number: number, result: WorkResult): void {
+    for (const batch of this.batches) {
+      const index = number - batch.first;
+      if (index < 0 || index >= batch.size) continue;
+      batch.onResult(index, result);
+      if (--batch.open > 0) return;
+      this.batches.delete(batch);
+      return batch.finish();
+    }
+  }
+
+  /** Hands items to the running worker and watches over it. Without an ending all are done. */
+  private attempt(
+    items: readonly WorkItem[],
+    onResult: Batch['onResult'],
+  ): Promise<{ first: number; ending?: Ending }> {
+    const { length: size } = items;
+    const first = this.number + size > lastNumber ? 0 : this.number;
+    this.number = first + size;
     return new Promise(resolve => {
-      let calls = -1;
-      let item = -1;
-      let since = performance.now();
-      const look = () => {
-        const now = performance.now();
-        const newestCalls = Atomics.load(shared, progress.calls);
-        const newestItem = Atomics.load(shared, progress.item);
-        if (newestCalls !== calls || newestItem !== item) [calls, item, since] = [newestCalls, newestItem, now];
-        else if (now - since >= limitMs + (item < 0 ? startAllowance : 0)) {
-          const what = `did not return within ${limitMs} ms`;
-          end({ kind: 'timed_out', what, remedy: 'make it return, or allow it more time' });
-        }
+      this.batches.add({ first, size, open: size, onResult, finish: ending => resolve({ first, ending }) });
+      this.watch ??= this.watchWorker();
+      const message: ToWorker = {
+        first,
+        items: [...items],
+        limitMs: this.limitMs,
+        overlap: this.suspect.size > 0 ? 1 : overlap,
       };
-      const watch = setInterval(look, Math.min(Math.max(limitMs / 8, 5), 250));
-      const finish = (attempt: Attempt) => {
-        clearInterval(watch);
-        this.batch = undefined;
-        resolve(attempt);
-      };
-      const end = (fault: Omit<Fault, 'action'>) => {
-        this.drop();
-        const action = Atomics.load(shared, progress.action);
-        finish({ fault: { ...fault, action }, item: Atomics.load(shared, progress.item) });
-      };
-      this.batch = { id, finish, end };
-      this.worker?.postMessage({ id, items });
+      this.worker?.postMessage(message);
     });
   }
 
-  private drop(): void {
+  /** Milliseconds that a call may take. */
+  private get limitMs(): number {
+    return Math.max(this.options.timeoutMs, this.loaded?.patience_ms ?? 0);
+  }
+
+  /** Looks from time to time whether the worker gets on, and ends it when it does not. */
+  private watchWorker(): NodeJS.Timeout {
+    const { shared, limitMs } = this;
+    let calls = -1;
+    let item = -1;
+    this.since = performance.now();
+    let limit = limitMs;
+    const look = () => {
+      const now = performance.now();
+      if (limit !== this.limitMs) [limit, this.since] = [this.limitMs, now]; // a debugger came or left
+      const newestCalls = Atomics.load(shared, progress.calls);
+      const newestItem = Atomics.load(shared, progress.item);
+      if (newestCalls !== calls || newestItem !== item) [calls, item, this.since] = [newestCalls, newestItem, now];
+      else if (this.batches.size === 0) this.unwatch();
+      else if (now - this.since >= this.limitMs + (item === nobody ? startAllowance : 0))
+        this.end(timedOut(this.limitMs));
+    };
+    return setInterval(look, Math.min(Math.max(limitMs / 8, 5), 250));
+  }
+
+  private unwatch(): void {
+    clearInterval(this.watch);
+    this.watch = undefined;
+  }
+
+  /** Ends the worker, with what it has in hand. */
+  private end(fault: Omit<Fault, 'action'>, collect = false): void {
+    this.drop(collect);
+    const item = Atomics.load(this.shared, progress.item);
+    const ending = { fault: { ...fault, action: Atomics.load(this.shared, progress.action) }, item };
+    const batches = [...this.batches];
+    this.batches.clear();
+    for (const batch of batches) batch.finish(ending);
+  }
+
+  private drop(collect = false): void {
     const { worker } = this;
     this.worker = undefined;
-    void worker?.terminate();
+    this.unwatch();
+    for (const answer of this.asking.splice(0)) answer([]);
+    void worker?.terminate().then(() => threadEnded(collect));
   }
 }

@@ -2,6 +2,12 @@
 
 const deepest = 8;
 
+/** Characters of a text, and parts of a value with the characters of its texts, that an environment may hand out at a time. */
+export const largest = 2 ** 20;
+
+/** As much of a text as a sentence can show: a longer one may have a gigabyte. */
+const cutText = (_key: string, value: unknown): unknown => (typeof value === 'string' ? value.slice(0, 81) : value);
+
 /** A value as it reads in an error's sentence, at most 80 characters. */
 export function shown(value: unknown): string {
   if (value === undefined) return 'missing';
@@ -9,7 +15,7 @@ export function shown(value: unknown): string {
   try {
     text =
       typeof value === 'string' || (typeof value === 'object' && value !== null)
-        ? JSON.stringify(value)
+        ? JSON.stringify(value, cutText)
         : String(value);
   } catch {
     text = Object.prototype.toString.call(value);
@@ -19,9 +25,12 @@ export function shown(value: unknown): string {
 
 /**
  * A copy made of plain data: numbers, texts, booleans, null, arrays, objects, byte arrays.
- * @throws TypeError naming the path of a value that is none of these (a function, a cycle, a Map).
+ * @throws TypeError naming the path of a value that is none of these (a function, a cycle, a Map), or where there are too many.
  */
-export function plainValue(value: unknown, path = '', depth = 0): unknown {
+export function plainValue(value: unknown, path = '', depth = 0, room = { left: largest }): unknown {
+  room.left -= 1 + sizeOf(value);
+  if (room.left < 0)
+    throw new TypeError(`there is more than ${largest} values and characters (at ${path || 'the top'})`);
   if (value === null || typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean')
     return value;
   if (value === undefined) return undefined;
@@ -29,7 +38,7 @@ export function plainValue(value: unknown, path = '', depth = 0): unknown {
     throw new TypeError(`${path || 'the value'} is ${depth > deepest ? 'nested too deep' : `a ${typeof value}`}`);
   if (value instanceof Uint8Array) return value.slice();
   const below = (key: string | number, item: unknown) =>
-    plainValue(item, path === '' ? `${key}` : `${path}.${key}`, depth + 1);
+    plainValue(item, path === '' ? `${key}` : `${path}.${key}`, depth + 1, room);
   if (Array.isArray(value)) return value.map((item, i) => below(i, item));
   if (ArrayBuffer.isView(value))
     return Array.from(value as unknown as ArrayLike<number | bigint>, (item, i) => below(i, item));
@@ -38,3 +47,9 @@ export function plainValue(value: unknown, path = '', depth = 0): unknown {
     throw new TypeError(`${path || 'the value'} is a ${value.constructor?.name ?? 'class instance'}`);
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, below(key, item)]));
 }
+
+/** Characters of a text, elements of an array. */
+const sizeOf = (value: unknown): number =>
+  typeof value === 'string' || Array.isArray(value) || (ArrayBuffer.isView(value) && 'length' in value)
+    ? (value as { length: number }).length
+    : 0;

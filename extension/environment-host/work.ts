@@ -1,5 +1,6 @@
 // What passes between the environment process's main thread and the worker thread that runs one environment. Types alone.
-// While the worker works, a shared array says where it is, so that the main thread can tell which call never returned.
+// While the worker works, a shared array says where it is, so that the main thread can tell which call never returned. A call that returns
+// a promise lets others go on meanwhile, and has a time limit of its own.
 
 /** What the worker is given at its start (`workerData`). */
 export interface WorkerSetup {
@@ -11,20 +12,27 @@ export interface WorkerSetup {
   /** Bundle with an inline source map. */
   code: string;
   config: Record<string, unknown>;
+  /** Count how often each part of the code is reached. */
+  cover?: boolean;
   /** Int32Array, see `progress`. */
   progress: SharedArrayBuffer;
 }
 
 /** Slots of the shared array. */
 export const progress = {
-  /** Index of the work item in hand; −1 while no environment code runs. */
+  /** Number of the work item whose code runs or which alone is waited for; else `nobody` or `several`. */
   item: 0,
   /** Index of the action in hand within a step or replay; −1 in any other call. */
   action: 1,
-  /** Grows with each call into environment code. */
+  /** Grows with each call into environment code, and from time to time while the worker waits for promises and nothing blocks it. */
   calls: 2,
   slots: 3,
 } as const;
+
+/** No environment code runs, and none is waited for. */
+export const nobody = -1;
+/** Several items wait for their promises: whose code runs now is not known. */
+export const several = -2;
 
 export type WorkItem =
   | { do: 'load' }
@@ -81,5 +89,21 @@ export interface WorkResult {
   fault?: Fault;
 }
 
-export type ToWorker = { id: number; items: WorkItem[] };
-export type FromWorker = { id: number; results: WorkResult[] } | { stream: 'stdout' | 'stderr'; text: string };
+/** Items to do, numbered on from `first`. */
+export interface ToWorker {
+  first: number;
+  items: WorkItem[];
+  /** Milliseconds after which a promise of environment code is given up. */
+  limitMs: number;
+  /** Items that may wait for their promises at the same time. */
+  overlap: number;
+}
+
+/** Asks for the counts of reached code since the last time. */
+export type CoverageQuestion = 'coverage';
+/** Offsets into the code, and how often what lies between was reached. */
+export type CoveredRange = [from: number, to: number, count: number];
+
+/** Results by their items' numbers, of as many as are done; or what was printed; or counts of reached code. */
+export type FromWorker =
+  { results: [number, WorkResult][] } | { stream: 'stdout' | 'stderr'; text: string } | { covered: CoveredRange[] };

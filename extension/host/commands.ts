@@ -5,27 +5,44 @@ import * as vscode from 'vscode';
 import type { RunSummary } from '../protocol/pages';
 import { runFiles } from '../protocol/run-folder';
 import { UserError } from '../protocol/user-error';
-import { findNode, nodeSearch } from './node-runtime';
+import type { ComparePanels } from './compare-panel';
+import { compareEnvironments } from './compare-environments';
+import type { CoverageDecorations } from './coverage-decorations';
+import { debugEnvironments } from './debug-environment';
+import type { Terminal } from './environment-terminal';
+import { tellBriefly, tellError, tellWarning, withProgress } from './notices';
 import type { PagePanels } from './page-panels';
+import type { KeptSecrets } from './kept-secrets';
 import type { Problems } from './problems';
 import type { RunArgument, RunPicker } from './run-picker';
 import type { Run, RunStore } from './run-store';
 import { isActive, standingOf } from './run-words';
+import type { RunsTree } from './runs-tree';
 import { askForRun } from './start-dialog';
 import { ConfigError, startRun, type StartedRun } from './start-run';
 
 /** Everything that commands act on; made once, in `activate`. */
 export interface Host {
   extensionPath: string;
+  /** The terminal's entry in a folder, with the Node that runs it: see Terminals. */
+  terminal(cwd: string): Promise<Terminal>;
+  secrets: KeptSecrets;
   store: RunStore;
   picker: RunPicker;
   dashboards: PagePanels;
   episodes: PagePanels;
+  collapses: PagePanels;
+  comparisons: ComparePanels;
+  tree: RunsTree;
   problems: Problems;
+  coverage: CoverageDecorations;
+  /** Closes all pages of a run. */
+  closePages(folder: string): void;
   log: vscode.LogOutputChannel;
 }
 
-type Command = (host: Host) => (argument: RunArgument) => Promise<void>;
+/** A command on runs: `argument` is the one it was called on, `all` are those selected with it. */
+export type Command = (host: Host) => (argument: RunArgument, all: RunArgument[]) => Promise<void>;
 
 const is =
   (...standings: string[]) =>
@@ -39,27 +56,30 @@ export const commands: Record<string, Command> = {
     const request = await askForRun(host.extensionPath);
     if (request) await begin(host, request.args, request.cwd, request.name);
   },
-  'ragen.pause': host => async argument => {
-    const run = await host.picker.pick(argument, is('running'), vscode.l10n.t('No run is running.'));
-    if (run) await host.store.link(run).pause();
+  'ragen.pause': host => async (argument, all) => {
+    const runs = await host.picker.pickMany(argument, all, is('running'), vscode.l10n.t('No run is running.'));
+    await Promise.all(runs.map(run => host.store.link(run).pause()));
   },
-  'ragen.resume': host => async argument => {
+  'ragen.resume': host => async (argument, all) => {
     const none = vscode.l10n.t('No run is paused, and none that ended early has anything to resume.');
-    const run = await host.picker.pick(argument, is('paused', 'stopped', 'failed', 'interrupted'), none);
-    if (!run) return;
-    if (standingOf(run.summary) === 'paused') await host.store.link(run).resume();
-    else if (trusted()) await resumeFrom(host, run, []);
+    const runs = await host.picker.pickMany(argument, all, is('paused', 'stopped', 'failed', 'interrupted'), none);
+    for (const run of runs) {
+      if (standingOf(run.summary) === 'paused') await host.store.link(run).resume();
+      else if (trusted()) await resumeFrom(host, run, []);
+    }
   },
-  'ragen.stop': host => async argument => {
-    const run = await host.picker.pick(argument, isActive, vscode.l10n.t('No run is running.'));
-    if (run) await host.store.link(run).stop();
+  'ragen.stop': host => async (argument, all) => {
+    const runs = await host.picker.pickMany(argument, all, isActive, vscode.l10n.t('No run is running.'));
+    await Promise.all(runs.map(run => host.store.link(run).stop()));
   },
-  'ragen.saveCheckpoint': host => async argument => {
-    const run = await host.picker.pick(argument, is('running'), vscode.l10n.t('No run is running.'));
-    if (!run) return;
-    const title = vscode.l10n.t('Checkpoint of {0} at the end of this step', run.summary.name);
-    const link = host.store.link(run);
-    await vscode.window.withProgress({ location: vscode.ProgressLocation.Window, title }, () => link.checkpoint());
+  'ragen.saveCheckpoint': host => async (argument, all) => {
+    const runs = await host.picker.pickMany(argument, all, is('running'), vscode.l10n.t('No run is running.'));
+    const save = (run: Run) => {
+      const title = vscode.l10n.t('Checkpoint of {0} at the end of this step', run.summary.name);
+      const link = host.store.link(run);
+      return withProgress({ location: vscode.ProgressLocation.Window, title }, () => link.checkpoint());
+    };
+    await Promise.all(runs.map(save));
   },
   'ragen.resumeFromCheckpoint': host => async argument => {
     if (!trusted()) return;
@@ -81,18 +101,46 @@ export const commands: Record<string, Command> = {
     const run = await host.picker.pick(argument, () => true, noRuns());
     if (run) host.episodes.show(run, vscode.ViewColumn.Active);
   },
+  'ragen.openCollapse': host => async argument => {
+    const run = await host.picker.pick(argument, () => true, noRuns());
+    if (run) host.collapses.show(run, vscode.ViewColumn.Active);
+  },
   'ragen.showLog': host => async argument => {
     const run = await host.picker.pick(argument, () => true, noRuns());
     if (run) await openLog(run);
   },
+  'ragen.debugEnvironment': host => async argument => {
+    if (!trusted()) return;
+    const run = await host.picker.pick(argument, isActive, vscode.l10n.t('No run is running.'));
+    if (run) await debugEnvironments(host.store, run);
+  },
+  'ragen.toggleCoverage': host => async argument => {
+    const run = await host.picker.pick(argument, () => true, noRuns());
+    if (!run) return;
+    const on = await host.coverage.toggle(run);
+    const { name } = run.summary;
+    tellBriefly(
+      on
+        ? vscode.l10n.t('Environment coverage of {0} is drawn in its sources from the next step on', name)
+        : vscode.l10n.t('Environment coverage of {0} is off', name),
+      8000,
+    );
+  },
+  'ragen.compareEnvironments': host => async argument => {
+    const run = await host.picker.pick(argument, () => true, noRuns());
+    if (run) await compareEnvironments(run);
+  },
 };
 
 /** A command as the editor calls it: whatever goes wrong becomes one notification. */
-export function guarded(host: Host, command: Command): (argument: unknown) => Promise<void> {
+export function guarded(host: Host, command: Command): (argument: unknown, nodes?: unknown) => Promise<void> {
   const run = command(host);
-  return async argument => {
+  return async (argument, nodes) => {
     try {
-      await run(isRunArgument(argument) ? argument : undefined);
+      // Keys of the tree give `selection`, since the editor hands nodes to menus alone.
+      const selected: unknown[] = argument === 'selection' ? host.tree.selected : Array.isArray(nodes) ? nodes : [];
+      const all = selected.filter(isRunArgument);
+      await run(argument !== 'selection' && isRunArgument(argument) ? argument : all[0], all);
     } catch (error) {
       await report(host, error);
     }
@@ -109,21 +157,21 @@ export async function openLog({ folder, summary }: Run): Promise<void> {
   }
 }
 
+/** The folder of the workspace that a run is in: `<workspace>/.ragen/runs/<id>`. */
+export const workspaceOf = (run: Run): string => dirname(dirname(dirname(run.folder)));
+
 async function resumeFrom(host: Host, run: Run, options: string[]): Promise<void> {
-  const workspace = dirname(dirname(dirname(run.folder))); // <workspace>/.ragen/runs/<id>
-  await begin(host, ['resume', run.summary.id, ...options], workspace, run.summary.name);
+  await begin(host, ['resume', run.summary.id, ...options], workspaceOf(run), run.summary.name);
 }
 
-/** Starts, waits until the run can be seen, and opens its dashboard. */
-async function begin(host: Host, args: string[], cwd: string, name: string): Promise<void> {
+/** Starts, waits until the run can be seen, and opens its dashboard. `args` are the terminal's, `cwd` is the workspace's folder. */
+export async function begin(host: Host, args: string[], cwd: string, name: string): Promise<void> {
   const { store, log, problems } = host;
-  const cli = join(host.extensionPath, 'dist', 'cli.cjs');
-  const setting = vscode.workspace.getConfiguration('ragen').get('nodePath', '');
   const progress = { location: vscode.ProgressLocation.Window, title: vscode.l10n.t('Starting {0}', name) };
   let started: StartedRun;
   try {
-    started = await vscode.window.withProgress(progress, async () => {
-      const node = await findNode(nodeSearch(setting));
+    started = await withProgress(progress, async () => {
+      const { node, cli } = await host.terminal(cwd);
       log.info(
         `${node.path} (Node ${node.version}${node.electron ? ', the editor’s own' : ''}) ${cli} ${args.join(' ')} in ${cwd}`,
       );
@@ -149,22 +197,25 @@ async function begin(host: Host, args: string[], cwd: string, name: string): Pro
 const besideText = (): vscode.ViewColumn =>
   vscode.window.activeTextEditor ? vscode.ViewColumn.Beside : vscode.ViewColumn.Active;
 
-const noRuns = (): string => vscode.l10n.t('There is no run in this workspace yet: start one with RAGEN: Start Run.');
+export const noRuns = (): string =>
+  vscode.l10n.t('There is no run in this workspace yet: start one with RAGEN: Start Run.');
 
-/** Environments are code that runs: nothing is started in a workspace that is not trusted. */
-function trusted(): boolean {
+/** Environments are code that runs: nothing is started in a workspace that is not trusted, and the reader is told so. */
+export function trusted(
+  message = vscode.l10n.t('A run executes code of this workspace, which is not trusted: trust it to start runs.'),
+): boolean {
   if (vscode.workspace.isTrusted) return true;
   const manage = vscode.l10n.t('Manage Trust');
-  const message = vscode.l10n.t('A run executes code of this workspace, which is not trusted: trust it to start runs.');
-  void vscode.window
-    .showWarningMessage(message, manage)
-    .then(choice => choice === manage && vscode.commands.executeCommand('workbench.trust.manage'));
+  void tellWarning(message, manage).then(
+    choice => choice === manage && vscode.commands.executeCommand('workbench.trust.manage'),
+  );
   return false;
 }
 
-async function report({ log }: Host, error: unknown): Promise<void> {
+/** Whatever went wrong, as one notification; what is no mistake of the user's is logged with its stack. */
+export async function report({ log }: Pick<Host, 'log'>, error: unknown): Promise<void> {
   if (!(error instanceof UserError)) log.error(error instanceof Error ? error : String(error));
-  void vscode.window.showErrorMessage(messageOf(error));
+  void tellError(messageOf(error));
 }
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

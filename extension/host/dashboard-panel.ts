@@ -1,32 +1,82 @@
-// The dashboard's side in the host: answers `ready` with all numbers, then sends each new line once, as the run folder grows.
+// The dashboard's side in the host: a snapshot without numbers first, then the columns of the charts that are on screen, then each new
+// line once, as the run folder grows. Long runs are given as overviews, and where their lines must be parsed, the newest part first.
+import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
+import { setImmediate as breathe } from 'node:timers/promises';
 import * as vscode from 'vscode';
+import { jsonOrNothing } from '../protocol/json';
+import { overviewOf, smooth } from '../protocol/curves';
+import {
+  dashboardColumns,
+  dashboardCommand,
+  dashboardExport,
+  dashboardLines,
+  dashboardRead,
+  dashboardReady,
+  dashboardScores,
+  dashboardView,
+  type ColumnPart,
+  type DashboardSnapshot,
+  type Export,
+} from '../protocol/dashboard-page';
 import { parseMetricMeanings } from '../protocol/metric-meanings';
-import { dashboardCommand, dashboardLines, dashboardReady, type DashboardSnapshot } from '../protocol/pages';
-import type { MetricsLine } from '../protocol/run-folder';
+import { runFiles } from '../protocol/run-folder';
+import { configuredEpisodes } from './configured-episodes';
+import { MetricColumns, type ColumnTable } from './metric-columns';
+import { csvOf } from './metrics-csv';
+import { tellBriefly } from './notices';
 import type { OpenPage, PageKind } from './page-panels';
-import type { RunNumbers } from './run-reader';
 import type { RunStore } from './run-store';
+import { ScoreStrips } from './score-strips';
 
 /** What a dashboard's buttons do; the commands own it. */
-export type DashboardActions = Record<'pause' | 'resume' | 'stop' | 'episodes' | 'log', (folder: string) => void>;
+export type DashboardActions = Record<
+  'pause' | 'resume' | 'stop' | 'settings' | 'episodes' | 'collapse' | 'log',
+  (folder: string) => void
+>;
 
-export function dashboardKind(store: RunStore, extensionPath: string, actions: DashboardActions): PageKind {
+/** What outlives the pages of a workspace. */
+export interface DashboardStorage {
+  /** Folder for columns of runs whose trainer wrote none; null where the workspace has no storage. */
+  columns: string | null;
+  memory: vscode.Memento;
+}
+
+/** Key of the view settings in the workspace's memory. */
+const viewKey = 'ragen.dashboard.view';
+
+/** Rows from which on a column is sent as an overview first, of so many parts. */
+const longRun = 20_000;
+const overviewParts = 2048;
+
+/** More new lines than this are not sent one by one: the page asks anew. */
+const mostLines = 2000;
+
+/** The epoch of the newest part, while the rest is read. */
+const readingEpoch = -1;
+
+export function dashboardKind(
+  store: RunStore,
+  extensionPath: string,
+  actions: DashboardActions,
+  storage: DashboardStorage,
+): PageKind {
   return {
     viewType: 'ragen.dashboard',
     bundle: 'dashboard',
     title: run => vscode.l10n.t('{0} · Dashboard', run),
     icon: 'dashboard.svg',
-    serve: page => serveDashboard(page, store, extensionPath, actions),
+    serve: page => serveDashboard(page, store, extensionPath, actions, storage),
   };
 }
 
 /** How far the page has the run's numbers. */
 interface Sent {
   epoch: number;
-  metrics: number;
+  rows: number;
   events: number;
+  eventsEpoch: number;
   summary: string;
 }
 
@@ -35,58 +85,149 @@ function serveDashboard(
   store: RunStore,
   extensionPath: string,
   actions: DashboardActions,
+  storage: DashboardStorage,
 ): vscode.Disposable {
+  const { messenger, panel, folder } = page;
+  let columns: MetricColumns | undefined = new MetricColumns(folder, storage.columns); // while the page is shown
+  void columns.isLong().catch(() => undefined); // columns on disk are read while the page starts
+  let newest: ColumnTable | undefined; // while the rest is read
+  let scores: ScoreStrips | undefined;
   let sent: Sent | undefined; // undefined until the page has asked
-  const { messenger, panel } = page;
+  let sending: Promise<void> | undefined;
+  let again = false;
 
-  messenger.onRequest(dashboardReady, async () => {
-    const numbers = await page.run().reader.numbers();
+  messenger.onRequest(dashboardReady, async (): Promise<DashboardSnapshot> => {
+    const source = (columns ??= new MetricColumns(folder, storage.columns));
+    if (!newest && (await source.isLong())) readAll(source, (newest = await source.newest()));
+    const table = newest ?? (await source.update());
+    const epoch = newest ? readingEpoch : source.epoch;
+    const { events, epoch: eventsEpoch } = await page.run().reader.events();
     const run = page.run().summary;
-    const meanings = parseMetricMeanings(await readFile(join(extensionPath, 'docs', 'METRICS.md'), 'utf8'));
-    sent = { ...extentOf(numbers), summary: JSON.stringify(run) };
-    return { run, ...columnsOf(numbers.metrics), events: [...numbers.events], meanings };
+    const manifest = jsonOrNothing(await readFile(join(folder, runFiles.manifest), 'utf8')) as { config?: object };
+    sent = { epoch, rows: table.rows, events: events.length, eventsEpoch, summary: JSON.stringify(run) };
+    return {
+      run,
+      epoch,
+      steps: stepRuns(table.column('step')),
+      keys: table.keys,
+      read: newest ? 0 : 1,
+      events: [...events],
+      meanings: parseMetricMeanings(await readFile(join(extensionPath, 'docs', 'METRICS.md'), 'utf8')),
+      view: storage.memory.get(viewKey),
+      episodes: configuredEpisodes({ ...manifest.config }),
+      scored: existsSync(join(folder, runFiles.scores)),
+    };
   });
-  messenger.onNotification(dashboardCommand, ({ command }) => actions[command]?.(page.folder));
 
-  const send = async () => {
-    if (!sent || !panel.visible) return;
-    const run = store.get(page.folder);
-    if (!run) return;
-    const numbers = await run.reader.numbers();
-    if (!sent) return;
-    if (numbers.epoch !== sent.epoch) {
-      sent = undefined;
-      return page.reload(); // a resume cut the files back: the page draws anew
+  messenger.onRequest(dashboardColumns, async ({ epoch, keys, overview, smoothing }) => {
+    const table = tableOf(epoch);
+    if (!table) return { epoch: columns?.epoch ?? 0, rows: 0, columns: {} };
+    const { rows } = table;
+    const parts: Record<string, ColumnPart> = {};
+    for (const key of keys) {
+      const values = table.column(key).slice(0, rows);
+      if (overview && rows > longRun) {
+        const smoothed = smoothing > 0 ? overviewOf(smooth(values, smoothing), overviewParts) : null;
+        parts[key] = { kind: 'overview', points: overviewOf(values, overviewParts), smoothed };
+      } else parts[key] = { kind: 'whole', values };
+      if (rows > longRun) await breathe();
     }
-    const [lines, events] = [numbers.metrics.slice(sent.metrics), numbers.events.slice(sent.events)];
+    return { epoch, rows, columns: parts };
+  });
+
+  messenger.onRequest(dashboardScores, ({ from, to, columns }) =>
+    (scores ??= new ScoreStrips(folder)).strips(from, to, columns),
+  );
+  messenger.onRequest(dashboardExport, async request => {
+    const bytes = request.kind === 'picture' ? request.bytes : await csvOf(tableOf(sent?.epoch ?? 0), request);
+    return save(folder, request, bytes);
+  });
+  messenger.onNotification(dashboardView, ({ view }) => void storage.memory.update(viewKey, view));
+  messenger.onNotification(dashboardCommand, ({ command }) => actions[command]?.(folder));
+
+  function tableOf(epoch: number): ColumnTable | undefined {
+    if (epoch === readingEpoch) return newest;
+    return columns?.epoch === epoch ? columns.rows : undefined;
+  }
+
+  /** Reads all lines while the page shows the newest, telling it how far that is. */
+  function readAll(source: MetricColumns, part: ColumnTable): void {
+    let told = 0;
+    const tell = (read: number) => {
+      if (read < 1 && read - told < 0.05) return;
+      told = read;
+      if (panel.visible) messenger.sendNotification(dashboardRead, page.page, { read });
+    };
+    const done = () => {
+      if (newest === part) newest = undefined;
+      tell(1);
+    };
+    source.update(tell).then(done, done);
+  }
+
+  /** Sends what is new; asked again while it works, it looks once more. */
+  async function send(): Promise<void> {
+    again = true;
+    sending ??= (async () => {
+      while (again) {
+        again = false;
+        await sendOnce();
+      }
+    })().finally(() => (sending = undefined));
+    await sending;
+  }
+
+  async function sendOnce(): Promise<void> {
+    if (!sent || !panel.visible || !columns || newest) return;
+    const run = store.get(folder);
+    if (!run) return;
+    const table = await columns.update();
+    const { events, epoch: eventsEpoch } = await run.reader.events();
+    if (!sent || !columns) return;
+    const { rows } = table;
+    if (columns.epoch !== sent.epoch || eventsEpoch !== sent.eventsEpoch || rows - sent.rows > mostLines) {
+      sent = undefined; // a resume cut the files back, or very much has come: the page asks anew
+      return void messenger.sendNotification(dashboardRead, page.page, { read: 1 });
+    }
     const summary = JSON.stringify(run.summary);
-    if (lines.length === 0 && events.length === 0 && summary === sent.summary) return;
-    sent = { ...extentOf(numbers), summary };
-    messenger.sendNotification(dashboardLines, page.page, { run: run.summary, lines, events });
-  };
+    if (rows === sent.rows && events.length === sent.events && summary === sent.summary) return;
+    const lines = [...table.lineRange(sent.rows, rows)];
+    const fresh = events.slice(sent.events);
+    sent = { ...sent, rows, events: events.length, summary };
+    messenger.sendNotification(dashboardLines, page.page, { run: run.summary, lines, events: fresh });
+  }
+
   return vscode.Disposable.from(
-    store.onDidTouch(folder => folder === page.folder && void send()),
+    store.onDidTouch(touched => touched === folder && void send()),
     store.onDidChange(() => void send()),
     panel.onDidChangeViewState(() => {
-      if (!panel.visible) sent = undefined;
+      if (panel.visible) return;
+      sent = columns = newest = scores = undefined; // a hidden page holds no numbers
     }),
   );
 }
 
-const extentOf = ({ epoch, metrics, events }: Readonly<RunNumbers>) => ({
-  epoch,
-  metrics: metrics.length,
-  events: events.length,
-});
+/** Steps as runs of steps that follow each other. */
+function stepRuns(steps: Float64Array): [first: number, count: number][] {
+  const runs: [number, number][] = [];
+  let last: [number, number] | undefined;
+  for (const step of steps) {
+    if (last && step === last[0] + last[1]) last[1]++;
+    else runs.push((last = [step, 1]));
+  }
+  return runs;
+}
 
-/** Lines as columns: one Float64Array for each numeric key, NaN where a line lacks it. */
-export function columnsOf(lines: MetricsLine[]): Pick<DashboardSnapshot, 'steps' | 'series'> {
-  const series: Record<string, Float64Array> = {};
-  lines.forEach((line, row) => {
-    for (const [key, value] of Object.entries(line)) {
-      if (key === 'step' || typeof value !== 'number') continue;
-      (series[key] ??= new Float64Array(lines.length).fill(NaN))[row] = value;
-    }
+async function save(folder: string, request: Export, bytes: Uint8Array): Promise<boolean> {
+  const format = request.kind === 'csv' ? 'csv' : request.format;
+  const name = `${basename(folder)} ${request.name.replace(/[^\w.@ -]+/g, '-')}.${format}`;
+  const workspace = vscode.workspace.getWorkspaceFolder(vscode.Uri.file(folder))?.uri ?? vscode.Uri.file(folder);
+  const file = await vscode.window.showSaveDialog({
+    defaultUri: vscode.Uri.joinPath(workspace, name),
+    filters: { [format.toUpperCase()]: [format] },
   });
-  return { steps: lines.map(line => line.step), series };
+  if (!file) return false;
+  await vscode.workspace.fs.writeFile(file, bytes);
+  tellBriefly(vscode.l10n.t('RAGEN: wrote {0}', basename(file.fsPath)), 5000);
+  return true;
 }

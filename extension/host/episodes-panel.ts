@@ -1,56 +1,127 @@
-// The Episodes page's side in the host: the steps that have episodes, one step's rows, and whole episodes one at a time, each
-// read from the run folder when it is asked for.
+// The Episodes page's side in the host: all episodes of the run by columns and what comes to them, whole episodes one at a time, and
+// searches in their texts.
+import { join } from 'node:path';
 import * as vscode from 'vscode';
-import { episodeOpen, episodesGrew, episodesReady, type EpisodesSnapshot } from '../protocol/pages';
+import {
+  episodeOpen,
+  episodesFound,
+  episodesGrew,
+  episodesReady,
+  episodesSearch,
+  episodesSearchEnd,
+  episodeTrace,
+} from '../protocol/episodes-page';
+import { EpisodeIndex } from './episodes/episode-index';
+import { ThreadScanner } from './episodes/thread-scanner';
 import type { OpenPage, PageKind } from './page-panels';
-import type { EpisodeStep, RunReader } from './run-reader';
 import type { RunStore } from './run-store';
 
-export function episodesKind(store: RunStore): PageKind {
+/** What the pages need of the extension: where it lies, and a folder of its own for the workspace (null where there is none). */
+export interface EpisodesPlaces {
+  extensionPath: string;
+  storage: string | null;
+}
+
+export function episodesKind(store: RunStore, places: EpisodesPlaces): PageKind {
   return {
     viewType: 'ragen.episodes',
     bundle: 'episodes',
     title: run => vscode.l10n.t('{0} · Episodes', run),
     icon: 'episodes.svg',
-    serve: page => serveEpisodes(page, store),
+    serve: page => serveEpisodes(page, store, places),
   };
 }
 
-function serveEpisodes(page: OpenPage, store: RunStore): vscode.Disposable {
-  let sent: string | undefined; // steps and run as the page has them; undefined until it has asked
+/** Milliseconds between two tellings while files are gone through, and until a young file is looked at again. */
+const pace = { telling: 250, young: 1000 };
+
+function serveEpisodes(page: OpenPage, store: RunStore, { extensionPath, storage }: EpisodesPlaces): vscode.Disposable {
   const { messenger, panel } = page;
+  const scanner = new ThreadScanner(join(extensionPath, 'dist', 'episode-worker.cjs'));
+  const index = new EpisodeIndex(page.folder, storage, scanner);
+  /** What the page has; undefined until it has asked. */
+  let sent: { epoch: number; rows: number; rest: string } | undefined;
+  let told = 0;
+  let again: NodeJS.Timeout | undefined;
 
-  messenger.onRequest(episodesReady, async asked => {
-    const { reader, summary: run } = page.run();
-    const snapshot = { run, ...(await chosen(reader, asked ?? null)) };
-    sent = textOf(snapshot);
-    return snapshot;
-  });
-  messenger.onRequest(episodeOpen, ({ step, mode, id }) => page.run().reader.episode({ step, mode }, id));
-
-  const send = async () => {
-    if (sent === undefined || !panel.visible) return;
-    const run = store.get(page.folder);
-    if (!run) return;
-    const grown = { run: run.summary, steps: await run.reader.episodeSteps() };
-    if (sent === undefined || textOf(grown) === sent) return;
-    sent = textOf(grown);
-    messenger.sendNotification(episodesGrew, page.page, grown);
+  const standing = () => {
+    const { summary: run } = page.run();
+    return {
+      run,
+      epoch: index.epoch,
+      read: index.read,
+      rest: JSON.stringify([run.live, run.status.state, run.status.step > 0, index.read]),
+    };
   };
+  const tell = () => {
+    if (!sent || !panel.visible || !store.get(page.folder)) return;
+    const { run, epoch, read, rest } = standing();
+    const from = sent.epoch === epoch ? sent.rows : 0;
+    if (sent.epoch === epoch && from === index.table.rows && rest === sent.rest) return;
+    const rows = index.table.slice(from);
+    sent = { epoch, rows: index.table.rows, rest };
+    messenger.sendNotification(episodesGrew, page.page, { run, epoch, read, from, rows });
+  };
+  const update = async () => {
+    const young = await index.update(() => {
+      if (performance.now() - told < pace.telling) return;
+      told = performance.now();
+      tell();
+    });
+    tell();
+    clearTimeout(again);
+    if (young) again = setTimeout(queue, pace.young);
+  };
+  const queue = () => {
+    if (sent && panel.visible) update().catch(() => undefined); // the folder is gone, or being written: the next touch reads on
+  };
+
+  messenger.onRequest(episodesReady, async () => {
+    // What the index tells is there at once; files that it does not tell of follow as they are gone through.
+    const first = new Promise<void>((resolve, reject) => {
+      index.update(resolve).then(young => {
+        if (young) again = setTimeout(queue, pace.young);
+        resolve();
+        tell();
+      }, reject);
+    });
+    await first;
+    const { rest, ...about } = standing();
+    sent = { epoch: index.epoch, rows: index.table.rows, rest };
+    return { ...about, rows: index.table.slice(0) };
+  });
+  messenger.onRequest(episodeOpen, ref => index.episode(ref));
+  messenger.onRequest(episodesSearch, async ({ search, epoch, terms, rows }) => {
+    if (epoch !== index.epoch) return null;
+    const all: Int32Array[] = [];
+    const finished = await index.search(rows, terms, (found, share) => {
+      all.push(found);
+      messenger.sendNotification(episodesFound, page.page, { search, found, share });
+    });
+    return finished && epoch === index.epoch ? joined(all) : null;
+  });
+  messenger.onNotification(episodesSearchEnd, () => scanner.end());
+  messenger.onNotification(
+    episodeTrace,
+    named => void vscode.commands.executeCommand('ragen.openTrace', { folder: page.folder, ...named }),
+  );
+
   return vscode.Disposable.from(
-    store.onDidTouch(folder => folder === page.folder && void send()),
+    store.onDidTouch(folder => folder === page.folder && queue()),
     panel.onDidChangeViewState(() => {
       if (!panel.visible) sent = undefined;
     }),
+    scanner,
+    new vscode.Disposable(() => clearTimeout(again)),
   );
 }
 
-/** The steps and the rows of the asked step, the newest one where none is asked or the asked one has gone. */
-async function chosen(reader: RunReader, asked: EpisodeStep | null): Promise<Omit<EpisodesSnapshot, 'run'>> {
-  const steps = await reader.episodeSteps();
-  const selected = steps.find(({ step, mode }) => step === asked?.step && mode === asked.mode) ?? steps.at(-1) ?? null;
-  return { steps, selected, rows: selected ? await reader.episodeRows(selected) : [] };
+function joined(parts: readonly Int32Array[]): Int32Array {
+  const all = new Int32Array(parts.reduce((total, part) => total + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    all.set(part, at);
+    at += part.length;
+  }
+  return all;
 }
-
-const textOf = ({ run, steps }: Pick<EpisodesSnapshot, 'run' | 'steps'>): string =>
-  JSON.stringify([run.live, run.status.state, steps]);

@@ -1,11 +1,17 @@
 // Reads a growing file of JSON lines piece by piece. Invariants: only whole lines are taken (a torn tail waits for its newline);
 // a file that was cut back or rewritten, as a resume does with metrics, is noticed by the bytes before the cursor and read anew;
-// a line that is no JSON, or not of the schema, is skipped, since one bad line must not hide the others.
+// a line that is no JSON, or not of the schema, is skipped, since one bad line must not hide the others; a long file is read in slices
+// that leave the event loop free between them.
 import { open, type FileHandle } from 'node:fs/promises';
+import { setImmediate as breathe } from 'node:timers/promises';
 import type { z } from 'zod';
+import { jsonOrNothing } from '../protocol/json';
 
 /** How many bytes before the cursor are compared to tell a grown file from a rewritten one. */
 const memory = 256;
+
+/** Read and parsed at once: some milliseconds' work. */
+const sliceBytes = 1 << 18;
 
 /** What one `read` brought. */
 export interface FreshLines<T> {
@@ -32,13 +38,22 @@ export class JsonLines<T> {
       const { size } = await handle.stat();
       const rewritten = size < this.offset || !(await this.sameTail(handle));
       if (rewritten) this.restart(true);
-      if (size === this.offset) return { lines: [], restarted: rewritten };
-      const bytes = await readRange(handle, this.offset, size - this.offset);
-      const end = bytes.lastIndexOf(0x0a) + 1;
-      const whole = bytes.subarray(0, end);
-      this.offset += end;
-      this.tail = Buffer.concat([this.tail, whole]).subarray(-memory);
-      return { lines: this.parse(whole.toString('utf8')), restarted: rewritten };
+      const lines: T[] = [];
+      for (let length = sliceBytes; this.offset < size;) {
+        const bytes = await readRange(handle, this.offset, Math.min(length, size - this.offset));
+        const end = bytes.lastIndexOf(0x0a) + 1;
+        if (end === 0 && bytes.length < length) break; // a torn tail
+        if (end === 0) {
+          length *= 2; // a line longer than a slice
+          continue;
+        }
+        const whole = bytes.subarray(0, end);
+        this.offset += end;
+        this.tail = Buffer.concat([this.tail, whole.subarray(-memory)]).subarray(-memory);
+        for (const line of this.parse(whole.toString('utf8'))) lines.push(line);
+        if (this.offset < size) await breathe();
+      }
+      return { lines, restarted: rewritten };
     } finally {
       await handle.close();
     }
@@ -76,15 +91,6 @@ export async function readRange(handle: FileHandle, position: number, length: nu
     filled += bytesRead;
   }
   return bytes.subarray(0, filled);
-}
-
-/** The value of a JSON text, `undefined` where it is none. */
-export function jsonOrNothing(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return undefined;
-  }
 }
 
 async function openOrNothing(file: string): Promise<FileHandle | undefined> {

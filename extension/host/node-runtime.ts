@@ -15,6 +15,8 @@ export interface NodeRuntime {
   version: string;
   /** It is Electron and needs ELECTRON_RUN_AS_NODE to behave as Node. */
   electron: boolean;
+  /** Keys and tokens that what it runs finds in its surroundings; a function, so that no log of this object has them. */
+  secrets?(): Readonly<Record<string, string>>;
 }
 
 /** What the search depends on, handed in. */
@@ -70,13 +72,17 @@ export function nodeSearch(setting: string): NodeSearch {
 }
 
 /**
- * The environment of a started trainer: this process's own without the editor's inner variables. ONNX Runtime's telemetry is
- * off before its library is loaded.
+ * The environment of a started trainer: this process's own without the editor's inner variables, and the secrets that the editor keeps.
+ * ONNX Runtime's telemetry is off before its library is loaded.
  */
-export function trainerEnvironment(env: NodeJS.ProcessEnv, electron: boolean): NodeJS.ProcessEnv {
+export function trainerEnvironment(
+  env: NodeJS.ProcessEnv,
+  { electron, secrets }: Pick<NodeRuntime, 'electron' | 'secrets'>,
+): NodeJS.ProcessEnv {
   const kept = Object.entries(env).filter(([name]) => !/^(ELECTRON_|VSCODE_|APPLICATION_INSIGHTS)/.test(name));
   return {
     ...Object.fromEntries(kept),
+    ...secrets?.(),
     ORT_DISABLE_TELEMETRY: '1',
     ...(electron ? { ELECTRON_RUN_AS_NODE: '1' } : {}),
   };
@@ -113,7 +119,7 @@ async function onPath({ env, platform, executable }: NodeSearch): Promise<[strin
 const majorOf = (version: string): number => Number(version.split('.')[0]);
 
 function askVersion(path: string, electron: boolean): Promise<string> {
-  const env = trainerEnvironment(process.env, electron);
+  const env = trainerEnvironment(process.env, { electron });
   return new Promise((resolve, reject) => {
     execFile(path, ['-p', 'process.versions.node'], { env, timeout: 10_000, windowsHide: true }, (error, stdout) => {
       const version = /^\d+\.\d+\.\d+/.exec(stdout.trim())?.[0];

@@ -21,6 +21,7 @@ export function pageHtml({ title, cspSource, script, style, folder }: PageParts)
     `style-src ${cspSource} 'unsafe-inline'`,
     `img-src ${cspSource} data:`,
     `font-src ${cspSource}`,
+    ...[`base-uri 'none'`, `form-action 'none'`], // which default-src does not cover
   ].join('; ');
   return `<!DOCTYPE html>
 <html lang="en">

@@ -1,12 +1,11 @@
 // Webview panels of one kind, one for each run: opened, brought back after a reload of the window, and served by typed messages.
 // A hidden page is dropped by the editor and asks anew with `ready` when it is shown again, so nothing is sent to hidden ones.
-import { existsSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import { basename } from 'node:path';
 import * as vscode from 'vscode';
 import { Messenger } from 'vscode-messenger';
 import type { WebviewIdMessageParticipant } from 'vscode-messenger-common';
 import type { PageState } from '../protocol/pages';
-import { pageHtml } from './page-html';
+import { fillPanel } from './fill-panel';
 import type { Run, RunStore } from './run-store';
 
 /** An open page, as its server sees it. */
@@ -90,6 +89,11 @@ export class PagePanels implements vscode.WebviewPanelSerializer<PageState>, vsc
     return [...this.open.values()].find(({ panel }) => panel.active)?.folder;
   }
 
+  /** Closes a run's page, where it is open. */
+  close(folder: string): void {
+    this.open.get(folder)?.panel.dispose();
+  }
+
   /** Leaves the panels themselves alone: this runs at a reload too, after which the editor brings them back. */
   dispose(): void {
     this.serializer.dispose();
@@ -116,22 +120,11 @@ export class PagePanels implements vscode.WebviewPanelSerializer<PageState>, vsc
       service.dispose();
       if (this.open.get(folder) === page) this.open.delete(folder);
     });
-    panel.iconPath = vscode.Uri.joinPath(this.extensionUri, 'media', 'icons', this.kind.icon);
-    const places = [['dist', 'pages'], ['media']].map(parts => vscode.Uri.joinPath(this.extensionUri, ...parts));
-    panel.webview.options = { enableScripts: true, localResourceRoots: places };
     this.fill(panel, run);
   }
 
   private fill(panel: vscode.WebviewPanel, { folder, summary }: Run): void {
-    const uri = (name: string) =>
-      panel.webview.asWebviewUri(vscode.Uri.joinPath(this.extensionUri, 'dist', 'pages', name)).toString();
-    const style = `${this.kind.bundle}.css`;
-    panel.webview.html = pageHtml({
-      title: this.kind.title(summary.name),
-      cspSource: panel.webview.cspSource,
-      script: uri(`${this.kind.bundle}.js`),
-      style: existsSync(join(this.extensionUri.fsPath, 'dist', 'pages', style)) ? uri(style) : undefined,
-      folder,
-    });
+    const { bundle, icon, title } = this.kind;
+    fillPanel(panel, this.extensionUri, { title: title(summary.name), bundle, icon, folder });
   }
 }

@@ -3,6 +3,7 @@
 import * as vscode from 'vscode';
 import type { RunSummary } from '../protocol/pages';
 import { UserError } from '../protocol/user-error';
+import { plain } from './plain-text';
 import type { Run, RunStore } from './run-store';
 import { percent } from './run-words';
 import { stateWord, type RunNode } from './runs-tree';
@@ -22,7 +23,7 @@ export class RunPicker {
    * say where no run does. Throws a UserError with `none`.
    */
   async pick(argument: RunArgument, fits: (run: RunSummary) => boolean, none: string): Promise<Run | undefined> {
-    const named = typeof argument === 'string' ? argument : argument?.folder;
+    const [named] = folderOf(argument);
     if (named !== undefined) return this.store.get(named) ?? this.store.find(named);
     const fitting = this.store.runs.filter(run => fits(run.summary));
     if (fitting.length === 0) throw new UserError(none);
@@ -33,10 +34,31 @@ export class RunPicker {
     return fitting.length === 1 ? fitting[0] : this.ask(fitting);
   }
 
+  /**
+   * The runs to act on: those a command was called on that fit, else the one that `pick` finds; none where the reader chose none. Throws
+   * a UserError with `none` where the command was called on runs of which none fits.
+   */
+  async pickMany(
+    argument: RunArgument,
+    all: RunArgument[],
+    fits: (run: RunSummary) => boolean,
+    none: string,
+  ): Promise<Run[]> {
+    const folders = (all.length > 0 ? all : [argument]).flatMap(folderOf);
+    if (folders.length === 0) {
+      const run = await this.pick(argument, fits, none);
+      return run ? [run] : [];
+    }
+    const found = await Promise.all(folders.map(folder => this.store.get(folder) ?? this.store.find(folder)));
+    const runs = found.filter(run => run !== undefined).filter(run => fits(run.summary));
+    if (runs.length === 0) throw new UserError(none);
+    return runs;
+  }
+
   private async ask(runs: Run[]): Promise<Run | undefined> {
     const items = runs.map(run => ({
-      label: run.summary.name,
-      description: describe(run.summary),
+      label: plain(run.summary.name),
+      description: plain(describe(run.summary)),
       detail: run.summary.id,
       run,
     }));
@@ -46,6 +68,11 @@ export class RunPicker {
     });
     return chosen?.run;
   }
+}
+
+function folderOf(argument: RunArgument): string[] {
+  const folder = typeof argument === 'string' ? argument : argument?.folder;
+  return folder === undefined ? [] : [folder];
 }
 
 function describe(run: RunSummary): string {

@@ -3,11 +3,15 @@
 // here: the clock is handed in, so that leases can be tested.
 import { open, readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { jsonOrNothing } from '../protocol/json';
 import type { EpisodeRow, RunSummary } from '../protocol/pages';
 import {
+  environmentFile,
+  environmentFiles,
   episodeSchema,
   episodesFile,
   eventSchema,
+  keptEnvironmentSchema,
   leaseSchema,
   leaseStaleMs,
   manifestSchema,
@@ -15,13 +19,25 @@ import {
   runFiles,
   statusSchema,
   type Episode,
+  type KeptEnvironment,
+  type Labels,
   type Lease,
   type Manifest,
   type MetricsLine,
   type RunEvent,
   type RunStatus,
 } from '../protocol/run-folder';
-import { jsonOrNothing, JsonLines, readRange } from './json-lines';
+import {
+  comparedEpisodeSchema,
+  comparedRange,
+  ranVersions,
+  versionEffect,
+  type ComparedEpisode,
+  type RanVersion,
+  type VersionEffect,
+} from '../protocol/version-effect';
+import { JsonLines, readRange } from './json-lines';
+import { firstWords, readLabels } from './run-labels';
 
 /** How long a run may stand at `starting` before a missing lease means that its trainer died. */
 const startingGraceMs = 60_000;
@@ -46,6 +62,9 @@ export class RunReader {
   private status: RunStatus | undefined;
   private statusStamp = '';
   private leaseTime = 0;
+  private labels: Labels = { schema: 1 };
+  private notes = '';
+  private labelsStamp = '';
   private readonly metricsFile: JsonLines<MetricsLine>;
   private readonly eventsFile: JsonLines<RunEvent>;
   private readonly loaded: RunNumbers = { epoch: 0, metrics: [], events: [] };
@@ -60,7 +79,7 @@ export class RunReader {
     this.eventsFile = new JsonLines(join(folder, runFiles.events), eventSchema);
   }
 
-  /** Reads manifest, status and lease again. Answers false where the folder holds no run (yet). */
+  /** Reads manifest, status, labels and lease again. Answers false where the folder holds no run (yet). */
   async refresh(): Promise<boolean> {
     this.manifest ??= manifestSchema.safeParse(await this.json(runFiles.manifest)).data;
     const stamp = await stampOf(join(this.folder, runFiles.status));
@@ -68,6 +87,7 @@ export class RunReader {
       const status = statusSchema.safeParse(await this.json(runFiles.status)).data;
       if (status) [this.status, this.statusStamp] = [status, stamp];
     }
+    await this.readLabels();
     const lease = await statOrNothing(join(this.folder, runFiles.lease));
     this.leaseTime = lease?.mtimeMs ?? 0;
     return this.manifest !== undefined && (await statOrNothing(join(this.folder, runFiles.manifest))) !== undefined;
@@ -85,8 +105,29 @@ export class RunReader {
     const status = this.status ?? freshStatus(manifest);
     const age = this.now() - this.leaseTime;
     const starting = status.state === 'starting' && this.now() - Date.parse(status.updated) < startingGraceMs;
-    const { id, name, created, config_name } = manifest;
-    return { id, name, created, config_name, folder: this.folder, status, live: age < leaseStaleMs || starting };
+    const { id, created, config_name } = manifest;
+    const { name = manifest.name, tags = manifest.tags ?? [], archived = false } = this.labels;
+    const live = age < leaseStaleMs || starting;
+    return {
+      ...{ id, name, created, config_name, folder: this.folder, status, live },
+      ...(tags.length > 0 && { tags }),
+      ...(archived && { archived }),
+      ...(this.notes !== '' && { notes: this.notes }),
+    };
+  }
+
+  /** What the run was made with; undefined before it was read. */
+  get origin(): Manifest | undefined {
+    return this.manifest;
+  }
+
+  private async readLabels(): Promise<void> {
+    const files = [runFiles.labels, runFiles.notes].map(name => join(this.folder, name));
+    const stamp = (await Promise.all(files.map(stampOf))).join(' ');
+    if (stamp === this.labelsStamp) return;
+    this.labels = await readLabels(this.folder);
+    this.notes = firstWords(await readFile(files[1], 'utf8').catch(() => ''));
+    this.labelsStamp = stamp;
   }
 
   /** The lease as it stands in the folder, stale or not. */
@@ -94,17 +135,42 @@ export class RunReader {
     return leaseSchema.safeParse(await this.json(runFiles.lease)).data;
   }
 
-  /** Metrics and events up to now. The arrays are this reader's own and grow: take lengths, don't write. */
+  /**
+   * Metrics and events up to now. The arrays are this reader's own and grow: take lengths, don't write. For a long run this parses every
+   * line (in slices): curves are better taken by columns (metric-columns.ts).
+   */
   numbers(): Promise<Readonly<RunNumbers>> {
-    const next = this.reading.then(async () => {
-      const [metrics, events] = [await this.metricsFile.read(), await this.eventsFile.read()];
-      if (metrics.restarted || events.restarted) this.loaded.epoch++;
-      if (metrics.restarted) this.loaded.metrics.length = 0;
-      if (events.restarted) this.loaded.events.length = 0;
+    return this.inTurn(async () => {
+      const metrics = await this.metricsFile.read();
+      if (metrics.restarted) {
+        this.loaded.epoch++;
+        this.loaded.metrics.length = 0;
+      }
       for (const line of metrics.lines) this.loaded.metrics.push(line);
-      for (const event of events.lines) this.loaded.events.push(event);
+      await this.readEvents();
       return this.loaded;
     });
+  }
+
+  /** Events up to now, without the metrics. As with `numbers`, the array grows. */
+  events(): Promise<Readonly<Pick<RunNumbers, 'epoch' | 'events'>>> {
+    return this.inTurn(async () => {
+      await this.readEvents();
+      return this.loaded;
+    });
+  }
+
+  private async readEvents(): Promise<void> {
+    const events = await this.eventsFile.read();
+    if (events.restarted) {
+      this.loaded.epoch++;
+      this.loaded.events.length = 0;
+    }
+    for (const event of events.lines) this.loaded.events.push(event);
+  }
+
+  private inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const next = this.reading.then(work);
     this.reading = next.catch(() => undefined);
     return next;
   }
@@ -117,6 +183,27 @@ export class RunReader {
       if (match) steps.push({ step: Number(match[2]), mode: match[1] === 'step' ? 'train' : 'val' });
     }
     return steps.sort((a, b) => a.step - b.step || (a.mode < b.mode ? -1 : Number(a.mode > b.mode)));
+  }
+
+  /** What each tag's environment ran, in order. */
+  async versions(): Promise<RanVersion[]> {
+    await this.refresh();
+    return this.manifest ? ranVersions(this.manifest, (await this.events()).events) : [];
+  }
+
+  /** A version's sources as the run kept them, by their names. Undefined where it keeps none. */
+  async keptEnvironment(version: string): Promise<KeptEnvironment | undefined> {
+    return keptEnvironmentSchema.safeParse(await this.json(environmentFile(version, environmentFiles.about))).data;
+  }
+
+  /** What came with one version of a tag after another; undefined where one of them played nothing near the change. */
+  async effect(before: RanVersion, after: RanVersion): Promise<VersionEffect | undefined> {
+    const episodes: ComparedEpisode[] = [];
+    for (const step of comparedRange(before, after)) {
+      const file = new JsonLines(this.episodesPath({ step, mode: 'train' }), comparedEpisodeSchema);
+      episodes.push(...(await file.read()).lines);
+    }
+    return versionEffect(episodes, { tag: after.tag, from: before.version, to: after.version });
   }
 
   /** The rows of one step's episodes, in the file's order. */

@@ -1,8 +1,9 @@
 // Every run of the workspace, kept current: found under `.ragen/runs` of each workspace folder by file watching, with polling
 // behind it (watchers miss changes on network drives and in containers), and joined with its trainer while that lives. Owns the
 // readers and the links; views listen and read. A run that ends or starts elsewhere (terminal, other window) shows up the same.
-import { readdir } from 'node:fs/promises';
-import { basename, join, relative } from 'node:path';
+import { readdir, stat } from 'node:fs/promises';
+import { basename, dirname, join, relative } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import * as vscode from 'vscode';
 import type { RunSummary } from '../protocol/pages';
 import { runFiles, runsFolder } from '../protocol/run-folder';
@@ -14,6 +15,8 @@ import { TrainerLink } from './trainer-link';
 /** Active runs are looked at each second, whose lease may run out without any file event; the others each fifth time. */
 const pollMs = 1000;
 const slowEvery = 5;
+/** Milliseconds in which changes are gathered: ten runs at work tell of their status a hundred times a second, and who listens draws all. */
+const gatherMs = 200;
 
 /** One run: how it stands and the ways to its data and its trainer. */
 export interface Run {
@@ -44,7 +47,9 @@ export class RunStore implements vscode.Disposable {
   private readonly changed = new vscode.EventEmitter<void>();
   private readonly touched = new vscode.EventEmitter<string>();
   private readonly moved = new vscode.EventEmitter<StandingChange>();
+  private readonly deleted = new vscode.EventEmitter<string>();
   private ticks = 0;
+  private gathering: NodeJS.Timeout | undefined;
   private watchers: vscode.Disposable[] = [];
 
   /** The list or a summary changed. */
@@ -53,10 +58,14 @@ export class RunStore implements vscode.Disposable {
   readonly onDidTouch = this.touched.event;
   /** A run came to another standing while this window watched. */
   readonly onDidMove = this.moved.event;
+  /** A run's folder was deleted, here or elsewhere: its path. */
+  readonly onDidDelete = this.deleted.event;
 
   constructor(private readonly log: vscode.LogOutputChannel) {
     const timer = setInterval(() => void this.tick(), pollMs);
-    this.disposables.push(this.changed, this.touched, this.moved, { dispose: () => clearInterval(timer) });
+    this.disposables.push(this.changed, this.touched, this.moved, this.deleted, {
+      dispose: () => clearInterval(timer),
+    });
     this.disposables.push(vscode.workspace.onDidChangeWorkspaceFolders(() => this.watch()));
     this.disposables.push(vscode.workspace.onDidGrantWorkspaceTrust(() => void this.scan()));
     this.watch();
@@ -95,8 +104,16 @@ export class RunStore implements vscode.Disposable {
   }
 
   dispose(): void {
+    clearTimeout(this.gathering);
     for (const { link } of this.entries.values()) link?.dispose();
     for (const disposable of [...this.watchers, ...this.disposables]) disposable.dispose();
+  }
+
+  private tell(): void {
+    this.gathering ??= setTimeout(() => {
+      this.gathering = undefined;
+      this.changed.fire();
+    }, gatherMs);
   }
 
   private roots(): string[] {
@@ -106,7 +123,8 @@ export class RunStore implements vscode.Disposable {
 
   private watch(): void {
     for (const watcher of this.watchers) watcher.dispose();
-    const names = [runFiles.manifest, runFiles.status, runFiles.metrics, runFiles.events].join(',');
+    const { manifest, status, metrics, events, labels, notes } = runFiles;
+    const names = [manifest, status, metrics, events, labels, notes].join(',');
     this.watchers = (vscode.workspace.workspaceFolders ?? []).map(folder => {
       const watcher = vscode.workspace.createFileSystemWatcher(
         new vscode.RelativePattern(folder, `${runsFolder}/*/{${names}}`),
@@ -158,7 +176,7 @@ export class RunStore implements vscode.Disposable {
     else if (entry.link) entry.link = void entry.link.dispose();
     if (shown === entry.shown) return;
     entry.shown = shown;
-    this.changed.fire();
+    this.tell();
     const run = { folder, reader: entry.reader, summary, link: entry.link };
     if (before && standingOf(before) !== standingOf(summary))
       this.moved.fire({ run, from: standingOf(before), to: standingOf(summary) });
@@ -180,8 +198,20 @@ export class RunStore implements vscode.Disposable {
     const entry = this.entries.get(folder);
     this.entries.delete(folder);
     entry?.link?.dispose();
-    if (entry?.summary) this.changed.fire();
+    if (!entry?.summary) return;
+    this.tell();
+    void isGone(folder).then(gone => gone && this.deleted.fire(folder));
   }
+}
+
+/** Whether a folder is, or soon comes to be, not there although the one around it is: one on a drive that is away is not deleted. */
+async function isGone(folder: string): Promise<boolean> {
+  const there = (path: string): Promise<boolean> => stat(path).then(() => true, () => false); // prettier-ignore
+  for (let look = 0; look < 5; look++) {
+    if (!(await there(folder))) return there(dirname(folder));
+    await sleep(pollMs); // its manifest may be the first file that goes
+  }
+  return false;
 }
 
 function isInside(root: string, folder: string): boolean {

@@ -24,6 +24,13 @@ export function standingOf({ status, live }: Pick<RunSummary, 'status' | 'live'>
 /** Whether the run's trainer is at work or waits. */
 export const isActive = (run: RunSummary): boolean => ['running', 'paused'].includes(standingOf(run));
 
+/** Whether a run has every word of `filter` in its name, a tag, its configuration's name or its id, in whatever case. */
+export function matches({ name, tags = [], config_name, id }: RunSummary, filter: string): boolean {
+  const text = [name, ...tags.map(tag => `#${tag}`), config_name, id].join('\n').toLowerCase();
+  const words = filter.toLowerCase().split(/\s+/);
+  return words.every(word => text.includes(word));
+}
+
 /** `0.6123` → `61 %`; below ten per cent with one decimal. */
 export function percent(share: number): string {
   const value = share * 100;

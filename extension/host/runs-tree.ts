@@ -1,14 +1,18 @@
-// The Runs view: every run of the workspace, grouped by where it stands. A group without runs is not shown.
+// The Runs view: every run of the workspace, grouped by where it stands. A group without runs is not shown. Archived runs are left out
+// unless asked for, and a filter leaves those that have all its words in name, tags or configuration. The view's badge counts the runs
+// at work.
 import * as vscode from 'vscode';
 import type { RunSummary } from '../protocol/pages';
+import { unlinked } from './plain-text';
 import type { Run, RunStore } from './run-store';
-import { duration, percent, short, standingOf, type Standing } from './run-words';
+import { duration, isActive, matches, percent, short, standingOf, type Standing } from './run-words';
 
-/** `interrupted` runs stand with the failed ones. */
-type Group = Exclude<Standing, 'interrupted'>;
-const groups: Group[] = ['running', 'paused', 'failed', 'finished', 'stopped'];
+/** `interrupted` runs stand with the failed ones; an archived one stands with the archived ones unless it is at work. */
+type Group = Exclude<Standing, 'interrupted'> | 'archived';
+const groups: Group[] = ['running', 'paused', 'failed', 'finished', 'stopped', 'archived'];
 const groupOf = (run: RunSummary): Group => {
   const standing = standingOf(run);
+  if (run.archived && !isActive(run)) return 'archived';
   return standing === 'interrupted' ? 'failed' : standing;
 };
 
@@ -18,19 +22,30 @@ export interface RunNode {
   folder?: string;
 }
 
+/** Where the workspace remembers that archived runs are shown. */
+const archivedKey = 'ragen.runs.archivedShown';
+
 export class RunsTree implements vscode.TreeDataProvider<RunNode>, vscode.Disposable {
   private readonly changed = new vscode.EventEmitter<void>();
   private readonly subscription: vscode.Disposable;
+  private filtered = '';
+  /** What the menus were told last. */
+  private readonly context = new Map<string, boolean>();
   readonly onDidChangeTreeData = this.changed.event;
   readonly view: vscode.TreeView<RunNode>;
 
-  constructor(private readonly store: RunStore) {
-    this.view = vscode.window.createTreeView('ragen.runs', { treeDataProvider: this, showCollapseAll: false });
-    this.subscription = store.onDidChange(() => this.changed.fire());
+  constructor(
+    private readonly store: RunStore,
+    private readonly memory: vscode.Memento,
+  ) {
+    const options = { treeDataProvider: this, showCollapseAll: false, canSelectMany: true };
+    this.view = vscode.window.createTreeView('ragen.runs', options);
+    this.subscription = store.onDidChange(() => this.refresh());
+    this.refresh();
   }
 
   getChildren(node?: RunNode): RunNode[] {
-    const { runs } = this.store;
+    const runs = this.shown;
     if (!node)
       return groups.filter(group => runs.some(run => groupOf(run.summary) === group)).map(group => ({ group }));
     return runs.filter(run => groupOf(run.summary) === node.group).map(({ folder }) => ({ group: node.group, folder }));
@@ -45,9 +60,28 @@ export class RunsTree implements vscode.TreeDataProvider<RunNode>, vscode.Dispos
     return run ? runItem(run) : groupItem(node.group, this.getChildren({ group: node.group }).length);
   }
 
-  /** Folder of the selected run. */
-  get selected(): string | undefined {
-    return this.view.selection[0]?.folder;
+  /** Folders of the selected runs, in the order of their selection. */
+  get selected(): string[] {
+    return this.view.selection.flatMap(({ folder }) => folder ?? []);
+  }
+
+  /** What the runs that are shown have in name, tags or configuration; all of them where it is empty. */
+  get filter(): string {
+    return this.filtered;
+  }
+  set filter(words: string) {
+    this.filtered = words.trim();
+    this.refresh();
+  }
+
+  get archivedShown(): boolean {
+    return this.memory.get(archivedKey, false);
+  }
+
+  /** Shows archived runs or leaves them out; the workspace remembers it. */
+  async showArchived(shown: boolean): Promise<void> {
+    await this.memory.update(archivedKey, shown);
+    this.refresh();
   }
 
   dispose(): void {
@@ -55,7 +89,41 @@ export class RunsTree implements vscode.TreeDataProvider<RunNode>, vscode.Dispos
     this.view.dispose();
     this.changed.dispose();
   }
+
+  private get shown(): Run[] {
+    const { archivedShown, filtered } = this;
+    return this.store.runs.filter(
+      ({ summary }) => (archivedShown || groupOf(summary) !== 'archived') && matches(summary, filtered),
+    );
+  }
+
+  private refresh(): void {
+    const { runs } = this.store;
+    const active = runs.filter(run => isActive(run.summary)).length;
+    this.view.badge = active === 0 ? undefined : { value: active, tooltip: atWork(active) };
+    this.view.description = this.filtered;
+    // A view without a row shows its welcome, which must not say that there are no runs.
+    const hidden = runs.length > 0 && this.shown.length === 0;
+    this.view.message = !hidden
+      ? undefined
+      : this.filtered !== ''
+        ? vscode.l10n.t('No run has “{0}” in its name, tags or configuration.', this.filtered)
+        : vscode.l10n.t('All runs of this workspace are archived.');
+    this.setContext('ragen.hasRuns', runs.length > 0);
+    this.setContext('ragen.archivedShown', this.archivedShown);
+    this.setContext('ragen.runsFiltered', this.filtered !== '');
+    this.changed.fire();
+  }
+
+  private setContext(key: string, value: boolean): void {
+    if (this.context.get(key) === value) return;
+    this.context.set(key, value);
+    void vscode.commands.executeCommand('setContext', key, value);
+  }
 }
+
+const atWork = (count: number): string =>
+  count === 1 ? vscode.l10n.t('1 run at work') : vscode.l10n.t('{0} runs at work', count);
 
 function groupItem(group: Group, count: number): vscode.TreeItem {
   const labels: Record<Group, string> = {
@@ -64,8 +132,10 @@ function groupItem(group: Group, count: number): vscode.TreeItem {
     failed: vscode.l10n.t('Failed or interrupted'),
     finished: vscode.l10n.t('Finished'),
     stopped: vscode.l10n.t('Stopped'),
+    archived: vscode.l10n.t('Archived'),
   };
-  const item = new vscode.TreeItem(labels[group], vscode.TreeItemCollapsibleState.Expanded);
+  const { Collapsed, Expanded } = vscode.TreeItemCollapsibleState;
+  const item = new vscode.TreeItem(labels[group], group === 'archived' ? Collapsed : Expanded);
   item.id = `group:${group}`;
   item.description = String(count);
   item.contextValue = 'group';
@@ -76,10 +146,12 @@ function runItem({ folder, summary }: Run): vscode.TreeItem {
   const item = new vscode.TreeItem(summary.name, vscode.TreeItemCollapsibleState.None);
   const standing = standingOf(summary);
   item.id = folder;
-  item.description = progressOf(summary);
+  // Tags first: in a narrow side bar they are what is left of the line.
+  const tags = (summary.tags ?? []).map(tag => `#${tag}`).join(' ');
+  item.description = [...(tags === '' ? [] : [tags]), progressOf(summary)].join(' · ');
   item.iconPath = iconOf(standing);
   item.tooltip = tooltipOf(summary);
-  item.contextValue = contextOf(standing);
+  item.contextValue = `${contextOf(standing)}${summary.archived ? '.archived' : ''}`;
   item.accessibilityInformation = { label: `${summary.name}, ${stateWord(summary)}, ${item.description}` };
   item.command = {
     command: 'ragen.openDashboard',
@@ -146,15 +218,17 @@ function tooltipOf(run: RunSummary): vscode.MarkdownString {
     [vscode.l10n.t('Tokens/s'), status.tokens_per_s === null || !run.live ? undefined : short(status.tokens_per_s)],
     [vscode.l10n.t('Time left'), status.eta_s === null || !run.live ? undefined : duration(status.eta_s)],
     [vscode.l10n.t('Configuration'), run.config_name],
+    [vscode.l10n.t('Tags'), run.tags?.join(', ')],
+    [vscode.l10n.t('Notes'), run.notes],
     [vscode.l10n.t('Started'), new Date(run.created).toLocaleString()],
     [vscode.l10n.t('Folder'), run.id],
   ];
   const text = new vscode.MarkdownString();
-  text.appendMarkdown('**').appendText(run.name).appendMarkdown('**\n\n');
-  if (status.error !== undefined) text.appendText(status.error).appendMarkdown('\n\n');
+  text.appendMarkdown('**').appendText(unlinked(run.name)).appendMarkdown('**\n\n');
+  if (status.error !== undefined) text.appendText(unlinked(status.error)).appendMarkdown('\n\n');
   text.appendMarkdown('| | |\n|---|---|\n');
   for (const [name, value] of rows) {
-    if (value !== undefined) text.appendMarkdown(`| ${name} | `).appendText(value).appendMarkdown(' |\n');
+    if (value !== undefined) text.appendMarkdown(`| ${name} | `).appendText(unlinked(value)).appendMarkdown(' |\n');
   }
   return text;
 }

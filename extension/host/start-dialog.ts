@@ -1,6 +1,7 @@
 // The questions before a run: which configuration, in which folder, with which overrides.
 import * as vscode from 'vscode';
 import { UserError } from '../protocol/user-error';
+import { plain } from './plain-text';
 import { shippedPresets, workspacePresets, type Preset } from './presets';
 import { overridesProblem, splitOverrides } from './start-run';
 
@@ -39,7 +40,11 @@ export async function askForRun(extensionPath: string): Promise<StartRequest | u
 async function askForPreset(extensionPath: string): Promise<Preset | undefined> {
   type Item = vscode.QuickPickItem & { preset?: Preset };
   const heading = (label: string): Item => ({ label, kind: vscode.QuickPickItemKind.Separator });
-  const itemOf = (preset: Preset): Item => ({ label: preset.name, detail: preset.description || undefined, preset });
+  const itemOf = (preset: Preset): Item => ({
+    label: plain(preset.name),
+    detail: plain(preset.description) || undefined,
+    preset,
+  });
   const items = (async () => {
     const [own, shipped] = await Promise.all([workspacePresets(), shippedPresets(extensionPath)]);
     const workspace = own.length === 0 ? [] : [heading(vscode.l10n.t('this workspace')), ...own.map(itemOf)];

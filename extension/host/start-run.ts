@@ -2,9 +2,9 @@
 // trainer detached and answers one JSON document. The host waits for that answer alone; the run never depends on the host.
 // No `vscode` here.
 import { spawn } from 'node:child_process';
+import { jsonOrNothing } from '../protocol/json';
 import { endedBySystem, explainExit } from '../protocol/process-exit';
 import { UserError } from '../protocol/user-error';
-import { jsonOrNothing } from './json-lines';
 import { trainerEnvironment, type NodeRuntime } from './node-runtime';
 
 /** A mistake at a place in a configuration file; line and column count from 1. */
@@ -35,14 +35,31 @@ export interface StartedRun {
  * terminal's own sentence for whatever else went wrong.
  */
 export async function startRun(node: NodeRuntime, cli: string, args: string[], cwd: string): Promise<StartedRun> {
-  const { code, signal, stdout, stderr } = await runToEnd(node, [cli, ...args, '--detach', '--json'], cwd);
+  const doing = `the start of the trainer (${node.path})`;
+  const answer = await askTerminal(node, cli, [...args, '--detach'], cwd, doing);
+  if (isStarted(answer)) return answer;
+  throw new UserError(`${doing} answered something else than a run: install the extension again`);
+}
+
+/**
+ * The document that `cli.cjs` answers `args` plus `--json` with, in `cwd`; `doing` is the subject of the sentence where it ends without
+ * a word. Throws ConfigError for a refused configuration, UserError with the terminal's own sentence otherwise.
+ */
+export async function askTerminal(
+  node: NodeRuntime,
+  cli: string,
+  args: string[],
+  cwd: string,
+  doing: string,
+): Promise<Record<string, unknown>> {
+  const { code, signal, stdout, stderr } = await runToEnd(node, [cli, ...args, '--json'], cwd);
   const answer = documentIn(stdout) ?? documentIn(stderr);
-  if (code === 0 && isStarted(answer)) return answer;
   const problems = problemsIn(answer);
   if (problems.length > 0) throw new ConfigError(problems);
+  if (code === 0 && answer) return answer;
   // What native code prints as it dies is no sentence for a user.
   const sentence = endedBySystem(code, signal) ? undefined : (lastLine(stderr) ?? lastLine(stdout));
-  throw new UserError(sentence ?? `the start of the trainer (${node.path}) ${explainExit(code, signal)}`);
+  throw new UserError(sentence ?? `${doing} ${explainExit(code, signal)}`);
 }
 
 /** Splits a line of overrides as a shell would: at blanks outside quotes, brackets and braces; quotes around a whole value go. */
@@ -68,7 +85,7 @@ interface Ended {
 
 function runToEnd(node: NodeRuntime, args: string[], cwd: string): Promise<Ended> {
   return new Promise((resolve, reject) => {
-    const env = trainerEnvironment(process.env, node.electron);
+    const env = trainerEnvironment(process.env, node);
     // Detached, so that a window that closes while a configuration is being resolved does not take the start with it.
     const child = spawn(node.path, args, {
       cwd,
@@ -86,7 +103,7 @@ function runToEnd(node: NodeRuntime, args: string[], cwd: string): Promise<Ended
 }
 
 /** The JSON document in a stream: all of it, else its last line that is one. */
-function documentIn(text: string): unknown {
+function documentIn(text: string): Record<string, unknown> | undefined {
   const whole = jsonOrNothing(text);
   if (isObject(whole)) return whole;
   return text.split('\n').reverse().map(jsonOrNothing).find(isObject);

@@ -1,5 +1,6 @@
 // One item in the status bar: the newest run at work, `quickstart 12/40 · 61 %`. A click opens its dashboard. Hidden without one.
 import * as vscode from 'vscode';
+import { plain } from './plain-text';
 import type { RunStore } from './run-store';
 import { isActive, percent, standingOf } from './run-words';
 import { stateWord, type RunNode } from './runs-tree';
@@ -28,7 +29,7 @@ export class StatusBar implements vscode.Disposable {
       status.total_steps > 0 ? `${name} ${status.step}/${status.total_steps}` : name,
       ...(status.success === null ? [] : [percent(status.success)]),
     ].join(' · ');
-    this.item.text = `$(${paused ? 'debug-pause' : 'pulse'}) ${progress}`;
+    this.item.text = `$(${paused ? 'debug-pause' : 'pulse'}) ${plain(progress)}`;
     const more = active.length > 1 ? [vscode.l10n.t('and {0} more at work', active.length - 1)] : [];
     this.item.tooltip = [`RAGEN: ${name}, ${stateWord(summary)}`, ...more].join(', ');
     this.item.accessibilityInformation = { label: `RAGEN ${progress}, ${stateWord(summary)}`, role: 'button' };

@@ -11,16 +11,27 @@ import {
   type MessageConnection,
   type RequestType,
 } from 'vscode-jsonrpc/node';
-import type { Lease, RunEvent, RunStatus } from '../protocol/run-folder';
+import type { Lease, RunEvent, RunStatus, SettingChange } from '../protocol/run-folder';
 import {
   appended,
+  change,
   checkpoint,
+  coverEnvironments,
+  debugEnvironments,
+  endDebugging,
   eventHappened,
   hello,
+  isLocalEndpoint,
   pause,
   resume,
   statusChanged,
   stop,
+  watch,
+  watchedEpisode,
+  watchedTokens,
+  type WatchChoice,
+  type WatchedEpisode,
+  type WatchedTurn,
 } from '../protocol/trainer-link';
 import { UserError } from '../protocol/user-error';
 
@@ -33,6 +44,14 @@ export interface TrainerLinkListener {
   trouble(message: string): void;
 }
 
+/** Who watches episodes as they are played. */
+export interface EpisodeWatcher {
+  /** Tags that there are; once for each connection. */
+  tags(tags: string[]): void;
+  episode(episode: WatchedEpisode | null): void;
+  tokens(told: { id: string; turn: number; at: number; tokens: WatchedTurn['tokens'] }): void;
+}
+
 /** Pauses between tries, in ms; the last one repeats. */
 const pauses = [100, 250, 500, 1000, 2000, 5000];
 /** How long a command waits for the connection, and the connection for its greeting, in ms. */
@@ -43,6 +62,7 @@ export class TrainerLink {
   private socket: Socket | undefined;
   private disposed = false;
   private wake: (() => void) | undefined;
+  private watching: { choice: WatchChoice; watcher: EpisodeWatcher } | undefined;
   private readonly waiting = new Set<() => void>();
 
   /** `lease` reads the run's lease as it now stands. The link starts at once. */
@@ -62,10 +82,27 @@ export class TrainerLink {
    * Each asks the trainer and answers with what it says. Throws a UserError where the trainer can't be reached or ends before it
    * has answered.
    */
-  pause = (): Promise<RunStatus> => this.ask(pause);
-  resume = (): Promise<RunStatus> => this.ask(resume);
-  stop = (): Promise<RunStatus> => this.ask(stop);
-  checkpoint = (): Promise<{ folder: string }> => this.ask(checkpoint);
+  pause = (): Promise<RunStatus> => this.ask(pause, null);
+  resume = (): Promise<RunStatus> => this.ask(resume, null);
+  stop = (): Promise<RunStatus> => this.ask(stop, null);
+  checkpoint = (): Promise<{ folder: string }> => this.ask(checkpoint, null);
+  change = (values: Record<string, number>, checkOnly = false): Promise<{ step: number; changes: SettingChange[] }> =>
+    this.ask(change, { values, checkOnly });
+  debugEnvironments = (): Promise<{ urls: string[] }> => this.ask(debugEnvironments, null);
+  endDebugging = (): Promise<RunStatus> => this.ask(endDebugging, null);
+  coverEnvironments = (on: boolean): Promise<RunStatus> => this.ask(coverEnvironments, { on });
+
+  /** Has `watcher` told of an episode as it is played, by `choice`, through every connection until `unwatch`; takes another's place. */
+  watch(choice: WatchChoice, watcher: EpisodeWatcher): void {
+    this.watching = { choice, watcher };
+    if (this.connection) void this.beginWatching(this.connection);
+  }
+
+  unwatch(watcher: EpisodeWatcher): void {
+    if (this.watching?.watcher !== watcher) return;
+    this.watching = undefined;
+    void this.connection?.sendRequest(watch, { on: false }).catch(() => undefined); // a lost connection watches nothing
+  }
 
   dispose(): void {
     this.disposed = true;
@@ -74,10 +111,23 @@ export class TrainerLink {
     this.wake?.();
   }
 
-  private async ask<R>(type: RequestType<null, R, void>): Promise<R> {
+  private async beginWatching(connection: MessageConnection): Promise<void> {
+    const { watching } = this;
+    if (!watching) return;
+    try {
+      const { tags, episode } = await connection.sendRequest(watch, { on: true, ...watching.choice });
+      if (this.watching !== watching) return;
+      watching.watcher.tags(tags);
+      watching.watcher.episode(episode);
+    } catch (error) {
+      this.listener.trouble((error as Error).message); // a trainer of an earlier version knows no watchers
+    }
+  }
+
+  private async ask<P, R>(type: RequestType<P, R, void>, content: P): Promise<R> {
     const connection = await this.reach();
     try {
-      return await connection.sendRequest(type, null);
+      return await connection.sendRequest<R>(type.method, content);
     } catch (error) {
       if (error instanceof ResponseError && error.code !== ErrorCodes.PendingResponseRejected)
         throw new UserError(error.message);
@@ -121,7 +171,9 @@ export class TrainerLink {
 
   /** Connects, greets, and returns when the connection has ended. Throws where it did not come to the greeting. */
   private async serve(lease: Lease): Promise<void> {
-    const socket = (this.socket = connect(lease.endpoint));
+    if (!isLocalEndpoint(lease.endpoint, process.platform === 'win32'))
+      throw new Error(`the lease names ${lease.endpoint}, no socket of this machine`);
+    const socket = (this.socket = connect({ path: lease.endpoint }));
     const closed = new Promise<void>(resolve => socket.once('close', () => resolve()));
     try {
       await new Promise<void>((resolve, reject) => {
@@ -143,6 +195,9 @@ export class TrainerLink {
       if (!welcome) throw new Error('the trainer closed the connection instead of greeting');
       this.connection = connection;
       this.listener.status(welcome.status, 0);
+      connection.onNotification(watchedEpisode, ({ episode }) => this.watching?.watcher.episode(episode));
+      connection.onNotification(watchedTokens, told => this.watching?.watcher.tokens(told));
+      void this.beginWatching(connection);
       for (const done of [...this.waiting]) done();
       await closed;
       connection.dispose();

@@ -1,4 +1,5 @@
-// Messages between a trainer and its environment process. One request carries a whole batch, one reply answers it.
+// Messages between a trainer and its environment process. One request carries a whole batch; one reply answers it, or several do where
+// some episodes are slow. Requests overlap.
 // Carried by Node's IPC channel of the forked process (structured clone); `id` pairs a reply with its request.
 
 /** An environment to make ready: one per configured tag. */
@@ -10,6 +11,8 @@ export interface EnvironmentSpec {
   source: string;
   /** `env_config`: overrides of the environment's own defaults. */
   config: Record<string, unknown>;
+  /** Runs this code, as `LoadedEnvironment` gave it, instead of what the file holds now. */
+  built?: Pick<LoadedEnvironment, 'bundle' | 'files'>;
 }
 
 /** What a loaded environment says of itself. */
@@ -48,6 +51,43 @@ export interface EpisodeActions {
   actions: (number | string)[];
 }
 
+/** A mistake in an environment's source, at its place; lines and columns count from 1. */
+export interface SourceProblem {
+  /** Absolute path. */
+  file: string;
+  line: number;
+  column: number;
+  /** Behind the last character, where the end is known. */
+  endLine?: number;
+  endColumn?: number;
+  message: string;
+  /** The file does not build, its types do not fit, or it does not load. */
+  kind: 'build' | 'type' | 'load';
+}
+
+/** New code of a tag: ready to be used, or refused with all its mistakes. */
+export type PreparedEnvironment = {
+  tag: string;
+  /** Absolute paths to watch: of the code and of what its types come from, as far as they are known. */
+  files: string[];
+  /** Why types were not checked, where they were to be. */
+  unchecked?: string;
+} & ({ environment: LoadedEnvironment } | { problems: SourceProblem[] });
+
+/** How often episodes reached the lines of a tag's code. */
+export interface CoveredCode {
+  tag: string;
+  version: string;
+  /** First 8 hex digits of the source map's sha256: lines of another one are other lines. */
+  map: string;
+  files: {
+    /** Absolute path. */
+    file: string;
+    /** Lines that hold code, from 1, with how often their most and their least reached part was. */
+    lines: [line: number, most: number, least: number][];
+  }[];
+}
+
 /** Why an environment failed; the message is one sentence with place, value and remedy. */
 export interface EnvironmentFailure {
   kind: 'threw' | 'timed_out' | 'bad_value' | 'died' | 'build';
@@ -83,6 +123,14 @@ export interface EpisodeStep extends EpisodeState {
 
 export type EnvironmentRequest =
   | { id: number; method: 'load'; environments: EnvironmentSpec[]; timeout_ms: number }
+  /** Builds, checks and loads what the files hold now, beside what runs; nothing is used before it is asked for. */
+  | { id: number; method: 'prepare'; environments: EnvironmentSpec[]; timeout_ms: number; check_types: boolean }
+  /** Episodes reset from here on use what was prepared last for these tags. */
+  | { id: number; method: 'use'; tags: string[] }
+  /** Opens the process to a debugger on the loopback, during which no call has a time limit, or closes it again. */
+  | { id: number; method: 'debug'; on: boolean }
+  /** Episodes reset from here on count the lines they reach, or do so no more. Asks for the counts since the last time. */
+  | { id: number; method: 'cover'; on: boolean }
   | { id: number; method: 'reset'; episodes: EpisodeReset[] }
   | { id: number; method: 'step'; episodes: EpisodeActions[] }
   | { id: number; method: 'solve'; episodes: string[] }
@@ -91,8 +139,14 @@ export type EnvironmentRequest =
 
 export type EnvironmentReply =
   | { id: number; method: 'load'; environments: LoadedEnvironment[]; error?: EnvironmentFailure }
-  | { id: number; method: 'reset'; episodes: EpisodeState[] }
-  | { id: number; method: 'step'; episodes: EpisodeStep[] }
+  | { id: number; method: 'prepare'; environments: PreparedEnvironment[] }
+  | { id: number; method: 'use' }
+  /** `url` is where a debugger may connect. */
+  | { id: number; method: 'debug'; url?: string }
+  | { id: number; method: 'cover'; covered: CoveredCode[] }
+  /** With `more` those that were ready first: the others follow under the same id. */
+  | { id: number; method: 'reset'; episodes: EpisodeState[]; more?: true }
+  | { id: number; method: 'step'; episodes: EpisodeStep[]; more?: true }
   | { id: number; method: 'solve'; solutions: { episode: string; actions?: (number | string)[] }[] }
   | { id: number; method: 'close' }
   | { id: number; method: 'shutdown' };

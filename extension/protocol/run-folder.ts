@@ -7,15 +7,39 @@ export const runFiles = {
   manifest: 'manifest.json',
   status: 'status.json',
   metrics: 'metrics.jsonl',
+  /** Derived from metrics.jsonl (metric-segments.ts). */
+  columns: 'metrics.columns',
+  scores: 'scores.jsonl',
   events: 'events.jsonl',
   episodes: 'episodes',
+  /** Derived from the files beside it (episode-index.ts). */
+  episodeIndex: 'episodes/index.jsonl',
   checkpoints: 'checkpoints',
   environments: 'environments',
   diagnostics: 'diagnostics',
+  whatIf: 'what-if',
+  /** Event files, one a sitting. */
+  tensorboard: 'tensorboard',
+  /** What a user says of the run. */
+  labels: 'labels.json',
+  notes: 'notes.md',
   log: 'trainer.log',
   lease: 'lease',
+  /** The model's, so that ids can be read as text wherever the folder goes; checkpoints hold one of that name too. */
+  tokenizer: 'tokenizer.json',
   /** Of an evaluation: what it came to. */
   evaluation: 'evaluation.json',
+} as const;
+
+/** `environments/<version>/…`: the code of an environment that ran. */
+export const environmentFile = (version: string, name: string): string => `${runFiles.environments}/${version}/${name}`;
+export const environmentFiles = {
+  /** The built code. */
+  bundle: 'environment.js',
+  about: 'version.json',
+  /** The sources, by their names in `version.json`. */
+  sources: 'sources',
+  coverage: 'coverage.jsonl',
 } as const;
 
 /** Where a workspace keeps its runs, from the workspace's root. */
@@ -24,6 +48,12 @@ export const runsFolder = '.ragen/runs';
 /** `episodes/step-000123.jsonl`, or `episodes/val-000120.jsonl` for a validation after step 120. */
 export const episodesFile = (mode: 'train' | 'val', step: number): string =>
   `${runFiles.episodes}/${mode === 'train' ? 'step' : 'val'}-${String(step).padStart(6, '0')}.jsonl`;
+
+/** Where an episode lies: with its step, or, where its id ends in `-w1`, `-w2` …, among the what-if episodes of its step. */
+export function episodeFile({ mode, step, id }: { mode: 'train' | 'val'; step: number; id: string }): string {
+  const file = episodesFile(mode, step);
+  return /-w\d+$/.test(id) ? `${runFiles.whatIf}${file.slice(runFiles.episodes.length)}` : file;
+}
 
 /** `diagnostics/groups-000123.jsonl`: the prompt groups of a step. */
 export const groupsFile = (step: number): string =>
@@ -43,6 +73,7 @@ export const manifestSchema = z.object({
   name: z.string(),
   created: z.string().describe('ISO time'),
   config_name: z.string(),
+  config_file: z.string().optional().describe('absolute path, where a file was given'),
   overrides: z.array(z.string()),
   config: z.record(z.string(), z.unknown()).describe('resolved configuration, RAGEN keys'),
   config_hash: z.string().describe('sha256 of the resolved configuration in canonical JSON'),
@@ -64,6 +95,15 @@ export const manifestSchema = z.object({
 });
 export type Manifest = z.infer<typeof manifestSchema>;
 
+/** `labels.json`: what a user says of the run, in place of what the manifest says; replaced atomically, by whoever changes it. */
+export const labelsSchema = z.object({
+  schema: z.literal(1),
+  name: z.string().min(1).optional(),
+  tags: z.array(z.string().min(1)).optional(),
+  archived: z.boolean().optional().describe('lists leave it out unless asked'),
+});
+export type Labels = z.infer<typeof labelsSchema>;
+
 /** `status.json`: the newest state, replaced atomically after each step and at each change of state. */
 export const statusSchema = z.object({
   state: runState,
@@ -78,8 +118,12 @@ export const statusSchema = z.object({
     .object({ file: z.string(), bytes: z.number(), total: z.number() })
     .optional()
     .describe('while the model is fetched: the file on its way, bytes of all files here and in all'),
+  debugging: z.boolean().optional().describe('a debugger may halt the environments: their steps have no time limit'),
   updated: z.string(),
-  error: z.string().optional().describe('one sentence: place, value, remedy'),
+  error: z
+    .string()
+    .optional()
+    .describe('why it failed, or why it is paused where it paused by itself; one sentence: place, value, remedy'),
 });
 export type RunStatus = z.infer<typeof statusSchema>;
 
@@ -88,6 +132,15 @@ export const metricsLineSchema = z
   .object({ step: z.number().int(), time: z.string(), wall_s: z.number() })
   .catchall(z.union([z.number(), z.string()]));
 export type MetricsLine = z.infer<typeof metricsLineSchema>;
+
+/** A line of `scores.jsonl`: how the scores of a step's training episodes were spread, those whose environment failed left out. */
+export const scoresLineSchema = z.object({
+  step: z.number().int(),
+  tags: z
+    .record(z.string(), z.array(z.tuple([z.number(), z.number().int()])))
+    .describe('by tag: score (reward + penalty, before normalisation) and how many episodes had it, growing scores'),
+});
+export type ScoresLine = z.infer<typeof scoresLineSchema>;
 
 /** A line of `events.jsonl`. */
 export const eventSchema = z.object({
@@ -102,6 +155,10 @@ export const eventSchema = z.object({
     'download',
     'environment_error',
     'environment_version',
+    'environment_reload',
+    'environment_refused',
+    'environment_mended',
+    'environment_debug',
     'alarm',
     'setting',
     'warning',
@@ -111,6 +168,67 @@ export const eventSchema = z.object({
   data: z.record(z.string(), z.unknown()).optional(),
 });
 export type RunEvent = z.infer<typeof eventSchema>;
+
+/** `data` of a `setting` by which a value of the configuration changed, from the step after the event's on. */
+export const settingChangeSchema = z.object({ key: z.string(), from: z.number(), to: z.number() });
+export type SettingChange = z.infer<typeof settingChangeSchema>;
+
+const sourceProblemSchema = z.object({
+  file: z.string().describe('absolute path'),
+  line: z.number().int(),
+  column: z.number().int(),
+  endLine: z.number().int().optional(),
+  endColumn: z.number().int().optional(),
+  message: z.string(),
+  kind: z.enum(['build', 'type', 'load']),
+});
+
+/** `data` of `environment_reload`: episodes that start from now on run the new code. */
+export const environmentReloadSchema = z.object({
+  tag: z.string(),
+  from: z.string().describe('version'),
+  to: z.string(),
+  files: z.array(z.string()).describe('absolute paths of the files that were saved'),
+  step: z.number().int().describe('the step in hand'),
+  ms: z.number().describe('from the save to its use'),
+});
+/** `data` of `environment_refused`: the code on disk is not used; `environment_mended` or `environment_reload` of the tag ends it. */
+export const environmentRefusedSchema = z.object({
+  tag: z.string(),
+  version: z.string().describe('what goes on running'),
+  problems: z.array(sourceProblemSchema),
+});
+/** `data` of `environment_error`: an episode was ended by its environment's code. */
+export const environmentErrorSchema = z.object({
+  tag: z.string(),
+  seed: z.number(),
+  kind: z.string(),
+  at: z.string().optional().describe('file:line'),
+  episodes: z.number().int().optional().describe('ended there that no other event speaks of; 1 where it is left out'),
+});
+/** `data` of `environment_version`: what a resumed run finds on disk is not what the checkpoint's steps ran. */
+export const environmentVersionSchema = z.object({ tag: z.string(), from: z.string(), to: z.string() });
+
+/** `environments/<version>/version.json`. */
+export const keptEnvironmentSchema = z.object({
+  version: z.string(),
+  name: z.string(),
+  kept: z.string().describe('ISO time'),
+  root: z.string().describe('absolute path of the folder that the sources were in'),
+  entry: z.string().describe('the source that was named in the configuration'),
+  sources: z.array(z.string()).describe('names below `root` and below `sources/`, with forward slashes'),
+});
+export type KeptEnvironment = z.infer<typeof keptEnvironmentSchema>;
+
+/** A line of `environments/<version>/coverage.jsonl`: how often the episodes of a step reached the lines of its code. */
+export const coverageLineSchema = z.object({
+  step: z.number().int(),
+  map: z.string().describe('lines under another map are other lines'),
+  files: z
+    .record(z.string(), z.array(z.tuple([z.number().int(), z.number(), z.number()])))
+    .describe('by name below `sources/`: line from 1, how often its most and its least reached part was'),
+});
+export type CoverageLine = z.infer<typeof coverageLineSchema>;
 
 export const turnSchema = z.object({
   turn: z.number().int().describe('1-based'),
@@ -130,6 +248,16 @@ export const turnSchema = z.object({
   span: z.tuple([z.number().int(), z.number().int()]),
 });
 export type EpisodeTurn = z.infer<typeof turnSchema>;
+
+/** How an episode of `what-if/*.jsonl` leaves the one that it was made from. Tokens given by hand have mask 0 and no log-prob. */
+export const whatIfSchema = z.object({
+  of: z.string().describe('id of the episode that was changed'),
+  turn: z.number().int().describe('first turn that is not the original’s'),
+  given: z.object({ thought: z.string().optional(), answer: z.string().optional() }).describe('in that turn, by hand'),
+  players: z.array(z.string()).describe('of each turn from that one on: a checkpoint’s name, `initial`, or `hand`'),
+  seed: z.number().int(),
+  notes: z.array(z.string()),
+});
 
 /** A line of `episodes/*.jsonl`: one whole episode with what the trainer saw. */
 export const episodeSchema = z.object({
@@ -160,11 +288,18 @@ export const episodeSchema = z.object({
     mask: z.array(z.union([z.literal(0), z.literal(1)])).describe('1 where the token was sampled'),
     logprobs: z.array(z.number().nullable()).describe('of the sampled tokens under the sampler, null elsewhere'),
     advantages: z.array(z.number()).optional(),
+    entropies: z
+      .array(z.number().nullable())
+      .optional()
+      .describe('of the distribution that each trained token was drawn from, in nats; where the update needed them'),
+    ref_logprobs: z.array(z.number().nullable()).optional().describe('under the reference policy, where there is one'),
+    values: z.array(z.number().nullable()).optional().describe('the critic’s, before each token, where there is one'),
     starts: z
       .array(z.number().int())
       .optional()
       .describe('where each training sample begins, in a windowed context; left out where there is one'),
   }),
+  what_if: whatIfSchema.optional(),
 });
 export type Episode = z.infer<typeof episodeSchema>;
 

@@ -1,31 +1,45 @@
 #!/usr/bin/env node
-// The terminal: `ragen train|resume|eval|sft|runs|presets|score|generate|export|doctor|algo|config|sweep`. Every command takes --json: then standard output
+// The terminal: `ragen train|resume|eval|sft|runs|set|presets|inspect|score|generate|export|plan|doctor|algo|config|sweep|env`. Every command takes --json: then standard output
 // is one JSON document, and everything for people goes to standard error. A user's mistake is one sentence and exit code 1.
 import { Command, CommanderError } from 'commander';
+import { UserError } from '../protocol/user-error';
 import { presets } from './config/load-config';
 import { addAlgo } from './terminal/algo';
 import { answer } from './terminal/answer';
 import { addConfig } from './terminal/config';
 import { addDoctor } from './terminal/doctor';
+import { addEnv } from './terminal/env';
+import { addEnvServe } from './terminal/env-serve';
+import { addEnvVersions } from './terminal/env-versions';
 import { addEval } from './terminal/eval';
 import { addExport } from './terminal/export';
 import { addGenerate } from './terminal/generate';
+import { addInspect } from './terminal/inspect';
+import { addPlan } from './terminal/plan';
+import { addRuns } from './terminal/runs';
 import { addScore } from './terminal/score';
-import { serveAndFollow, start, unended, withCommon, withConfig } from './terminal/serve';
-import type { CommonFlags, StartFlags } from './terminal/serve';
+import { resume, start, withCommon, withConfig } from './terminal/serve';
+import type { CommonFlags, ResumeFlags, StartFlags } from './terminal/serve';
+import { addSet } from './terminal/set';
 import { addSft } from './terminal/sft';
 import { presetFolders, workspaceOf } from './terminal/start';
 import { addSweep } from './terminal/sweep';
-import { readLease } from './store/lease';
 import { RunFolder } from './store/run-folder';
 
 const program = new Command('ragen')
   .description('Trains LLM agents that reason, by reinforcement learning over whole episodes.')
   .exitOverride();
 
-withConfig(program.command('train').description('train a policy')).action((overrides: string[], flags: StartFlags) =>
-  answer(flags, () => start(overrides, flags)),
-);
+withConfig(program.command('train').description('train a policy'))
+  .option('--from <run>', 'take the configuration of this run, with the overrides given in place of its own')
+  .action((overrides: string[], flags: StartFlags & { from?: string }) =>
+    answer(flags, async () => {
+      if (flags.from === undefined) return start(overrides, flags);
+      if (flags.configName ?? flags.config)
+        throw new UserError(`--from ${flags.from} names a configuration already: leave out --config-name and --config`);
+      return start(overrides, flags, { again: RunFolder.find(workspaceOf(flags.workspace), flags.from).manifest });
+    }),
+  );
 
 addEval(program);
 addSft(program);
@@ -34,40 +48,10 @@ withCommon(program.command('resume').description('go on with a run from a checkp
   .argument('<run>', 'id of the run')
   .option('--checkpoint <name>', 'such as step-000100 (default: the newest that is whole)')
   .option('--detach', 'return as soon as the trainer serves the run')
-  .action((id: string, flags: CommonFlags & { checkpoint?: string; detach?: boolean }) =>
-    answer(flags, async () => {
-      const workspace = workspaceOf(flags.workspace);
-      const folder = RunFolder.find(workspace, id);
-      const args = flags.checkpoint === undefined ? ['--resume'] : ['--checkpoint', flags.checkpoint];
-      return serveAndFollow(folder, workspace, args, flags);
-    }),
-  );
+  .action((id: string, flags: ResumeFlags) => answer(flags, () => resume(id, flags)));
 
-withCommon(program.command('runs').description('list the runs of this folder')).action((flags: CommonFlags) =>
-  answer(flags, async () => {
-    const rows = RunFolder.list(workspaceOf(flags.workspace)).map(folder => {
-      const status = folder.readStatus();
-      const live = readLease(folder.path)?.live ?? false;
-      const interrupted = !live && status !== null && unended.includes(status.state);
-      return {
-        run: folder.id,
-        name: folder.manifest.name,
-        state: interrupted ? 'interrupted' : (status?.state ?? 'new'),
-        step: status?.step ?? 0,
-        total_steps: status?.total_steps ?? null,
-        success: status?.success ?? null,
-        live,
-        folder: folder.path,
-        ...(status?.error !== undefined && { error: status.error }),
-      };
-    });
-    const lines = rows.map(
-      ({ run, state, step, total_steps, success }) =>
-        `${run}  ${state.padEnd(11)} ${String(step).padStart(6)}/${total_steps ?? '?'}  ${success === null ? '' : `${(success * 100).toFixed(1)} %`}`,
-    );
-    return { document: rows, words: lines.join('\n') || 'No runs here yet: ragen train --config-name quickstart' };
-  }),
-);
+addRuns(program);
+addSet(program);
 
 withCommon(program.command('presets').description('list the configurations that a run can start from')).action(
   (flags: CommonFlags) =>
@@ -80,13 +64,18 @@ withCommon(program.command('presets').description('list the configurations that 
     }),
 );
 
+addInspect(program);
 addScore(program);
 addGenerate(program);
 addExport(program);
 addDoctor(program);
+addPlan(program);
 addAlgo(program);
 addConfig(program);
 addSweep(program);
+const env = addEnv(program);
+addEnvServe(env);
+addEnvVersions(env);
 
 program.parseAsync().catch((error: Error) => {
   if (!(error instanceof CommanderError))

@@ -16,6 +16,7 @@ import type { Journal } from './journal';
 import type { ChatTokenizer } from './models/chat-tokenizer';
 import { reasoningPieces } from './rollout/reasoning-pieces';
 import { passBudget } from './run';
+import { diagnosesCollapse } from './run-plan';
 import type { RolloutEpisode } from './rollout/rollout-batch';
 import { deriveSeed } from './rollout/seeds';
 import type { Stopwatch } from './stopwatch';
@@ -50,11 +51,9 @@ const families = [
   },
 ] as const;
 
-/** Step 1 and every multiple of `compute_freq`, where the model is shown the whole chat. */
+/** Step 1 and every multiple of `compute_freq`. */
 export const diagnosisDue = (config: RunConfig, step: number): boolean =>
-  families.some(({ enabled }) => enabled(config)) &&
-  config.agent_proxy.context_window_mode === 'full' &&
-  (step === 1 || (step > 0 && step % config.collapse_detection.compute_freq === 0));
+  diagnosesCollapse(config) && (step === 1 || (step > 0 && step % config.collapse_detection.compute_freq === 0));
 
 /**
  * Metrics of the rollout of step `step`, under RAGEN's keys, and the state after it; both as they were where no diagnosis is due. A

@@ -10,7 +10,8 @@ import type { RunConfig } from './config/schema';
 import { passBudget } from './run';
 import type { Run } from './run';
 import { isTrainable, sampledTokens } from './rollout/rollout-batch';
-import type { RolloutEpisode, RolloutSample } from './rollout/rollout-batch';
+import type { EnvGroups } from './rollout/group-layout';
+import type { RolloutBatch, RolloutEpisode, RolloutSample } from './rollout/rollout-batch';
 import { measureRollout } from './rollout/rollout-metrics';
 import { metricsOfRollout } from './step-metrics';
 import type { Stopwatch } from './stopwatch';
@@ -45,15 +46,24 @@ interface Round {
   scored: Map<RolloutSample, ScoredSample>;
 }
 
-/** Plays and filters the batches of step `step`. Throws what the rollout throws. */
-export async function collectRollout(run: Run, step: number, clock: Stopwatch): Promise<CollectedRollout> {
+/**
+ * Plays and filters the batches of step `step`; where `aside` is given, batches of that lay-out on prompts of their own, which leave
+ * training's seeds alone. Throws what the rollout throws.
+ */
+export async function collectRollout(
+  run: Run,
+  step: number,
+  clock: Stopwatch,
+  aside?: EnvGroups,
+): Promise<CollectedRollout> {
   const { algorithm, es_manager } = run.config;
   const { enable, max_num_gen_batches } = algorithm.filter_groups;
-  const { env_groups: wanted, group_size } = es_manager.train;
+  const { env_groups: wanted, group_size } = aside ?? es_manager.train;
   const seeds = run.seeds;
   const rounds: Round[] = [];
+  const play = (round: number) => (aside ? run.rolloutAside(step, round, aside) : run.rollout('train', step, round));
   try {
-    do rounds.push(await playRound(run, step, rounds.length, clock));
+    do rounds.push(await playRound(run, await clock.time('gen', () => play(rounds.length)), clock));
     while (enable && groupsToSample(progress()) > 0);
   } catch (error) {
     run.restoreSeeds(seeds);
@@ -84,10 +94,9 @@ export async function collectRollout(run: Run, step: number, clock: Stopwatch): 
   }
 }
 
-async function playRound(run: Run, step: number, index: number, clock: Stopwatch): Promise<Round> {
+async function playRound(run: Run, rollout: RolloutBatch, clock: Stopwatch): Promise<Round> {
   const { config } = run;
   const { rollout: sampling } = config.actor_rollout_ref;
-  const rollout = await clock.time('gen', () => run.rollout('train', step, index));
   const episodes = rollout.episodes.map(episode => shaped(episode, config));
   const trainable = episodes.filter(isTrainable);
   return clock.time('filter', async () => {
@@ -113,7 +122,7 @@ async function playRound(run: Run, step: number, index: number, clock: Stopwatch
 }
 
 /** The episode with the punishment of answers that come near the length limit (`reward_model.overlong_buffer`) among its penalties. */
-function shaped(episode: RolloutEpisode, { reward_model, actor_rollout_ref }: RunConfig): RolloutEpisode {
+export function shaped(episode: RolloutEpisode, { reward_model, actor_rollout_ref }: RunConfig): RolloutEpisode {
   const { overlong_buffer: buffer } = reward_model;
   if (!buffer.enable) return episode;
   const { response_length } = actor_rollout_ref.rollout;

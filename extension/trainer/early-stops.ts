@@ -29,7 +29,8 @@ export const nothingSeen: Watch = { emptySteps: 0, firstStds: [], lastStds: [], 
 /** What is known after a step with these metrics. A step that trained nothing says nothing about deviations. */
 export function afterStep(watch: Watch, metrics: Readonly<Record<string, number>>): Watch {
   if (metrics['rollout/empty_after_filter'] === 1) return { ...watch, emptySteps: watch.emptySteps + 1 };
-  const std = metrics['rollout/in_group_reward_std'];
+  const std = metrics['rollout/in_group_reward_std'] as number | undefined;
+  if (std === undefined) return watch; // the step ended before it had a rollout
   if (watch.firstStds.length < collapse.steps) return { ...watch, emptySteps: 0, firstStds: [...watch.firstStds, std] };
   return { ...watch, emptySteps: 0, lastStds: [...watch.lastStds, std].slice(-collapse.steps) };
 }

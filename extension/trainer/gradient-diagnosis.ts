@@ -12,8 +12,8 @@ import { policyLossOptions, policyMiniBatches } from './optimizer-steps';
 import type { PreparedBatch } from './optimizer-steps';
 import { passBudget } from './run';
 import type { Run } from './run';
+import type { EnvGroups } from './rollout/group-layout';
 import { deriveSeed } from './rollout/seeds';
-import type { Stopwatch } from './stopwatch';
 
 type Analysis = GradientAnalysisRecord['analyses'][number];
 
@@ -21,29 +21,45 @@ type Analysis = GradientAnalysisRecord['analyses'][number];
 export const gradientsDue = ({ trainer }: RunConfig, step: number): boolean =>
   trainer.gradient_analysis_mode && step > 0 && (step - 1) % trainer.gradient_analysis_every === 0;
 
-/** Metrics of the gradients of the kept batch, and of the whole rollout where it is given. `groups` is the step's group table. */
+/** Lay-out of the rollout for the gradients alone (`trainer.gradient_analysis_env_groups`, `_group_size`), tags in training's shares; null where they take the step's own. */
+export function gradientRollout({ trainer, es_manager: { train } }: RunConfig): EnvGroups | null {
+  const { gradient_analysis_env_groups: groups, gradient_analysis_group_size: size } = trainer;
+  if (groups === null && size === null) return null;
+  const env_groups = groups ?? train.env_groups;
+  const { tags, n_groups } = train.env_configs;
+  return {
+    env_groups,
+    group_size: size ?? train.group_size,
+    env_configs: { tags, n_groups: n_groups.map(n => (n * env_groups) / train.env_groups) },
+  };
+}
+
+/**
+ * Metrics of the gradients of the kept batch (null where the filter keeps nothing) and of the whole rollout where it is given. `groups` is
+ * the group table of the rollout that both come from.
+ */
 export async function diagnoseGradients(
   run: Run,
   step: number,
   groups: readonly GroupRow[],
-  { kept, whole }: { kept: PreparedBatch; whole: PreparedBatch | null },
-  clock: Stopwatch,
+  { kept, whole }: { kept: PreparedBatch | null; whole: PreparedBatch | null },
 ): Promise<Record<string, number>> {
-  return clock.time('gradient_analysis', async () => {
-    const analyses = [await analysed(run, step, 'grad_norm', kept, groups)];
-    if (whole) analyses.push(await analysed(run, step, 'grad_norm_prefilter', whole, groups));
-    const document: GradientAnalysisRecord = { step, analyses };
-    await run.journal.diagnosis(gradientsFile(step), step, document);
-    const { env_groups, group_size } = run.config.es_manager.train;
-    return {
-      ...Object.assign({}, ...analyses.map(metricsOf)),
-      'grad_analysis/source_env_groups': env_groups,
-      'grad_analysis/source_group_size': group_size,
-      'grad_analysis/source_batch_size': kept.samples.length,
-      'grad_analysis/adjusted_batch_size': kept.order.length,
-      'grad_analysis/uses_training_batch': 1,
-    };
-  });
+  const analyses: Analysis[] = [];
+  if (kept) analyses.push(await analysed(run, step, 'grad_norm', kept, groups));
+  if (whole) analyses.push(await analysed(run, step, 'grad_norm_prefilter', whole, groups));
+  const document: GradientAnalysisRecord = { step, analyses };
+  if (analyses.length > 0) await run.journal.diagnosis(gradientsFile(step), step, document);
+  const aside = gradientRollout(run.config);
+  const { env_groups, group_size } = aside ?? run.config.es_manager.train;
+  return {
+    ...Object.assign({}, ...analyses.map(metricsOf)),
+    'grad_analysis/source_env_groups': env_groups,
+    'grad_analysis/source_group_size': group_size,
+    'grad_analysis/source_batch_size': kept?.samples.length ?? 0,
+    'grad_analysis/adjusted_batch_size': kept?.order.length ?? 0,
+    'grad_analysis/uses_training_batch': Number(aside === null),
+    'grad_analysis/empty_after_filter': Number(kept === null),
+  };
 }
 
 async function analysed(

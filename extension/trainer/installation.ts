@@ -15,5 +15,6 @@ export const installation = {
   trainer: join(bundles, 'trainer.cjs'),
   engineWorker: join(bundles, 'engine-worker.cjs'),
   environmentHost: join(bundles, 'environment-host.cjs'),
+  environmentContract: join(bundles, 'environment-contract.cjs'),
   cache: join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'ragen-workbench'),
 } as const;

@@ -1,13 +1,29 @@
-// The pen of a run: writes metrics, events, episodes and status into the run folder and tells watchers that there is more to read.
+// The pen of a run: writes metrics, for TensorBoard too, events, episodes and status into the run folder and tells watchers of it.
 // What is appended is whole lines; a step's metrics line is written last, so that a step with a line has everything else too.
-// A status that could not be written fails the next sync; the last words of a run that failed find room on a full disk.
+// What the disk refuses is kept and comes before all that follows: nothing is lost while the trainer lives, and it waits at the end of a
+// step until all is written. The status of a run that waits or failed is written over the old one in place: a full disk has no room for two.
 import { closeSync, fstatSync, openSync, writeSync } from 'node:fs';
 import { relative } from 'node:path';
-import type { Episode, GroupRow, RunEvent, RunStatus } from '../protocol/run-folder';
+import type { Episode, GroupRow, RunEvent, RunStatus, ScoresLine } from '../protocol/run-folder';
 import { episodesFile, groupsFile, runFiles } from '../protocol/run-folder';
+import { scoresByTag } from './score-spread';
 import { finiteOnly } from './step-metrics';
+import type { ColumnLog } from './store/column-log';
+import { EpisodeIndexLog } from './store/episode-index-log';
+import { StoreRefusal } from './store/files';
 import type { LineLog } from './store/line-log';
 import type { RunFolder } from './store/run-folder';
+
+/** Milliseconds between two tries of what the disk refused. */
+const retryMs = 5000;
+
+/** Decides how long a run waits for its disk: RunControl. */
+export interface Patience {
+  /** Waits a while because of `sentence`; false where the run is to stop instead. */
+  wait(sentence: string, ms: number): Promise<boolean>;
+  /** The wait was not in vain. */
+  goOn(): void;
+}
 
 /** Whoever wants to hear of progress as it happens. */
 export interface Watchers {
@@ -19,11 +35,17 @@ export interface Watchers {
 export class Journal {
   private readonly metricsLog: LineLog;
   private readonly eventsLog: LineLog;
+  private readonly columns: ColumnLog;
+  private readonly scoresLog: LineLog;
+  private readonly episodeIndex: EpisodeIndexLog;
+  private readonly tensorboard: ReturnType<RunFolder['eventLog']> | undefined;
   private current: RunStatus;
   private fraction = 0;
   private readonly started = performance.now();
   private writing: Promise<void> = Promise.resolve();
   private dirty = false;
+  /** Writes that are due, oldest first: the disk refused the first of them. */
+  private readonly backlog: (() => void)[] = [];
   private unwritten: Error | undefined;
 
   constructor(
@@ -32,9 +54,14 @@ export class Journal {
     initial: RunStatus,
     /** Seconds that earlier sittings of this run took. */
     private readonly earlierSeconds: number,
+    private readonly patience?: Patience,
   ) {
     this.metricsLog = folder.metrics();
     this.eventsLog = folder.events();
+    this.columns = folder.columns(this.metricsLog.offset);
+    this.scoresLog = folder.scores();
+    this.episodeIndex = new EpisodeIndexLog(folder.file(runFiles.episodeIndex), name => folder.file(name));
+    if (wantsTensorboard(folder)) this.tensorboard = folder.eventLog(initial.step > 0 ? initial.step : null);
     this.current = initial;
   }
 
@@ -49,18 +76,30 @@ export class Journal {
 
   /** Byte lengths of the logs, for a checkpoint. */
   get offsets(): Record<string, number> {
-    return { [runFiles.metrics]: this.metricsLog.offset, [runFiles.events]: this.eventsLog.offset };
+    const { name, log, earlier } = this.tensorboard ?? {};
+    return {
+      [runFiles.metrics]: this.metricsLog.offset,
+      [runFiles.events]: this.eventsLog.offset,
+      ...earlier,
+      ...(name !== undefined && log && { [name]: log.offset }),
+    };
   }
 
   /** A step's metrics; numbers that are not finite are left out. */
   metrics(step: number, values: Readonly<Record<string, number>>): void {
-    const line = { step, time: now(), wall_s: round(this.wallSeconds), ...finiteOnly(values) };
-    this.watchers.appended(runFiles.metrics, this.metricsLog.append(line), step);
+    const finite = finiteOnly(values);
+    const line = { step, time: now(), wall_s: round(this.wallSeconds), ...finite };
+    this.write(() => this.tensorboard?.log.scalars(step, Date.parse(line.time) / 1000, finite));
+    this.write(() => {
+      const end = this.metricsLog.append(line);
+      this.columns.append(line, end);
+      this.watchers.appended(runFiles.metrics, end, step);
+    });
   }
 
   event(kind: RunEvent['kind'], message: string, data?: Record<string, unknown>): void {
     const event: RunEvent = { time: now(), step: this.current.step, kind, message, ...(data && { data }) };
-    this.eventsLog.append(event);
+    this.write(() => this.eventsLog.append(event));
     this.watchers.event(event);
   }
 
@@ -75,33 +114,49 @@ export class Journal {
   }
 
   private appendEpisodes(mode: 'train' | 'val', step: number, episodes: Iterable<Episode>, anew: boolean): void {
-    const log = this.folder.episodes(mode, step);
-    try {
-      if (anew) log.truncateTo(0);
-      for (const episode of episodes) log.append(episode);
-      log.sync();
-      this.watchers.appended(episodesFile(mode, step), log.offset, step);
-    } finally {
-      log.close();
-    }
+    let from = anew ? 0 : undefined; // where they begin, from the first try on
+    this.write(() => {
+      const log = this.folder.episodes(mode, step);
+      try {
+        from ??= log.offset;
+        if (log.offset > from) {
+          log.truncateTo(from);
+          if (anew) this.episodeIndex.forget(mode, step);
+        }
+        const written = Array.from(episodes, episode => [episode, log.append(episode)] as const);
+        log.sync();
+        this.episodeIndex.append(mode, step, from, written);
+        this.watchers.appended(episodesFile(mode, step), log.offset, step);
+      } finally {
+        log.close();
+      }
+    });
+  }
+
+  /** How the scores of a step's training episodes are spread. */
+  scores(step: number, episodes: readonly { tag: string; score: number }[]): void {
+    const line: ScoresLine = { step, tags: scoresByTag(episodes) };
+    this.write(() => this.scoresLog.append(line));
   }
 
   /** A step's prompt groups. */
   groups(step: number, groups: readonly GroupRow[]): void {
-    const log = this.folder.groups(step);
-    try {
-      log.truncateTo(0);
-      for (const group of groups) log.append(group);
-      log.sync();
-      this.watchers.appended(groupsFile(step), log.offset, step);
-    } finally {
-      log.close();
-    }
+    this.write(() => {
+      const log = this.folder.groups(step);
+      try {
+        log.truncateTo(0);
+        for (const group of groups) log.append(group);
+        log.sync();
+        this.watchers.appended(groupsFile(step), log.offset, step);
+      } finally {
+        log.close();
+      }
+    });
   }
 
   /** What a diagnosis of a step found, as a file of its own. */
   async diagnosis(file: string, step: number, document: unknown): Promise<void> {
-    this.watchers.appended(file, await this.folder.writeDiagnosis(file, document), step);
+    this.watchers.appended(file, await this.insist(() => this.folder.writeDiagnosis(file, document)), step);
   }
 
   /** Changes the status, in memory and for watchers at once, on disk as soon as the last write is done. */
@@ -120,24 +175,51 @@ export class Journal {
     this.watchers.status(this.current, fraction);
   }
 
-  /** Makes everything durable. */
-  async sync(): Promise<void> {
-    this.metricsLog.sync();
-    this.eventsLog.sync();
-    await this.writing;
-    if (this.unwritten) throw this.unwritten;
+  /**
+   * Does `job`, which may be repeated, until the disk takes it: until there is room, say. The run counts as paused meanwhile.
+   * @throws StoreRefusal what the disk refused, where the run is to stop
+   */
+  async insist<T>(job: () => T | Promise<T>): Promise<T> {
+    for (;;) {
+      try {
+        const result = await job();
+        this.patience?.goOn();
+        return result;
+      } catch (error) {
+        if (!(error instanceof StoreRefusal) || !(await this.patience?.wait(error.message, retryMs))) throw error;
+      }
+    }
   }
 
-  /**
-   * The last words of a run that failed: `sentence` in status and events, as far as they can be written. Where there is no room for a
-   * new status file, the old one is written over in place, since a full disk may be what ended the run.
-   */
+  /** Returns when everything is written that came before. @throws StoreRefusal as `insist` */
+  async settled(): Promise<void> {
+    await this.insist(() => this.flush());
+  }
+
+  /** Makes everything durable. @throws StoreRefusal as `insist` */
+  async sync(): Promise<void> {
+    await this.insist(async () => {
+      this.flush();
+      this.metricsLog.sync();
+      this.eventsLog.sync();
+      this.scoresLog.sync();
+      this.tensorboard?.log.sync();
+      await this.writing;
+      if (this.unwritten) {
+        this.dirty = true;
+        await this.writeStatus();
+      }
+      if (this.unwritten) throw this.unwritten;
+    });
+  }
+
+  /** The last words of a run that failed: `sentence` in status and events, as far as they can be written. */
   async fail(sentence: string): Promise<void> {
     this.update({ state: 'failed', phase: 'idle', download: undefined, error: sentence, eta_s: null });
     await this.writing;
     try {
-      if (this.unwritten) overwrite(this.folder.file(runFiles.status), `${JSON.stringify(this.current)}\n`);
       this.event('state', `failed: ${sentence}`);
+      this.flush();
     } catch {
       // the trainer's log has the sentence, and whoever watches has heard it
     }
@@ -148,11 +230,32 @@ export class Journal {
     await this.writing;
     this.metricsLog.close();
     this.eventsLog.close();
+    this.scoresLog.close();
+    this.columns.close();
+    this.episodeIndex.close();
+    this.tensorboard?.log.close();
   }
 
   /** The folder of a checkpoint as the user knows it, from the run folder. */
   relative(path: string): string {
     return relative(this.folder.path, path);
+  }
+
+  /** Writes, or keeps for later what the disk refuses. A job may be repeated as long as it has thrown. */
+  private write(job: () => void): void {
+    this.backlog.push(job);
+    if (this.backlog.length > 1) return; // what comes before it is refused
+    try {
+      this.flush();
+    } catch (error) {
+      if (error instanceof StoreRefusal) return; // `settled` tries again
+      this.backlog.shift();
+      throw error;
+    }
+  }
+
+  private flush(): void {
+    for (; this.backlog.length > 0; this.backlog.shift()) this.backlog[0]();
   }
 
   private async writeStatus(): Promise<void> {
@@ -163,6 +266,16 @@ export class Journal {
       this.unwritten = undefined;
     } catch (error) {
       this.unwritten = error as Error;
+      if (this.current.error !== undefined) this.overwriteStatus();
+    }
+  }
+
+  /** Best effort: whoever watches has heard it. */
+  private overwriteStatus(): void {
+    try {
+      overwrite(this.folder.file(runFiles.status), `${JSON.stringify(this.current)}\n`);
+    } catch {
+      // the disk takes nothing at all
     }
   }
 }
@@ -177,6 +290,12 @@ function overwrite(file: string, text: string): void {
   } finally {
     closeSync(fd);
   }
+}
+
+/** On unless the configuration says otherwise; one made before there was the key says nothing. */
+function wantsTensorboard({ manifest }: RunFolder): boolean {
+  const workbench = manifest.config['workbench'] as { tensorboard?: boolean } | undefined;
+  return workbench?.tensorboard ?? true;
 }
 
 const now = (): string => new Date().toISOString();

@@ -34,6 +34,10 @@ export function machineMemory(): MachineMemory {
 export const memoryForRun = ({ available }: MachineMemory = machineMemory()): number =>
   available + process.memoryUsage.rss();
 
+/** What environment code may hold by default: half of what the machine, or the control group that this process is in, has. */
+export const environmentMemory = ({ total, limit }: MachineMemory = machineMemory()): number =>
+  Math.floor(Math.min(total, limit ?? total) / 2);
+
 /** The control groups with a limit that this process is in, the innermost first; `left` are the bytes that they leave. */
 export function controlGroups(root = '/'): { limit: number; left: number }[] {
   const lines = (read(join(root, 'proc/self/cgroup')) ?? '').split('\n').map(line => line.split(':'));
@@ -97,7 +101,3 @@ export function freeOfVmStat(text: string): number {
   const pages = (name: string): number => Number(new RegExp(`^Pages ${name}:\\s+(\\d+)`, 'm').exec(text)?.[1] ?? 0);
   return page * ['free', 'inactive', 'speculative', 'purgeable'].reduce((sum, name) => sum + pages(name), 0);
 }
-
-/** Bytes in words. */
-export const gibibytes = (bytes: number): string =>
-  bytes < 2 ** 30 ? `${Math.ceil(bytes / 2 ** 20)} MiB` : `${(bytes / 2 ** 30).toFixed(1)} GiB`;

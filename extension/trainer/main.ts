@@ -4,9 +4,11 @@
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import pino from 'pino';
+import { runFiles } from '../protocol/run-folder';
 import type { RunStatus } from '../protocol/run-folder';
 import { UserError } from '../protocol/user-error';
-import { storedConfig } from './stored-config';
+import { valueAt } from '../protocol/settings';
+import { changedConfig, storedConfig } from './stored-config';
 import type { RunConfig } from './config/schema';
 import { Journal } from './journal';
 import { newToken } from './run';
@@ -16,6 +18,7 @@ import type { Sitting } from './sitting';
 import { checkpointNamed, newestValid, openCheckpoint, removeLater, verifyCheckpoint } from './store/checkpoint';
 import type { StoredCheckpoint } from './store/checkpoint';
 import { takeLease } from './store/lease';
+import { rotateLog } from './store/rotate-log';
 import { RunFolder } from './store/run-folder';
 import { TrainerServer, endpointFor } from './trainer-server';
 
@@ -23,6 +26,9 @@ const destination = pino.destination(2);
 const log = pino({ base: { pid: process.pid }, timestamp: pino.stdTimeFunctions.isoTime }, destination);
 // On a full disk the log is lost; the run's last words must not be lost with it.
 for (const stream of [destination, process.stderr]) stream.on('error', () => undefined);
+
+/** Milliseconds between two looks at how long the log is: what environments print is limited by the second. */
+const logLookMs = 10_000;
 
 async function main(): Promise<void> {
   const { values } = parseArgs({
@@ -48,6 +54,9 @@ async function main(): Promise<void> {
       process.exit(1);
     },
   });
+  const logFile = folder.file(runFiles.log);
+  rotateLog(logFile);
+  setInterval(() => rotateLog(logFile), logLookMs).unref();
   try {
     const own = await startingPoint(folder, values);
     if (own !== null) await folder.rollBack(own.manifest.step, own.manifest.offsets);
@@ -71,7 +80,7 @@ async function serve(folder: RunFolder, { endpoint, token, workspace, checkpoint
   const initial: RunStatus = {
     state: 'starting',
     step: checkpoint?.manifest.step ?? 0,
-    total_steps: (folder.manifest.config as { trainer: { total_training_steps: number } }).trainer.total_training_steps,
+    total_steps: valueAt(changedConfig(folder), 'trainer.total_training_steps') as number,
     success: earlier.success ?? null,
     reward: null,
     tokens_per_s: null,
@@ -89,10 +98,11 @@ async function serve(folder: RunFolder, { endpoint, token, workspace, checkpoint
     },
     initial,
     earlier.wall_s ?? 0,
+    { wait: (sentence, ms) => control.wait(sentence, ms), goOn: () => control.goOn() },
   );
-  const control = new RunControl(state => {
-    journal.update({ state });
-    journal.event('state', state);
+  const control = new RunControl((state, because) => {
+    journal.update({ state, error: because });
+    journal.event('state', because === undefined ? state : `${state}: ${because}`);
   });
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => control.stop());
   watched.server = await TrainerServer.listen(endpoint, {
@@ -115,15 +125,11 @@ async function serve(folder: RunFolder, { endpoint, token, workspace, checkpoint
     await journal.sync();
     log.info({ step: sitting.step() }, end);
   } catch (error) {
-    if (error instanceof RunStopped) {
-      // before there was a model, or in an evaluation
-      journal.update({ state: 'stopped', phase: 'idle', download: undefined, eta_s: null });
-      journal.event('state', 'stopped');
-      await journal.sync();
-    } else {
-      const { message, stack } = error as Error;
+    const failure = error instanceof RunStopped ? await stoppedEarly(journal) : (error as Error);
+    if (failure) {
+      const { message, stack } = failure;
       log.error({ stack }, message);
-      const sentence = error instanceof UserError ? message : `trainer: ${message} (see trainer.log)`;
+      const sentence = failure instanceof UserError ? message : `trainer: ${message} (see trainer.log)`;
       await journal.fail(sentence);
       process.exitCode = 1;
     }
@@ -133,6 +139,16 @@ async function serve(folder: RunFolder, { endpoint, token, workspace, checkpoint
     await journal.close();
     await watched.server.close();
   }
+}
+
+/** The end of a run that was stopped before it had a model, or in an evaluation; gives what kept it from being written down. */
+async function stoppedEarly(journal: Journal): Promise<Error | undefined> {
+  journal.update({ state: 'stopped', phase: 'idle', download: undefined, eta_s: null });
+  journal.event('state', 'stopped');
+  return journal.sync().then(
+    () => undefined,
+    (error: Error) => error,
+  );
 }
 
 /**

@@ -18,6 +18,8 @@ export interface PreparedBatch {
   old: readonly Float32Array[];
   reference: readonly Float32Array[];
   values: readonly Float32Array[];
+  /** Of the policy before the update; left out where nothing asked for them. */
+  entropies?: readonly Float32Array[];
   advantages: readonly Float32Array[];
   /** What the critic is to say; left out without one. */
   returns?: readonly Float32Array[];
@@ -40,7 +42,7 @@ interface MiniBatch {
 export async function updateCritic(
   run: Run,
   step: number,
-  batch: Required<PreparedBatch>,
+  batch: PreparedBatch & Required<Pick<PreparedBatch, 'returns'>>,
   stream: RandomStream,
 ): Promise<Record<string, number>> {
   const { config, engine } = run;
@@ -63,8 +65,14 @@ export async function updateCritic(
     ...describe('critic/values', values),
     ...describe('critic/returns', returns),
     'critic/vf_explained_var': explainedVariance(values, returns),
-    ...averaged('critic', results),
+    ...counted('critic', results),
   };
+}
+
+/** Means over the optimizer steps, and how many of them were left out. */
+function counted(prefix: string, results: readonly Record<string, number>[]): Record<string, number> {
+  const { [`${prefix}/skipped`]: skipped = 0, ...metrics } = averaged(prefix, results);
+  return { ...metrics, [`${prefix}/skipped_updates`]: Math.round(skipped * results.length) };
 }
 
 /** Steps of the policy; metrics under `actor/` and `train/`. */
@@ -86,10 +94,8 @@ export async function updateActor(
     results.push(await engine.update(samples, budget, loss, optimizer, seed));
     journal.progress((k + 1) / batches.length);
   }
-  const { 'actor/skipped': skipped = 0, ...metrics } = averaged('actor', results);
   return {
-    ...metrics,
-    'actor/skipped_updates': skipped * results.length,
+    ...counted('actor', results),
     'train/batch_size': batch.order.length,
     'train/num_mini_batches': results.length,
   };

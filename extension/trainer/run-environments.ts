@@ -1,15 +1,18 @@
-// The environments of a run: their data sets fetched, their process started, and each tag's code built and loaded, or the process ended
+// The environments of a run: their data sets fetched, their processes started, and each tag's code built and loaded, or the processes ended
 // again and the first mistake told.
-import type { EnvironmentNotice, LoadedEnvironment } from '../protocol/environment-link';
+import { availableParallelism } from 'node:os';
+import type { EnvironmentNotice, EnvironmentSpec, LoadedEnvironment } from '../protocol/environment-link';
 import { UserError } from '../protocol/user-error';
-import type { RunConfig } from './config/schema';
+import type { RunConfig, TagConfig } from './config/schema';
 import { withDataSets } from './data-sets';
 import { installation } from './installation';
-import { EnvironmentProcess } from './rollout/environment-process';
+import { EnvironmentProcesses } from './rollout/environment-processes';
 import { environmentSpecs } from './rollout/environment-specs';
 
 export interface OpenEnvironments {
-  environments: EnvironmentProcess;
+  environments: EnvironmentProcesses;
+  /** What was asked for, one a tag. */
+  specs: EnvironmentSpec[];
   /** One a tag. */
   loaded: LoadedEnvironment[];
 }
@@ -27,20 +30,29 @@ export async function openEnvironments(
 ): Promise<OpenEnvironments> {
   const asked = environmentSpecs(tags, custom_envs, installation.environments, workspace);
   const specs = await withDataSets(asked, workspace, line => process.stderr.write(`${line}\n`));
-  const environments = await EnvironmentProcess.start({
-    entry: installation.environmentHost,
-    stepTimeoutMs: workbench.step_timeout_ms,
-    onNotice,
-  });
+  const environments = await EnvironmentProcesses.start(
+    {
+      entry: installation.environmentHost,
+      stepTimeoutMs: workbench.step_timeout_ms,
+      memoryBytes:
+        workbench.max_environment_memory_gb === null ? undefined : workbench.max_environment_memory_gb * 2 ** 30,
+      onNotice,
+    },
+    Object.fromEntries(specs.map(({ tag }) => [tag, workersOf(custom_envs[tag])])),
+  );
   try {
     const { environments: loaded, error } = await environments.load(specs);
     if (error) throw new UserError(error.message);
-    return { environments, loaded };
+    return { environments, specs, loaded };
   } catch (error) {
     await environments.stop();
     throw error;
   }
 }
+
+/** Processes of a tag: more than there are cores would only wait for each other, since calls that wait for something overlap in each. */
+const workersOf = ({ parallel_friendly, max_workers }: TagConfig): number =>
+  parallel_friendly ? Math.min(max_workers, availableParallelism()) : 1;
 
 /** To the run's log, which is where the trainer's standard error goes. */
 export function logNotice({ tag, stream, text }: EnvironmentNotice): void {

@@ -1,12 +1,18 @@
 // The folder of a run's model: the one that `model_path` names, or, for a model of the hub, its place in the cache, fetched first where
 // need be. The trainer fetches, and not whoever starts it, so that an editor or terminal may go away meanwhile, sees how far it
 // is in the status, and can stop it as it stops a run.
+import { existsSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { runFiles } from '../protocol/run-folder';
+import { UserError } from '../protocol/user-error';
 import { modelSource } from './config/model-path';
 import { storedConfig } from './stored-config';
 import { installation } from './installation';
 import type { Journal } from './journal';
 import type { RunControl } from './run-control';
 import { RunStopped } from './run-control';
+import { replaceFile, storeError } from './store/files';
 import { findHubModel, fetchHubModel } from './store/hub-model';
 import type { HubProgress } from './store/hub-model';
 import type { RunFolder } from './store/run-folder';
@@ -44,6 +50,30 @@ export async function runModelFolder(
   } catch (error) {
     throw signal.aborted ? new RunStopped() : error;
   }
+}
+
+/** Leaves the model's tokenizer.json in the run folder, where the ids of its episodes can be read from then on. */
+export async function keepTokenizer(folder: RunFolder, modelFolder: string): Promise<void> {
+  const kept = folder.file(runFiles.tokenizer);
+  if (existsSync(kept)) return;
+  try {
+    await replaceFile(kept, await readFile(join(modelFolder, runFiles.tokenizer), 'utf8'));
+  } catch (error) {
+    throw storeError('write', kept, error);
+  }
+}
+
+/** As `runModelFolder`, of a model that is here; nothing is fetched. Throws a UserError where it is gone. */
+export async function presentModelFolder(folder: RunFolder, workspace: string): Promise<string> {
+  const { model } = folder.manifest;
+  const path = storedConfig(folder).model_path;
+  const source = modelSource(path, { workspace, modelFolders: [installation.models] });
+  if ('folder' in source) return source.folder;
+  const found = await findHubModel({ ...source.hub, revision: model.revision ?? source.hub.revision });
+  if (found.folder !== null) return found.folder;
+  throw new UserError(
+    `${path} is no longer in the cache: fetch it with ragen generate --model ${path}, or resume the run`,
+  );
 }
 
 /** Shows progress in the status, with the time left at the speed of the last seconds. */

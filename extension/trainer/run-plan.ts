@@ -28,6 +28,20 @@ export function newAdapters({ actor_rollout_ref: { model } }: RunConfig): LoadOp
   return rank > 0 ? { rank, alpha, dropout, targets } : null;
 }
 
+/** What is loaded: the model with all its weights, a checkpoint's where there is one, or the model under adapters. */
+export function weightsLoaded(
+  config: RunConfig,
+  modelFolder: string,
+  workspace: string,
+  checkpoint: string | undefined,
+): Pick<LoadOptions, 'modelFolder' | 'adapterFolder' | 'lora'> {
+  const { model } = config.actor_rollout_ref;
+  const first = model.lora_adapter_path === null ? null : resolve(workspace, model.lora_adapter_path);
+  if (model.lora_rank === 0 && first === null)
+    return { modelFolder: checkpoint ?? modelFolder, adapterFolder: null, lora: null };
+  return { modelFolder, adapterFolder: checkpoint ?? first, lora: newAdapters(config) };
+}
+
 export function usesReference({ actor_rollout_ref: { actor }, algorithm, trainer }: RunConfig): boolean {
   return !trainer.val_only && actor.use_ref && (actor.use_kl_loss || algorithm.use_kl_in_reward);
 }
@@ -38,6 +52,11 @@ const scoresBeforeUpdate = ({ algorithm, actor_rollout_ref: { rollout } }: RunCo
 
 export const usesCritic = ({ algorithm, trainer }: RunConfig): boolean =>
   !trainer.val_only && algorithm.adv_estimator === 'gae';
+
+/** Whether the collapse of reasoning is diagnosed at all: where a family of pairs is wanted, and the model is shown the whole chat. */
+export const diagnosesCollapse = ({ agent_proxy, collapse_detection: wanted, workbench }: RunConfig): boolean =>
+  agent_proxy.context_window_mode === 'full' &&
+  (wanted.first_turn_enabled || wanted.multi_turn_enabled || workbench.collapse_turn_uniform);
 
 /**
  * What a run of `config` holds.
@@ -71,12 +90,14 @@ export async function planInput(config: RunConfig, modelFolder: string, workspac
     reference: usesReference(config),
     critic: usesCritic(config),
     klLoss: actor.use_kl_loss,
+    lossMode: actor.policy_loss.loss_mode,
     trains,
     longest,
     updateTokens: pass(actor.ppo_micro_batch_size_per_gpu, actor.ppo_mini_batch_size),
     criticTokens: pass(config.critic.ppo_micro_batch_size_per_gpu, config.critic.ppo_mini_batch_size),
     scoreTokens: scoresBeforeUpdate(config) ? pass(rollout.log_prob_micro_batch_size_per_gpu, all) : 0,
     referenceTokens: pass(ref.log_prob_micro_batch_size_per_gpu, all),
+    diagnosisTokens: diagnosesCollapse(config) ? pass(rollout.log_prob_micro_batch_size_per_gpu, all) : 0,
     rollouts: Math.max(trains ? episodesOf(train) : 0, episodesOf(val)),
   };
 }

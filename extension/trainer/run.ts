@@ -2,11 +2,9 @@
 // Opening takes the run's lease first, so that two trainers never write one folder; a resume goes back to a checkpoint, the logs
 // included, and from there gives the same numbers as a run that was never interrupted.
 import { randomBytes } from 'node:crypto';
-import { resolve } from 'node:path';
-import type { LoadedEnvironment } from '../protocol/environment-link';
-import { storedConfig } from './stored-config';
+import { presentConfig } from './stored-config';
 import type { RunConfig } from './config/schema';
-import type { EngineState, LoadOptions, LoadedModel, PassBudget } from './engine/engine';
+import type { EngineState, LoadedModel, PassBudget } from './engine/engine';
 import { nothingSeen } from './early-stops';
 import type { Watch } from './early-stops';
 import { startEngine } from './engine/remote-engine';
@@ -15,27 +13,32 @@ import { nothingWatched } from './diagnostics/alarms';
 import type { WatchState } from './diagnostics/alarms';
 import { nothingDiagnosed } from './diagnostics/collapse-metrics';
 import type { CollapseState } from './diagnostics/collapse-metrics';
+import { FailureTeller } from './failure-teller';
 import { installation } from './installation';
 import type { Journal } from './journal';
-import { gibibytes, memoryForRun } from './machine-memory';
+import { LiveEnvironments } from './live-environments';
+import { LiveSettings } from './live-settings';
+import { gibibytes } from '../protocol/numbers';
+import { memoryForRun } from './machine-memory';
 import type { ChatTokenizer } from './models/chat-tokenizer';
 import { planMemory } from './models/memory-plan';
 import type { PlanInput } from './models/memory-plan';
 import { modelFiles } from './models/model-files';
 import { readTokenizer } from './models/model-folder';
 import { adapterWeightsName } from './models/peft-adapter';
-import { AgentProxy } from './rollout/agent-proxy';
-import type { RolloutRequest } from './rollout/agent-proxy';
-import type { EnvironmentProcess } from './rollout/environment-process';
-import type { SeedState } from './rollout/group-layout';
+import { AgentProxy, FailedBatch } from './rollout/agent-proxy';
+import type { AgentProxyOptions, RolloutRequest } from './rollout/agent-proxy';
+import type { EnvGroups, SeedState } from './rollout/group-layout';
 import type { RolloutBatch } from './rollout/rollout-batch';
 import { deriveSeed } from './rollout/seeds';
+import { generationPrefix } from './rollout/turn-protocol';
 import type { RunControl } from './run-control';
 import { RunStopped } from './run-control';
 import { momentFiles, readMoments } from './moment-files';
-import { logNotice, openEnvironments } from './run-environments';
-import { runModelFolder } from './run-model';
-import { newAdapters, planInput, usesCritic, usesReference } from './run-plan';
+import { keepTokenizer, runModelFolder } from './run-model';
+import { planInput, usesCritic, usesReference, weightsLoaded } from './run-plan';
+import { nothingSkipped } from './skipped-steps';
+import type { SkippedSteps } from './skipped-steps';
 import { trainingSuccess } from './step-metrics';
 import { readBlob, readFloats, writeCheckpoint } from './store/checkpoint';
 import type { StoredCheckpoint } from './store/checkpoint';
@@ -52,6 +55,8 @@ export interface TrainerState {
   /** What the diagnosis of collapse and the watch over the run remember. */
   collapse: CollapseState;
   alarms: WatchState;
+  /** Steps of late whose numbers were not finite. */
+  skipped: SkippedSteps;
   /** Metrics of the newest step while its validation is missing: a stop fell into it, and a resume makes up for it. */
   unvalidated?: Record<string, number>;
 }
@@ -73,6 +78,9 @@ interface SavedState {
   kl_coef?: number;
   collapse?: CollapseState;
   alarms?: WatchState;
+  skipped?: SkippedSteps;
+  /** Versions by tag of the environments that the steps ran. */
+  environments?: Record<string, string>;
   actor_updates: number;
   critic_updates: number;
   wall_s: number;
@@ -81,25 +89,39 @@ interface SavedState {
   unvalidated?: Record<string, number>;
 }
 
+/** Milliseconds that a timer can take at most: some weeks. */
+const longestWait = 2 ** 31 - 1;
+
 export class Run {
   /** Success of the newest validation, 0…1. */
   private validated: number | null = null;
   /** The step that the newest checkpoint holds whole. */
   private saved = 0;
+  private proxy: AgentProxy;
 
   private constructor(
-    readonly config: RunConfig,
+    /** Of the step in hand, and what is asked to change. */
+    readonly settings: LiveSettings,
     readonly folder: RunFolder,
     readonly journal: Journal,
     readonly control: RunControl,
     readonly engine: RemoteEngine,
-    private readonly environments: EnvironmentProcess,
-    private readonly loaded: readonly LoadedEnvironment[],
-    private readonly proxy: AgentProxy,
+    readonly environments: LiveEnvironments,
+    private readonly openProxy: (
+      config: RunConfig,
+      changed?: Pick<AgentProxyOptions, 'seed' | 'es_manager'>,
+    ) => AgentProxy,
     private readonly modelFolder: string,
     readonly model: LoadedModel,
     readonly tokenizer: ChatTokenizer,
-  ) {}
+  ) {
+    this.proxy = openProxy(this.config);
+  }
+
+  /** In effect for the step in hand. */
+  get config(): RunConfig {
+    return this.settings.config;
+  }
 
   static async open({
     folder,
@@ -108,17 +130,18 @@ export class Run {
     control,
     journal,
   }: OpenOptions): Promise<{ run: Run; state: TrainerState }> {
-    const config = storedConfig(folder);
+    const config = presentConfig(folder);
     const modelFolder = await runModelFolder(folder, workspace, control, journal);
     const tokenizer = readTokenizer(modelFolder, { variables: config.data.apply_chat_template_kwargs });
+    await keepTokenizer(folder, modelFolder);
     const { rollout } = config.actor_rollout_ref;
     const plan = await planInput(config, modelFolder, workspace);
     tellPlan(plan, config, journal);
     const engine = startEngine(installation.engineWorker);
-    let environments: EnvironmentProcess | undefined;
+    let environments: LiveEnvironments | undefined;
     try {
       const model = await engine.load({
-        ...adaptation(config, modelFolder, workspace, checkpoint?.folder),
+        ...weightsLoaded(config, modelFolder, workspace, checkpoint?.folder),
         referenceFolder: usesReference(config) ? modelFolder : null,
         device: config.workbench.device,
         threads: config.workbench.threads,
@@ -137,10 +160,9 @@ export class Run {
       const { es_manager } = config;
       const trained = config.trainer.val_only ? [] : es_manager.train.env_configs.tags;
       const tags = [...trained, ...es_manager.val.env_configs.tags];
-      const opened = await openEnvironments(config, tags, workspace, logNotice);
-      environments = opened.environments;
-      const { loaded } = opened;
-      for (const { version, bundle } of loaded) await folder.keepEnvironment(version, bundle);
+      const live = await LiveEnvironments.open(config, tags, { workspace, folder, journal });
+      environments = live;
+      control.serveEnvironments(live);
 
       const generator = {
         generate: async (
@@ -152,18 +174,30 @@ export class Run {
         },
         release: (rows: readonly string[]) => engine.release([...rows]),
       };
-      const proxy = new AgentProxy(generator, environments, tokenizer, {
-        seed: config.seed,
-        agent_proxy: config.agent_proxy,
-        enable_response_mask: config.rollout_manager.use_loss_mask,
-        ragen: config.workbench.compat === 'ragen',
-        rollout,
-        es_manager,
-        custom_envs: config.custom_envs,
-        max_failed_episodes_share: config.workbench.max_failed_episodes_share,
-        stop_token_ids: tokenizer.stopTokenIds,
+      const openProxy = (config: RunConfig, changed?: Pick<AgentProxyOptions, 'seed' | 'es_manager'>) =>
+        new AgentProxy(generator, live.pool, tokenizer, {
+          seed: config.seed,
+          agent_proxy: config.agent_proxy,
+          enable_response_mask: config.rollout_manager.use_loss_mask,
+          ragen: config.workbench.compat === 'ragen',
+          rollout: config.actor_rollout_ref.rollout,
+          es_manager: config.es_manager,
+          custom_envs: config.custom_envs,
+          async_rollout: config.workbench.async_rollout,
+          max_failed_episodes_share: config.workbench.max_failed_episodes_share,
+          stop_token_ids: tokenizer.stopTokenIds,
+          observer: control.live,
+          ...changed,
+        });
+      control.live.connect({
+        engine,
+        tokenizer,
+        prefix: generationPrefix(config.agent_proxy),
+        tags: [...new Set(tags)],
+        maxTurn: config.agent_proxy.max_turn,
       });
-      const run = new Run(config, folder, journal, control, engine, environments, loaded, proxy, modelFolder, model, tokenizer); // prettier-ignore
+      const settings = new LiveSettings(config);
+      const run = new Run(settings, folder, journal, control, engine, live, openProxy, modelFolder, model, tokenizer); // prettier-ignore
       return { run, state: checkpoint ? await run.restore(checkpoint) : run.firstState() };
     } catch (error) {
       await engine.stop();
@@ -207,24 +241,68 @@ export class Run {
     this.proxy.restore(state);
   }
 
+  /** Between steps: puts into effect what was asked to change. With `begins`, the next step begins now. */
+  takeSettings(state: TrainerState, begins = false): void {
+    const changes = this.settings.take(state.step + 1, begins);
+    if (changes.length === 0) return;
+    for (const { key, from, to } of changes) {
+      this.journal.event('setting', `${key} ${from} → ${to}`, { key, from, to });
+      if (key === 'algorithm.kl_ctrl.kl_coef') state.klCoefficient = to;
+    }
+    this.journal.update({ total_steps: this.config.trainer.total_training_steps });
+    const seeds = this.proxy.state;
+    this.proxy = this.openProxy(this.config);
+    this.proxy.restore(seeds);
+    this.saved = 0; // a checkpoint of this step that there is knows nothing of them
+  }
+
   /** Plays one batch of episodes, the `round`-th of its step from 0. A stop or an error leaves no trace of it. */
   async rollout(mode: 'train' | 'val', step: number, round = 0): Promise<RolloutBatch> {
     const { seed, es_manager, workbench } = this.config;
     const further = mode === 'val' && round > 0 && workbench.compat !== 'ragen'; // where RAGEN plays the same groups again
-    let told = false;
-    return this.proxy.rollout({
-      mode,
-      step,
-      round,
-      ...(further && { seed: seed.val + round * es_manager.val.env_groups }),
-      environments: this.loaded,
-      onProgress: fraction => this.journal.progress(fraction),
-      onFailure: ({ tag, seed, failure }) => {
-        if (!told)
-          this.journal.event('environment_error', failure.message, { tag, seed, kind: failure.kind, at: failure.at });
-        told = true;
-      },
-    });
+    const from = further ? { seed: seed.val + round * es_manager.val.env_groups } : {};
+    return this.play(this.proxy, { mode, step, round, ...from });
+  }
+
+  /** Plays a batch that is looked at and not trained on, on prompts of its own: training goes on as though it had not been. */
+  async rolloutAside(step: number, round: number, train: EnvGroups): Promise<RolloutBatch> {
+    const { seed, es_manager } = this.config;
+    const own = deriveSeed('rollout-aside', seed.train, step) % 2 ** 30; // group seeds are counted on from it
+    const proxy = this.openProxy(this.config, { seed: { ...seed, train: own }, es_manager: { ...es_manager, train } });
+    return this.play(proxy, { mode: 'train', step, round, seed: own + round * train.env_groups });
+  }
+
+  /** A batch of which too much failed is played again, with the environments as they are then, when somebody resumes the run. */
+  private async play(
+    proxy: AgentProxy,
+    request: Pick<RolloutRequest, 'mode' | 'step' | 'round' | 'seed'>,
+  ): Promise<RolloutBatch> {
+    for (;;) {
+      try {
+        return await this.playOnce(proxy, request);
+      } catch (error) {
+        if (!(error instanceof FailedBatch)) throw error;
+        if (!(await this.control.wait(`${error.message}, then resume the run`, longestWait))) throw new RunStopped();
+        this.control.goOn();
+      }
+    }
+  }
+
+  private async playOnce(
+    proxy: AgentProxy,
+    request: Pick<RolloutRequest, 'mode' | 'step' | 'round' | 'seed'>,
+  ): Promise<RolloutBatch> {
+    const failures = new FailureTeller(this.journal);
+    try {
+      return await proxy.rollout({
+        ...request,
+        environments: this.environments.current,
+        onProgress: fraction => this.journal.progress(fraction),
+        onFailure: failed => failures.see(failed),
+      });
+    } finally {
+      failures.end();
+    }
   }
 
   /** Plays some episodes of a validation, for an evaluation, which tells its progress itself. */
@@ -233,7 +311,7 @@ export class Run {
       ...part,
       mode: 'val',
       step: 0,
-      environments: this.loaded,
+      environments: this.environments.current,
       onFailure: ({ tag, seed, failure: { message, kind, at } }) =>
         this.journal.event('environment_error', message, { tag, seed, kind, at }),
     });
@@ -267,32 +345,33 @@ export class Run {
     const files = await modelFiles(this.engine, this.model, this.modelFolder, config.model_path);
     const { actor, critic } = engine;
     await journal.sync();
-    const path = await writeCheckpoint(
-      folder.path,
-      {
-        step: state.step,
-        offsets: journal.offsets,
-        streams: {},
-        seed_counter: this.proxy.state.seed_counter,
-        state: {
-          watch: state.watch,
-          kl_coef: state.klCoefficient,
-          collapse: state.collapse,
-          alarms: state.alarms,
-          actor_updates: actor.step,
-          critic_updates: critic?.step ?? 0,
-          wall_s: journal.wallSeconds,
-          success: journal.status.success,
-          validated: this.validated,
-          ...(state.unvalidated && { unvalidated: state.unvalidated }),
-        },
+    const about = {
+      step: state.step,
+      offsets: journal.offsets,
+      streams: {},
+      seed_counter: this.proxy.state.seed_counter,
+      state: {
+        watch: state.watch,
+        kl_coef: state.klCoefficient,
+        collapse: state.collapse,
+        alarms: state.alarms,
+        skipped: state.skipped,
+        environments: this.environments.versions,
+        actor_updates: actor.step,
+        critic_updates: critic?.step ?? 0,
+        wall_s: journal.wallSeconds,
+        success: journal.status.success,
+        validated: this.validated,
+        ...(state.unvalidated && { unvalidated: state.unvalidated }),
       },
-      {
-        ...files,
-        ...momentFiles('actor', actor),
-        ...(critic && { 'critic.weights': critic.weights, ...momentFiles('critic', critic) }),
-      },
-      config.workbench.keep_checkpoints,
+    };
+    const blobs = {
+      ...files,
+      ...momentFiles('actor', actor),
+      ...(critic && { 'critic.weights': critic.weights, ...momentFiles('critic', critic) }),
+    };
+    const path = await journal.insist(() =>
+      writeCheckpoint(folder.path, about, blobs, config.workbench.keep_checkpoints),
     );
     const name = journal.relative(path);
     journal.event('checkpoint', `checkpoint ${name}`, { folder: name });
@@ -319,6 +398,7 @@ export class Run {
       klCoefficient: this.config.algorithm.kl_ctrl.kl_coef,
       collapse: nothingDiagnosed,
       alarms: nothingWatched,
+      skipped: nothingSkipped,
     };
   }
 
@@ -327,7 +407,7 @@ export class Run {
     const saved = checkpoint.manifest.state as unknown as SavedState;
     const { actor_updates, critic_updates, unvalidated } = saved;
     const first = this.firstState(); // a checkpoint of an earlier version lacks what came later
-    const { watch = first.watch, collapse = first.collapse, alarms = first.alarms } = saved;
+    const { watch = first.watch, collapse = first.collapse, alarms = first.alarms, skipped = first.skipped } = saved;
     const { kl_coef: klCoefficient = first.klCoefficient } = saved;
     this.validated = saved.validated;
     const state: EngineState = { actor: await readMoments(checkpoint, 'actor', actor_updates) };
@@ -340,8 +420,9 @@ export class Run {
     await readBlob(checkpoint, this.model.lora ? adapterWeightsName : 'model.safetensors');
     await this.engine.restore(state);
     this.proxy.restore({ seed_counter });
+    this.environments.compareWith(saved.environments ?? {});
     this.saved = unvalidated ? 0 : step;
-    return { step, watch, klCoefficient, collapse, alarms, ...(unvalidated && { unvalidated }) };
+    return { step, watch, klCoefficient, collapse, alarms, skipped, ...(unvalidated && { unvalidated }) };
   }
 }
 
@@ -369,18 +450,4 @@ function tellPlan(input: PlanInput, config: RunConfig, journal: Journal): void {
 export function passBudget({ actor_rollout_ref }: RunConfig, episodes: number, rows: number): PassBudget {
   const { actor, rollout } = actor_rollout_ref;
   return { maxTokens: Math.min(episodes * rollout.max_model_len, actor.ppo_max_token_len_per_gpu), maxRows: rows };
-}
-
-/** What is loaded: the model with all its weights, a checkpoint's where there is one, or the model under adapters. */
-function adaptation(
-  config: RunConfig,
-  modelFolder: string,
-  workspace: string,
-  checkpoint: string | undefined,
-): Pick<LoadOptions, 'modelFolder' | 'adapterFolder' | 'lora'> {
-  const { model } = config.actor_rollout_ref;
-  const first = model.lora_adapter_path === null ? null : resolve(workspace, model.lora_adapter_path);
-  if (model.lora_rank === 0 && first === null)
-    return { modelFolder: checkpoint ?? modelFolder, adapterFolder: null, lora: null };
-  return { modelFolder, adapterFolder: checkpoint ?? first, lora: newAdapters(config) };
 }

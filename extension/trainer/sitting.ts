@@ -35,6 +35,7 @@ async function openTraining(options: OpenOptions): Promise<Sitting> {
     about: { model: run.model },
     step: () => state.step,
     work: async () => {
+      options.control.serveSettings(run.settings);
       const end = await train(run, state);
       await run.lastCheckpoint(state);
       return end;
@@ -61,7 +62,7 @@ async function openApiEvaluation(config: RunConfig, options: OpenOptions): Promi
   const { model, service } = configuredModel(config, process.env);
   const { tags } = config.es_manager.val.env_configs;
   const { environments, loaded } = await openEnvironments(config, tags, workspace, logNotice);
-  for (const { version, bundle } of loaded) await folder.keepEnvironment(version, bundle);
+  for (const environment of loaded) await folder.keepEnvironment(environment);
   const player = new ApiPlayer({ config, model, service, environments, loaded, control, journal });
   return {
     about: { model: model.model_name, url: service.url },

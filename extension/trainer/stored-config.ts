@@ -1,7 +1,11 @@
-// The configuration that a run folder keeps: resolved and checked when the run was made, by the version that made it.
+// The configuration that a run folder keeps: resolved and checked when the run was made, by the version that made it; and the one in
+// effect, with what was changed since.
+import { eventSchema, runFiles } from '../protocol/run-folder';
+import { configInEffect } from '../protocol/settings';
 import { UserError } from '../protocol/user-error';
 import { runConfigSchema } from './config/schema';
 import type { RunConfig } from './config/schema';
+import { readValues } from './store/line-log';
 import type { RunFolder } from './store/run-folder';
 
 /** @throws UserError where this version has other keys than the one that made the run */
@@ -11,5 +15,20 @@ export function storedConfig({ id, path, manifest }: Pick<RunFolder, 'id' | 'pat
   const [{ path: key, message }] = parsed.error.issues;
   throw new UserError(
     `run ${id}: its configuration is of another version (${key.join('.')}: ${message}): start a new run with trainer.resume_mode=resume_path and trainer.resume_from_path=${path}`,
+  );
+}
+
+/** The configuration after all changes that the run's events tell of. @throws UserError as `storedConfig` does */
+export function presentConfig(folder: RunFolder): RunConfig {
+  const { id, path, manifest } = folder;
+  return storedConfig({ id, path, manifest: { ...manifest, config: { ...changedConfig(folder) } } });
+}
+
+/** The same, of any version. */
+export function changedConfig(folder: RunFolder): Readonly<Record<string, unknown>> {
+  const events = [...readValues(folder.file(runFiles.events), line => eventSchema.parse(line))];
+  return configInEffect(
+    folder.manifest.config,
+    events.map(({ value }) => value),
   );
 }

@@ -19,17 +19,19 @@ import type { CollectedRollout } from './collected-rollout';
 import type { RunConfig } from './config/schema';
 import { afterStep, afterValidation, earlyStop, stopRules } from './early-stops';
 import { RandomStream } from './engine/random-stream';
-import { diagnoseGradients, gradientsDue } from './gradient-diagnosis';
+import { diagnoseGradients, gradientRollout, gradientsDue } from './gradient-diagnosis';
 import { updateActor, updateCritic } from './optimizer-steps';
 import type { PreparedBatch } from './optimizer-steps';
 import { passBudget } from './run';
 import type { Run, TrainerState } from './run';
 import { RunStopped } from './run-control';
 import { episodeRecord } from './rollout/episode-record';
+import type { TrainedTokens } from './rollout/episode-record';
 import { sampledTokens } from './rollout/rollout-batch';
 import type { RolloutEpisode, RolloutSample } from './rollout/rollout-batch';
 import { deriveSeed } from './rollout/seeds';
 import { describe, finiteOnly, lengthsOf, meanOf, numbersWhere } from './step-metrics';
+import { afterSkips, checkpointDue, refuseSkips, stepOrSkip } from './skipped-steps';
 import { Stopwatch } from './stopwatch';
 import {
   adjustedOrder,
@@ -87,22 +89,34 @@ const estimators: Record<EstimatorName, Estimator> = {
 
 /** Trains until the last step or until the run is asked to stop. Errors leave everything committed on disk. */
 export async function train(run: Run, state: TrainerState): Promise<'finished' | 'stopped'> {
-  const { trainer } = run.config;
+  const { trainer } = run.config; // but for the number of steps, which may change
   const rules = stopRules(run.config);
   const stopping = () => earlyStop(state.watch, rules) ?? alarmStop(state.alarms, run.config);
+  const stopped = () => {
+    run.takeSettings(state); // the checkpoint that follows knows them
+    return 'stopped' as const;
+  };
+  if (run.config.workbench.live_edit) run.environments.watch();
+  await run.environments.cover(run.config.workbench.coverage);
   try {
     await run.tryLongest();
     if (state.step === 0 && trainer.val_before_train) run.journal.metrics(0, await validate(run, 0));
-    while (state.unvalidated || state.step < trainer.total_training_steps) {
+    for (;;) {
+      run.takeSettings(state);
+      if (!state.unvalidated && state.step >= run.config.trainer.total_training_steps) return 'finished';
       if (!state.unvalidated) {
-        if (!(await run.control.gate())) return 'stopped';
-        state.unvalidated = finiteOnly(await trainStep(run, state));
+        if (!(await run.control.gate())) return stopped();
+        run.takeSettings(state, true);
+        const outcome = await stepOrSkip(() => trainStep(run, state));
+        state.skipped = afterSkips(state.skipped, outcome, run.journal, state.step + 1);
+        state.unvalidated = finiteOnly(outcome.metrics);
         state.watch = afterStep(state.watch, state.unvalidated);
         state.alarms = watchOver(run, state.alarms, state.step + 1, state.unvalidated);
         state.step++;
+        await run.environments.noteCoverage(state.step);
       }
       let metrics = state.unvalidated;
-      if (validationDue(trainer, state.step) || stopping()) {
+      if (validationDue(run.config.trainer, state.step) || stopping()) {
         metrics = await withValidation(run, state.step, metrics);
         state.watch = afterValidation(state.watch, metrics);
       }
@@ -110,8 +124,10 @@ export async function train(run: Run, state: TrainerState): Promise<'finished' |
       if (stop) metrics = { ...metrics, [`early_stopped/${stop.type}`]: 1 };
       delete state.unvalidated;
       run.journal.metrics(state.step, metrics);
+      await run.journal.settled(); // where the disk is full, the run waits here
       run.progress(state.step, metrics);
-      const due = trainer.save_freq > 0 && state.step % trainer.save_freq === 0;
+      refuseSkips(state.skipped, run.config);
+      const due = checkpointDue(state.step, trainer.save_freq, state.skipped);
       if (due || run.control.checkpointRequested) await run.checkpoint(state);
       if (stop) {
         run.journal.event('early_stop', stop.sentence, { type: stop.type });
@@ -122,9 +138,8 @@ export async function train(run: Run, state: TrainerState): Promise<'finished' |
         return 'finished';
       }
     }
-    return 'finished';
   } catch (error) {
-    if (error instanceof RunStopped) return 'stopped';
+    if (error instanceof RunStopped) return stopped();
     throw error;
   }
 }
@@ -149,11 +164,16 @@ async function trainStep(run: Run, state: TrainerState): Promise<Record<string, 
   state.collapse = diagnosis.state;
   Object.assign(metrics, diagnosis.metrics, watchedOf(rollout.trainable));
   if (config.trainer.log_group_rv_table) journal.groups(step, rollout.groups);
+  journal.scores(step, rollout.trainable);
+
+  const measuring = gradientsDue(config, step);
+  if (measuring)
+    Object.assign(metrics, await clock.time('gradient_analysis', () => measureGradients(run, state, rollout)));
 
   // Update, and what was made of each episode.
-  const advantages =
-    kept.length > 0 ? await update(run, state, rollout, clock) : new Map<RolloutSample, Float32Array>();
-  if (gradientsDue(config, step)) metrics['grad_analysis/empty_after_filter'] = Number(kept.length === 0);
+  const updates = !(measuring && config.trainer.gradient_analysis_only);
+  const made =
+    kept.length > 0 ? await update(run, state, rollout, updates, clock) : new Map<RolloutSample, TrainedTokens>();
   const trained = new Set(kept);
   await clock.time('dump_rollouts', async () =>
     journal.episodes(
@@ -163,7 +183,7 @@ async function trainStep(run: Run, state: TrainerState): Promise<Record<string, 
         trained.has(e)
           ? episodeRecord(e, {
               kept: true,
-              advantages: e.samples.map(sample => advantages.get(sample)!),
+              samples: e.samples.map(sample => made.get(sample)!),
             })
           : episodeRecord(e, { kept: false }),
       ),
@@ -186,45 +206,66 @@ async function trainStep(run: Run, state: TrainerState): Promise<Record<string, 
   };
 }
 
-/** Optimizer steps of critic and actor on the kept episodes. Adds to the rollout's metrics; gives each kept sample's advantages by token. */
+/**
+ * Diagnosis: gradients of the loss's parts by the deviation of the scores, of the kept episodes and, where asked for, of all of them; of
+ * the step's own rollout or of one for this alone. Nothing comes of it but metrics.
+ */
+async function measureGradients(run: Run, state: TrainerState, rollout: CollectedRollout) {
+  const { config } = run;
+  const step = state.step + 1;
+  const clock = new Stopwatch(); // the whole of it counts as the analysis's time
+  const layout = gradientRollout(config);
+  const source = layout ? await collectRollout(run, step, clock, layout) : rollout;
+  const prepared = async (kept: RolloutEpisode[], keptRatio: number) =>
+    kept.length > 0 ? prepare(run, { ...state }, { ...source, kept, keptRatio, metrics: {} }, clock) : null;
+  const kept = await prepared(source.kept, source.keptRatio);
+  const whole = config.trainer.gradient_analysis_log_prefilter ? await prepared(source.trainable, 1) : null;
+  return diagnoseGradients(run, step, source.groups, { kept, whole });
+}
+
+/**
+ * Optimizer steps of critic and actor on the kept episodes, unless `updates` is false. Adds to the rollout's metrics; gives what was made
+ * of each kept sample's tokens.
+ */
 async function update(
   run: Run,
   state: TrainerState,
   rollout: CollectedRollout,
+  updates: boolean,
   clock: Stopwatch,
-): Promise<Map<RolloutSample, Float32Array>> {
+): Promise<Map<RolloutSample, TrainedTokens>> {
   const { config, journal } = run;
-  const { metrics, trainable } = rollout;
+  const { metrics } = rollout;
   const step = state.step + 1;
   journal.update({ phase: 'update' });
   const { own, ...prepared } = await prepare(run, state, rollout, clock);
-  const { samples, advantages, returns } = prepared;
-
-  // Diagnosis: gradients of the loss's parts by the deviation of the scores, of the kept episodes and, where asked for, of all.
-  const measuring = gradientsDue(config, step);
-  if (measuring) {
-    const before = { ...rollout, kept: trainable, keptRatio: 1, metrics: {} };
-    const whole = config.trainer.gradient_analysis_log_prefilter
-      ? await prepare(run, { ...state }, before, clock)
-      : null;
-    Object.assign(metrics, await diagnoseGradients(run, step, rollout.groups, { kept: prepared, whole }, clock));
-  }
+  const { samples, advantages, returns, entropies, reference, values } = prepared;
 
   // Optimizer steps: ppo_epochs passes over seeded mini-batches.
   const mixing = new RandomStream(deriveSeed('mini-batches', config.seed.train, step));
-  const trains = !(measuring && config.trainer.gradient_analysis_only);
-  if (trains && returns)
+  if (updates && returns)
     Object.assign(
       metrics,
       await clock.time('update_critic', () => updateCritic(run, step, { ...prepared, returns }, mixing)),
     );
-  if (trains && (step >= config.trainer.critic_warmup || !run.usesCritic)) {
+  if (updates && (step >= config.trainer.critic_warmup || !run.usesCritic)) {
     const results = await clock.time('update_actor', () => updateActor(run, step, prepared, mixing));
     const { 'actor/entropy': measured = results['actor/entropy'] } = metrics; // during the update where no pass before it did
     Object.assign(metrics, results, { 'actor/entropy': measured });
   }
-  const trained = new Map(samples.map(({ sample }, i) => [sample, advantages[i]]));
-  return new Map(own.map(({ sample }) => [sample, trained.get(sample) ?? new Float32Array(sample.ids.length)]));
+  const trained = new Map(
+    samples.map(({ sample }, i): [RolloutSample, TrainedTokens] => [
+      sample,
+      {
+        advantages: advantages[i],
+        ...(entropies && { entropies: entropies[i] }),
+        ...(run.usesReference && { reference: reference[i] }),
+        ...(run.usesCritic && { values: values[i] }),
+      },
+    ]),
+  );
+  const untrained = ({ ids }: RolloutSample): TrainedTokens => ({ advantages: new Float32Array(ids.length) });
+  return new Map(own.map(({ sample }) => [sample, trained.get(sample) ?? untrained(sample)]));
 }
 
 /**
@@ -303,7 +344,12 @@ async function prepare(
   Object.assign(metrics, describe('critic/advantages', numbersWhere(advantages, masks)), lengthsOf(samples));
 
   const places = samples === own ? order : Array.from(samples.keys());
-  return { own, samples, old, reference, values, advantages, ...(returns && { returns }), order: places };
+  const { entropies } = present;
+  return {
+    ...{ own, samples, old, reference, values, advantages, order: places },
+    ...(entropies && { entropies }),
+    ...(returns && { returns }),
+  };
 }
 
 /** Rewards less the KL penalty (`algorithm.use_kl_in_reward`), whose weight then follows its controller. */

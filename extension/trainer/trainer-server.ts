@@ -1,11 +1,12 @@
-// Serves one run to watchers: JSON-RPC over a socket in the run folder (a named pipe on Windows). A watcher must say `hello` with the
-// lease's token first; whoever says another is cut off. Status goes out at most ten times a second. A watcher that goes wrong, by
+// Serves one run to watchers: JSON-RPC over a socket in the run folder (a named pipe on Windows) that its owner alone may open from its
+// first moment on. A watcher must say `hello` with the lease's token first; whoever says another is cut off. Status goes out at most ten times a second. A watcher that goes wrong, by
 // leaving, by not reading or by sending nonsense, never harms the run or the other watchers.
 import { createServer } from 'node:net';
 import type { Server, Socket } from 'node:net';
-import { chmodSync, rmSync } from 'node:fs';
+import { randomBytes } from 'node:crypto';
+import { mkdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import {
   createMessageConnection,
   SocketMessageReader,
@@ -15,17 +16,27 @@ import {
 } from 'vscode-jsonrpc/node';
 import type { MessageConnection } from 'vscode-jsonrpc/node';
 import type { RunEvent, RunStatus } from '../protocol/run-folder';
+import { UserError } from '../protocol/user-error';
 import {
   appended,
+  change,
   checkpoint,
+  coverEnvironments,
+  debugEnvironments,
+  endDebugging,
   eventHappened,
   hello,
   pause,
   resume,
   statusChanged,
   stop,
+  watch,
+  watchedEpisode,
+  watchedTokens,
 } from '../protocol/trainer-link';
+import type { Viewer } from './live-view';
 import type { RunControl } from './run-control';
+import { isSameSecret } from './same-secret';
 
 /** Unix limits the length of a socket's path (104 on macOS). */
 const longestPath = 100;
@@ -44,11 +55,11 @@ export interface ServedRun {
   status(): RunStatus;
 }
 
-/** Where the socket of a run goes: in its folder, or in the temporary folder when that path is too long. */
+/** Where the socket of a run goes: in its folder, or where that path is too long in a folder of its own in the temporary one. */
 export function endpointFor(runFolder: string, id: string): string {
   if (process.platform === 'win32') return `\\\\.\\pipe\\ragen-${id}-${process.pid}`;
   const inside = join(runFolder, 'trainer.sock');
-  return inside.length <= longestPath ? inside : join(tmpdir(), `ragen-${process.pid}-${Date.now().toString(36)}.sock`);
+  return inside.length <= longestPath ? inside : join(tmpdir(), `ragen-${randomBytes(8).toString('hex')}`, 's');
 }
 
 export class TrainerServer {
@@ -61,18 +72,27 @@ export class TrainerServer {
   private constructor(
     private readonly server: Server,
     private readonly endpoint: string,
+    /** The folder that was made for it. */
+    private readonly ownFolder: string | undefined,
   ) {}
 
   static async listen(endpoint: string, run: ServedRun): Promise<TrainerServer> {
-    if (process.platform !== 'win32') rmSync(endpoint, { force: true });
+    const isFile = process.platform !== 'win32';
+    if (isFile) rmSync(endpoint, { force: true });
+    const ownFolder = isFile ? mkdirSync(dirname(endpoint), { recursive: true, mode: 0o700 }) : undefined;
     const server = createServer();
-    const served = new TrainerServer(server, endpoint);
+    const served = new TrainerServer(server, endpoint, ownFolder);
     server.on('connection', socket => served.accept(socket, run));
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject);
-      server.listen(endpoint, resolve);
+      // The socket is made within this call: with these rights, and not with wider ones that are narrowed later.
+      const usual = isFile ? process.umask(0o177) : undefined;
+      try {
+        server.listen(endpoint, resolve);
+      } finally {
+        if (usual !== undefined) process.umask(usual);
+      }
     });
-    if (process.platform !== 'win32') chmodSync(endpoint, 0o600);
     return served;
   }
 
@@ -103,17 +123,22 @@ export class TrainerServer {
     await new Promise<void>(resolve => this.server.close(() => resolve()));
     clearTimeout(deadline);
     if (process.platform !== 'win32') rmSync(this.endpoint, { force: true });
+    if (this.ownFolder !== undefined) rmSync(this.ownFolder, { recursive: true, force: true });
   }
 
   private each(send: (watcher: MessageConnection) => Promise<void>): void {
-    for (const [connection, watcher] of this.watchers) {
-      if (++watcher.unread > mostUnread) watcher.socket.destroy();
-      const sent = (async () => send(connection))(); // throws at once where the connection is closed
-      sent.then(
-        () => watcher.unread--,
-        () => watcher.socket.destroy(),
-      );
-    }
+    for (const connection of this.watchers.keys()) this.to(connection, send);
+  }
+
+  private to(connection: MessageConnection, send: (watcher: MessageConnection) => Promise<void>): void {
+    const watcher = this.watchers.get(connection);
+    if (!watcher) return;
+    if (++watcher.unread > mostUnread) watcher.socket.destroy();
+    const sent = (async () => send(connection))(); // throws at once where the connection is closed
+    sent.then(
+      () => watcher.unread--,
+      () => watcher.socket.destroy(),
+    );
   }
 
   private accept(socket: Socket, run: ServedRun): void {
@@ -122,6 +147,8 @@ export class TrainerServer {
     socket.on('error', () => socket.destroy());
     socket.on('close', () => {
       this.watchers.delete(connection);
+      run.control.live.unwatch(connection);
+      run.control.endDebugging(connection).catch(() => undefined); // the environments are gone, and with them what was halted
       this.sockets.delete(socket);
       connection.dispose();
     });
@@ -132,7 +159,7 @@ export class TrainerServer {
       return answer();
     };
     connection.onRequest(hello, ({ token }) => {
-      if (token !== run.token) {
+      if (!isSameSecret(token, run.token)) {
         setTimeout(() => socket.end(), hangUpMs); // the answer goes out first
         throw new ResponseError(ErrorCodes.InvalidRequest, 'wrong token');
       }
@@ -158,6 +185,43 @@ export class TrainerServer {
       commanded(() => control.stop()),
     );
     connection.onRequest(checkpoint, () => known(async () => ({ folder: await control.checkpoint() })));
+    connection.onRequest(change, ({ values, checkOnly }) =>
+      known(() => {
+        try {
+          return control.change(values, checkOnly === true);
+        } catch (error) {
+          if (error instanceof UserError) throw new ResponseError(ErrorCodes.InvalidParams, error.message);
+          throw error;
+        }
+      }),
+    );
+    connection.onRequest(debugEnvironments, () =>
+      known(async () => ({ urls: await control.beginDebugging(connection) })),
+    );
+    connection.onRequest(endDebugging, () =>
+      known(async () => {
+        await control.endDebugging(connection);
+        return run.status();
+      }),
+    );
+    connection.onRequest(coverEnvironments, ({ on }) =>
+      known(async () => {
+        await control.cover(on === true);
+        return run.status();
+      }),
+    );
+    const viewer: Viewer = {
+      episode: episode => this.to(connection, watcher => watcher.sendNotification(watchedEpisode, { episode })),
+      tokens: (id, turn, at, tokens) =>
+        this.to(connection, watcher => watcher.sendNotification(watchedTokens, { id, turn, at, tokens })),
+    };
+    connection.onRequest(watch, ({ on, tag, group }) =>
+      known(() => {
+        if (on) return control.live.watch(connection, viewer, { tag, group });
+        control.live.unwatch(connection);
+        return { tags: [], episode: null };
+      }),
+    );
     connection.listen();
   }
 }

@@ -1,8 +1,9 @@
-// The watch over a run: after each step its metrics are judged by the rules of diagnostics/alarms.ts; what they find is told in the
+// The watch over a run: after each step its metrics are judged by diagnostics/alarms.ts; what they find is told in the
 // run's events and may end the run (`workbench.watch`).
+import type { AlarmName } from '../protocol/alarm-rules';
 import type { RunConfig } from './config/schema';
 import { standingAlarms, watchStep } from './diagnostics/alarms';
-import type { AlarmName, WatchState } from './diagnostics/alarms';
+import type { WatchState } from './diagnostics/alarms';
 import { thoughtRepetition } from './diagnostics/thought-repetition';
 import type { Journal } from './journal';
 import type { RolloutEpisode } from './rollout/rollout-batch';

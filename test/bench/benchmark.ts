@@ -51,8 +51,8 @@ export function median(values: readonly number[]): number {
 }
 
 /**
- * A run to warm up on every side, then `rounds` of them; who goes first changes from round to round. Peaks of memory hardly vary and
- * are measured in fresh processes, so that one run of each is enough.
+ * A run to warm up on every side, then `rounds` of them; who goes first changes from round to round. Memory hardly varies and is measured
+ * in fresh processes, so that one run of each is enough.
  */
 export async function measure(
   definition: Definition,
@@ -62,12 +62,13 @@ export async function measure(
   const contenders: { side: Side; runs: number[]; how?: string }[] = [];
   const taken = new Map<Side | null, Readings>();
   const sides = [ours, peer].filter(side => side !== null);
+  const once = definition.kind === 'memory' || definition.kind === 'swap-memory';
   try {
     for (const side of sides) {
       const first = await side.measure(definition);
-      if (first) contenders.push({ side, runs: definition.kind === 'memory' ? [first.value] : [], how: first.how });
+      if (first) contenders.push({ side, runs: once ? [first.value] : [], how: first.how });
     }
-    for (let round = 0; round < (definition.kind === 'memory' ? 0 : rounds); round++)
+    for (let round = 0; round < (once ? 0 : rounds); round++)
       for (const contender of round % 2 === 0 ? contenders : contenders.toReversed())
         contender.runs.push((await contender.side.measure(definition))!.value);
   } finally {

@@ -117,10 +117,23 @@ export interface SokobanSettings {
   episodes: number;
 }
 
+/** Saves of a one-file environment while episodes are played. Unit: median milliseconds from a save to the first episode on it. */
+export interface LiveEditSettings {
+  saves: number;
+  /** Played at the same time. */
+  episodes: number;
+}
+
+/** Changes of an environment's code, an episode on each. Unit: growth of its process's memory in per cent. */
+export interface SwapSettings {
+  swaps: number;
+  checkTypes: boolean;
+}
+
 /**
  * What the work of each kind is told. `memory` is one optimizer step in a process of its own, whose peak is measured; `outside` is an
  * iteration of which the time that the engine's thread is not inside onnxruntime is measured, on our side alone, and so is
- * `cross-scoring` against the naive way.
+ * `cross-scoring` against the naive way; so are the two kinds of live editing.
  */
 export interface SettingsOf {
   training: TrainingSettings;
@@ -132,10 +145,13 @@ export interface SettingsOf {
   product: ProductSettings;
   'frozen-lake': LakeSettings;
   sokoban: SokobanSettings;
+  'live-edit': LiveEditSettings;
+  'swap-memory': SwapSettings;
 }
 export type Kind = keyof SettingsOf;
 /** Kinds that one side alone measures, as one number instead of a rate. */
-export type Alone = 'outside' | 'cross-scoring';
+export type Alone = (typeof alone)[number];
+const alone = ['outside', 'cross-scoring', 'live-edit', 'swap-memory'] as const;
 
 interface Described {
   /** The peer's ways of working are chosen by it (peer/candidates.py). */
@@ -152,7 +168,7 @@ interface Described {
 export type Definition = { [K in Kind]: Described & { kind: K; settings: SettingsOf[K] } }[Kind];
 
 export const isAlone = (definition: Definition): definition is Extract<Definition, { kind: Alone }> =>
-  definition.kind === 'outside' || definition.kind === 'cross-scoring';
+  (alone as readonly Kind[]).includes(definition.kind);
 
 type DefinitionOf<K extends Kind> = Extract<Definition, { kind: K }>;
 
@@ -214,8 +230,9 @@ const peak = {
   kind: 'memory', unit: 'MiB', better: 'lower', large: true, operations: null,
   settings: { ...adapted, ...dense(8, 256), steps: 1 },
 } as const; // prettier-ignore
+const room = { rows: 6, columns: 6, boxes: 1, search_depth: 300 };
 const lake = { size: 4, p: 0.9, success_rate: 0.8, is_slippery: true, actions: 10, episodes: 2000 };
-const environment = { unit: 'steps/s', better: 'higher', target: null, large: false, operations: null } as const;
+const environment = { unit: 'steps/s', better: 'higher', target: 30, large: false, operations: null } as const;
 
 /** What the machine can do at most; measured beside whatever is measured. */
 export const limit: DefinitionOf<'product'> = {
@@ -270,6 +287,28 @@ export const definitions: readonly Definition[] = [
     operations: null,
     settings: { ...tiny, prompts: 8, prompt: 320, lengths: drawn(64, 16, 80, 6) },
   },
+  {
+    name: 'live-edit, save to first episode',
+    kind: 'live-edit',
+    unit: 'ms',
+    better: 'lower',
+    target: 1000,
+    large: false,
+    operations: null,
+    settings: { saves: 10, episodes: 8 },
+  },
+  ...[2000, 10_000].map((swaps): Definition => {
+    return {
+      name: `memory after ${swaps} swaps of an environment`,
+      kind: 'swap-memory',
+      unit: '% growth',
+      better: 'lower',
+      target: 5,
+      large: true,
+      operations: null,
+      settings: { swaps, checkTypes: false },
+    };
+  }),
   { ...peak, name: 'training peak memory, 0.5B LoRA', target: 0.7 },
   { ...peak, name: 'training peak memory, 0.5B LoRA, head in parts', target: null },
   { ...environment, name: 'FrozenLake, a map an episode', kind: 'frozen-lake', settings: { ...lake, new_map: true } },
@@ -278,6 +317,19 @@ export const definitions: readonly Definition[] = [
     ...environment,
     name: 'Sokoban, a room an episode',
     kind: 'sokoban',
-    settings: { rows: 6, columns: 6, boxes: 1, search_depth: 300, actions: 10, episodes: 100 },
+    settings: { ...room, actions: 10, episodes: 100 },
+  },
+  {
+    ...environment,
+    name: 'Sokoban, rooms made',
+    kind: 'sokoban',
+    unit: 'rooms/s',
+    settings: { ...room, actions: 0, episodes: 100 },
+  },
+  {
+    ...environment,
+    name: 'Sokoban, long walks',
+    kind: 'sokoban',
+    settings: { ...room, actions: 1000, episodes: 20 },
   },
 ];

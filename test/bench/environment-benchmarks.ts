@@ -1,5 +1,5 @@
 // Steps of environments per second, in process, with random actions and an episode's length as in RAGEN's presets. Making levels and
-// rendering each observation as text are part of it.
+// rendering each observation as text are part of it. With no actions it is the levels that are counted.
 import frozenLakePackage from '../../envs/frozen-lake/index';
 import sokobanPackage from '../../envs/sokoban/index';
 import type { Environment } from '../../envs/api/environment';
@@ -22,7 +22,7 @@ function play(environment: Environment, { episodes, actions }: { episodes: numbe
           if (terminated) break;
         }
       }
-      return steps;
+      return actions > 0 ? steps : episodes;
     },
     release: async () => undefined,
   };

@@ -7,6 +7,7 @@ import type { Alone, Definition, Kind, SettingsOf } from './definitions';
 import { crossScoring } from './cross-scoring-benchmark';
 import { iteration, memory, outside, product, rollout, training } from './engine-benchmarks';
 import { frozenLake, sokoban } from './environment-benchmarks';
+import { liveEdit, swapMemory } from './live-edit-benchmark';
 
 type Implementations = {
   [K in Exclude<Kind, Alone>]: (settings: SettingsOf[K], threads: number) => Promise<Workload>;
@@ -30,6 +31,8 @@ export function ownSide(threads: number, program: string): Side {
         return measurePeak(process.execPath, [program, '--memory-of', name, '--threads', `${threads}`]);
       if (definition.kind === 'outside') return { value: await outside(definition.settings, threads) };
       if (definition.kind === 'cross-scoring') return { value: await crossScoring(definition.settings, threads) };
+      if (definition.kind === 'live-edit') return { value: await liveEdit(definition.settings) };
+      if (definition.kind === 'swap-memory') return { value: await swapMemory(definition.settings) };
       const workload = opened.get(name) ?? (await open(definition, threads));
       opened.set(name, workload);
       const start = performance.now();

@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { env } from 'node:process';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { pathToFileURL } from 'node:url';
 import { chromium } from 'playwright-core';
 import { root, tools } from './install.mjs';
 
@@ -19,8 +20,46 @@ const themes = {
   contrast: { id: 'Default High Contrast', label: 'Dark High Contrast', kind: 'hc-black' },
 };
 
-/** Where `run.mjs` leaves the package; UNPACKED=1 loads the repository itself instead, for quick tries. */
+/**
+ * Where `run.mjs` leaves the package, and where it installs it, once for all editors, which only read there. UNPACKED=1 loads the repository
+ * itself instead, for quick tries.
+ */
 export const packageFile = join(root, '.e2e', 'ragen-workbench.vsix');
+const extensions = join(root, '.e2e', 'extensions');
+/** Tells when the event loop of the extension host is held up. */
+const monitor = join(root, 'test', 'e2e', 'fixtures', 'loop-monitor.mjs');
+
+/** Has VS Code install the package as a user does, in place of an earlier one. */
+export function installPackage() {
+  rmSync(extensions, { recursive: true, force: true });
+  mkdirSync(extensions);
+  const profile = mkdtempSync(join(tmpdir(), 'ragen-e2e-'));
+  const options = ['--user-data-dir', join(profile, 'data'), '--extensions-dir', extensions];
+  try {
+    execFileSync(
+      tools.node,
+      [tools.codeServer, ...configuration(profile), ...options, '--install-extension', packageFile],
+      { env: environmentOf(profile), stdio: 'pipe' },
+    );
+  } finally {
+    rmSync(profile, { recursive: true, force: true, maxRetries: 5 });
+  }
+}
+
+/** An empty configuration of code-server, so that none of the machine's own is read. */
+function configuration(profile) {
+  const config = join(profile, 'config.yaml');
+  writeFileSync(config, '');
+  return ['--config', config];
+}
+
+/** What code-server sees of the environment: folders of its own, no gallery, nothing of an editor that these tests run in. */
+function environmentOf(profile) {
+  const environment = { ...env, EXTENSIONS_GALLERY: '{"serviceUrl":""}' };
+  for (const name of ['CONFIG', 'DATA', 'CACHE']) environment[`XDG_${name}_HOME`] = join(profile, name.toLowerCase());
+  for (const name of Object.keys(environment)) if (/^(VSCODE_|ELECTRON_|npm_)/.test(name)) delete environment[name];
+  return environment;
+}
 
 /** A fresh workspace folder with `files` by relative path. */
 export function makeWorkspace(files = {}) {
@@ -57,13 +96,25 @@ export const scenarios = editor => (name, body) =>
   });
 
 export class Editor {
-  /** Starts the server and opens `workspace` in the browser. `settings` go into the user's settings. */
-  static async start(workspace, { settings = {}, theme = 'dark', width = 1440, height = 900 } = {}) {
+  /**
+   * Starts the server and opens `workspace` in the browser. `settings` go into the user's settings. With `restricted` the workspace is not
+   * trusted until somebody trusts it; with `watchLoop`, the file `loopFile` tells when the extension host's event loop was held up
+   * (fixtures/loop-monitor.mjs).
+   */
+  static async start(
+    workspace,
+    { settings = {}, theme = 'dark', width = 1440, height = 900, restricted = false, watchLoop = false } = {},
+  ) {
     const editor = new Editor(workspace);
+    editor.restricted = restricted;
     for (const signal of ['SIGINT', 'SIGTERM'])
       process.once(signal, () => void editor.stop().finally(() => process.exit(1)));
     try {
-      await editor.serve({ 'workbench.colorTheme': themes[theme].id, ...settings });
+      const trust = {
+        'security.workspace.trust.enabled': restricted,
+        'security.workspace.trust.startupPrompt': 'never',
+      };
+      await editor.serve({ 'workbench.colorTheme': themes[theme].id, ...trust, ...settings }, watchLoop);
       await editor.browse(width, height);
     } catch (error) {
       await editor.stop();
@@ -75,32 +126,25 @@ export class Editor {
   constructor(workspace) {
     this.workspace = workspace;
     this.profile = mkdtempSync(join(tmpdir(), 'ragen-e2e-'));
+    this.loopFile = join(this.profile, 'event-loop.jsonl');
   }
 
-  async serve(settings) {
+  async serve(settings, watchLoop) {
     const data = join(this.profile, 'data');
-    this.extensions = join(this.profile, 'extensions');
     mkdirSync(join(data, 'User'), { recursive: true });
-    mkdirSync(this.extensions);
     writeFileSync(join(data, 'User', 'settings.json'), JSON.stringify({ ...calm, ...settings }, null, 2));
-    const config = join(this.profile, 'config.yaml');
-    writeFileSync(config, '');
-    const environment = { ...env, EXTENSIONS_GALLERY: '{"serviceUrl":""}' };
-    for (const name of ['CONFIG', 'DATA', 'CACHE'])
-      environment[`XDG_${name}_HOME`] = join(this.profile, name.toLowerCase());
-    for (const name of Object.keys(environment)) if (/^(VSCODE_|ELECTRON_|npm_)/.test(name)) delete environment[name];
-    const common = [tools.codeServer, '--config', config, '--user-data-dir', data, '--extensions-dir', this.extensions];
-    if (!env.UNPACKED)
-      execFileSync(tools.node, [...common, '--install-extension', packageFile], { env: environment, stdio: 'pipe' });
-
+    const installed = env.UNPACKED ? join(this.profile, 'extensions') : extensions;
+    const common = [tools.codeServer, ...configuration(this.profile), '--user-data-dir', data, '--extensions-dir', installed]; // prettier-ignore
     this.port = await freePort();
     const options = ['--auth', 'none', '--bind-addr', `127.0.0.1:${this.port}`, '--disable-telemetry'];
-    options.push('--disable-update-check', '--disable-workspace-trust', '--disable-getting-started-override');
+    options.push('--disable-update-check', '--disable-getting-started-override');
+    if (!this.restricted) options.push('--disable-workspace-trust');
     // The driver lets an unpacked extension in, but keeps notifications from popping up.
     if (env.UNPACKED) options.push('--vscode-option', 'enable-smoke-test-driver');
     // Its own process group, so that the server and its extension hosts end together.
-    this.server = spawn(tools.node, [...common, ...options], {
-      env: environment,
+    const preload = watchLoop ? ['--import', pathToFileURL(monitor).href] : []; // handed on to the extension host, as NODE_OPTIONS is not
+    this.server = spawn(tools.node, [...preload, ...common, ...options], {
+      env: { ...environmentOf(this.profile), ...(watchLoop && { RAGEN_LOOP_FILE: this.loopFile }) },
       detached: true,
       stdio: ['ignore', 'pipe', 'pipe'],
     });
@@ -126,7 +170,7 @@ export class Editor {
     ];
     args.push('--disable-component-update', '--disable-sync');
     this.browser = await chromium.launch({ executablePath: tools.chromium, args });
-    this.page = await this.browser.newPage({ viewport: { width, height } });
+    this.page = await this.browser.newPage({ viewport: { width, height }, reducedMotion: 'reduce' });
     this.page.setDefaultTimeout(slow);
     this.console = [];
     this.page.on('console', message => this.console.push(`${message.type()}: ${message.text()}`));
@@ -147,6 +191,17 @@ export class Editor {
     await this.command('Developer: Reload Window');
     await loaded;
     await this.ready();
+  }
+
+  /** Process ids of the extension hosts that run. */
+  extensionHosts() {
+    return processesBelow(this.server.pid, '--type=extensionHost');
+  }
+
+  /** Kills the browser and the extension hosts, as when the system ends an editor; `browse` opens the next window. */
+  killWindow() {
+    for (const pid of [...processesBelow(process.pid, '--no-first-run'), ...this.extensionHosts()])
+      if (isAlive(pid)) process.kill(pid, 'SIGKILL');
   }
 
   /** Runs a command by the title that the palette shows. A page that opens meanwhile takes the focus and closes the palette: so ask again. */
@@ -184,7 +239,10 @@ export class Editor {
     const title = this.page.locator('.part.sidebar .title', { hasText: /RAGEN: Runs/ }).first();
     await until('the Runs view', async () => {
       if (!(await title.isVisible()))
-        await this.page.locator('.activitybar .action-label[aria-label*="RAGEN"]').first().click();
+        await this.page
+          .locator('.activitybar .action-item:has(.action-label[aria-label*="RAGEN"])') // a badge lies over the label
+          .first()
+          .click();
       await sleep(1000);
       return title.isVisible();
     });
@@ -207,9 +265,12 @@ export class Editor {
     });
   }
 
-  /** Changes the colour theme, by the palette. */
+  /** Changes the colour theme, by the palette; with PICTURES=1 alone, since it is for the eye. */
   async theme(name) {
+    if (!env.PICTURES) return;
     await this.command('Preferences: Color Theme');
+    await this.page.locator('.quick-input-list .monaco-list-row', { hasText: 'Dark Modern' }).first().waitFor();
+    await this.page.locator('.quick-input-widget input.input').fill(themes[name].label); // the list draws what is in sight
     await this.choose(themes[name].label);
     await this.page.locator(`.monaco-workbench.${themes[name].kind}`).first().waitFor();
     await sleep(500); // pages follow a moment later
@@ -219,6 +280,14 @@ export class Editor {
   async picture(name) {
     mkdirSync(results, { recursive: true });
     await this.page.screenshot({ path: join(results, `${name}.png`) });
+  }
+
+  /** A picture of the window for the documentation, in `test/e2e/screenshots/`, with PICTURES=1. */
+  async keep(name) {
+    if (!env.PICTURES) return;
+    const folder = join(root, 'test', 'e2e', 'screenshots');
+    mkdirSync(folder, { recursive: true });
+    await this.page.screenshot({ path: join(folder, `${name}.png`) });
   }
 
   /** Leases of the workspace's runs, by run id. */
@@ -255,6 +324,22 @@ export function isAlive(pid) {
   }
 }
 
+/** Processes that `pid` has started, and those that they have, whose command line holds `part` (Linux). */
+function processesBelow(pid, part) {
+  const text = file => {
+    try {
+      return readFileSync(file, 'utf8').replaceAll('\0', ' ');
+    } catch {
+      return ''; // it ended meanwhile
+    }
+  };
+  const parents = new Map();
+  for (const name of readdirSync('/proc').filter(name => /^\d+$/.test(name)))
+    parents.set(Number(name), Number(/\) \w (\d+)/.exec(text(`/proc/${name}/stat`))?.[1]));
+  const isBelow = child => parents.has(child) && (parents.get(child) === pid || isBelow(parents.get(child)));
+  return [...parents.keys()].filter(child => isBelow(child) && text(`/proc/${child}/cmdline`).includes(part));
+}
+
 const calm = {
   'workbench.startupEditor': 'none',
   'workbench.secondarySideBar.defaultVisibility': 'hidden',
@@ -264,7 +349,6 @@ const calm = {
   'update.mode': 'none',
   'git.enabled': false,
   'window.restoreWindows': 'all',
-  'security.workspace.trust.enabled': false,
 };
 
 function freePort() {

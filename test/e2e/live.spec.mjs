@@ -32,7 +32,7 @@ scenario(
   async () => {
     await editor.command('RAGEN: Start Run');
     await editor.choose('quickstart');
-    await editor.answer('trainer.total_training_steps=1000');
+    await editor.answer('trainer.total_training_steps=1000 workbench.threads=1');
     await item(/quickstart, .*step \d+\/1000/).waitFor();
     const dashboard = await editor.webview('canvas');
     await until('three steps', () => status().step >= 3, 180_000);
@@ -73,8 +73,8 @@ scenario('a reload of the window leaves the run alive, and finds it again', asyn
 
 scenario('the Episodes page opens an episode of the run', async () => {
   await editor.command('RAGEN: Open Episodes');
-  const episodes = await editor.webview('[role="option"]');
-  await episodes.locator('[role="option"]').first().click();
+  const episodes = await editor.webview('.episode-row');
+  await episodes.locator('.episode-row').first().click();
   await episodes.getByText('Turn 1', { exact: true }).first().waitFor();
   await editor.picture('live-episodes-dark');
 });
@@ -116,6 +116,35 @@ scenario('a trainer that dies is told once, and its run resumes', async () => {
     () => onlyLease().pid !== pid && isAlive(onlyLease().pid) && status().state === 'running',
   );
   await item(/quickstart, .*step \d+\/1000/).waitFor();
+});
+
+/** Waits until the tree tells of a step that the run has finished after now. */
+async function followed() {
+  const { step } = status();
+  const shown = async () => Number(/step (\d+)\/1000/.exec(await item(/quickstart/).first().getAttribute('aria-label'))?.[1]); // prettier-ignore
+  await until('the tree follows', async () => (await shown()) > step);
+}
+
+scenario('a run outlives a killed extension host, and the next one follows it', async () => {
+  const { pid } = onlyLease();
+  const hosts = editor.extensionHosts();
+  assert.equal(hosts.length, 1);
+  process.kill(hosts[0], 'SIGKILL');
+  await until('another extension host', () => editor.extensionHosts().some(other => other !== hosts[0]));
+  await followed();
+  assert.equal(onlyLease().pid, pid);
+});
+
+scenario('a run outlives a killed window, and is followed and stopped from the next one', async () => {
+  const { pid } = onlyLease();
+  const { step } = status();
+  editor.killWindow();
+  await until('a step that nobody sees', () => status().step > step, 120_000);
+  await editor.browse(1440, 900);
+  await editor.showRuns();
+  await followed();
+  assert.equal(onlyLease().pid, pid);
   await editor.command('RAGEN: Stop');
   await item(/quickstart, stopped/).waitFor();
+  await until('the trainer to end', () => !isAlive(pid));
 });

@@ -1,10 +1,11 @@
 // Tests in a real VS Code: node test/e2e/run.mjs [names of specs]. Installs what is missing, packs the extension, and runs each
-// spec in a process of its own, one after another. SKIP_PACKAGE=1 takes the package that is there.
+// spec in a process of its own, three at a time: they mostly wait. SKIP_PACKAGE=1 takes the package that is there; PICTURES=1 goes through
+// the themes and draws the documentation's pictures anew.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { argv, env, exit } from 'node:process';
-import { packageFile } from './editor.mjs';
+import { installPackage, packageFile } from './editor.mjs';
 import { install, root } from './install.mjs';
 
 install();
@@ -13,13 +14,14 @@ if (!env.SKIP_PACKAGE && !env.UNPACKED) {
   node('esbuild.mjs');
   node('package.mjs', `${process.platform}-${process.arch}`, packageFile);
 }
+if (!env.UNPACKED) installPackage();
 rmSync(join(root, 'test-results'), { recursive: true, force: true });
 const folder = join(root, 'test', 'e2e');
 const wanted = argv.slice(2);
 const specs = readdirSync(folder)
   .filter(name => name.endsWith('.spec.mjs') && (wanted.length === 0 || wanted.some(part => name.includes(part))))
   .map(name => join(folder, name));
-const { status } = spawnSync(process.execPath, ['--test', '--test-concurrency=1', '--test-reporter=spec', ...specs], {
+const { status } = spawnSync(process.execPath, ['--test', '--test-concurrency=3', '--test-reporter=spec', ...specs], {
   cwd: root,
   stdio: 'inherit',
 });

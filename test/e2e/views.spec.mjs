@@ -41,8 +41,8 @@ scenario('a click on a run opens its dashboard, and the Episodes page opens an e
   await dashboard.getByText('sokoban-grpo').first().waitFor();
   await editor.picture('dashboard-dark');
   await editor.command('RAGEN: Open Episodes');
-  const episodes = await editor.webview('[role="option"]');
-  await episodes.locator('[role="option"]').nth(2).click();
+  const episodes = await editor.webview('.episode-row');
+  await episodes.locator('.episode-row').nth(2).click();
   await episodes.getByText('I must avoid the hole').first().waitFor();
   await editor.picture('episodes-dark');
   await editor.theme('light');
@@ -51,7 +51,7 @@ scenario('a click on a run opens its dashboard, and the Episodes page opens an e
 
 scenario('both pages come back after a reload of the window', async () => {
   await editor.reload();
-  await editor.webview('[role="option"]');
+  await editor.webview('.episode-row');
   await editor.page.getByRole('tab', { name: /sokoban-grpo · Dashboard/ }).click();
   await editor.webview('canvas');
   await editor.picture('dashboard-light');

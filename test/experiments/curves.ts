@@ -76,22 +76,24 @@ function spread(curves: readonly Curve[], key: string): { x: number; mean: numbe
 
 function picture(curves: readonly Curve[]): Buffer {
   Chart.register(...registerables);
-  const arms = [...new Set(curves.map(({ arm }) => arm))];
+  const single = new Set(curves.map(({ arm }) => arm)).size === 1;
+  const lineOf = ({ arm, seed }: Curve): string => (single ? `seed ${seed}` : arm);
+  const lines = [...new Set(curves.map(lineOf))];
   const shown = panels.filter(({ key }) => curves.some(({ values }) => values.get(key)!.size > 1));
   const canvas = createCanvas(width * columns, height * Math.ceil(shown.length / columns));
   const context = canvas.getContext('2d');
   context.fillStyle = '#ffffff';
   context.fillRect(0, 0, canvas.width, canvas.height);
   shown.forEach(({ key, title }, place) => {
-    const datasets = arms.flatMap((arm, a) => {
+    const datasets = lines.flatMap((name, a) => {
       const points = spread(
-        curves.filter(curve => curve.arm === arm),
+        curves.filter(curve => lineOf(curve) === name),
         key,
       );
       const line = { pointRadius: 0, borderColor: colours[a % colours.length], tension: 0 };
       const band = { ...line, borderWidth: 0, backgroundColor: `${colours[a % colours.length]}22` };
       return [
-        { ...line, label: arm, borderWidth: 2, data: points.map(({ x, mean }) => ({ x, y: mean })) },
+        { ...line, label: name, borderWidth: 2, data: points.map(({ x, mean }) => ({ x, y: mean })) },
         { ...band, label: '', data: points.map(({ x, most }) => ({ x, y: most })), fill: '+1' },
         { ...band, label: '', data: points.map(({ x, least }) => ({ x, y: least })) },
       ];

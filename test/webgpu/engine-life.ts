@@ -1,5 +1,5 @@
 // Everything that a run asks of the engine, once, on one device: rows generated over several turns, scoring, updates in several passes
-// with and without shared beginnings, critic, imitation, state. Its figures are compared between devices, and since every graph of the
+// with and without shared beginnings and by each loss, cross-scores, gradients that are measured alone, critic, imitation, state. Its figures are compared between devices, and since every graph of the
 // product is made on the way, their nodes' placements are read from it.
 import type { AdapterOptions, LoadOptions, NamedTensor, PolicyLossOptions, SamplingOptions } from '../../extension/trainer/engine/engine'; // prettier-ignore
 import { RandomStream } from '../../extension/trainer/engine/random-stream';
@@ -108,6 +108,19 @@ export async function engineLife({ device, modelFolder, lora, checkpointed }: Li
     const critic = { cliprange_value: 0.3, loss_agg_mode: loss.loss_agg_mode };
     numbers[`critic's metrics ${step}`] = Object.values(await engine.updateCritic(samples, budget, critic, optimizer));
   }
+  for (const [step, loss_mode] of [
+    [3, 'gspo'],
+    [4, 'cispo'],
+  ] as const)
+    // prettier-ignore
+    numbers[`metrics of ${loss_mode}'s update`] = Object.values(
+      await engine.update(samples, budget, { ...loss, policy_loss: { loss_mode } }, optimizer, step),
+    );
+  const prompts = [prompt, prompt.slice(0, 9), ids(6)].map(p => Int32Array.from(p));
+  const texts = [4, 7, 2].map(n => Int32Array.from(ids(n)));
+  numbers['cross-scores'] = (await engine.crossScore(prompts, texts, budget, 0.8)).flatMap(row => [...row]);
+  const { buckets } = await engine.analyseGradients([[samples.slice(0, 3)], [samples.slice(3)]], budget, loss, 11);
+  numbers["norms of the parts' gradients"] = buckets.flatMap(({ gradients }) => gradients.map(({ norm }) => norm));
   numbers['loss of imitation'] = [await engine.imitate(samples, budget, optimizer, 3)];
   await score('after steps');
   const { actor, critic } = await engine.state();

@@ -8,6 +8,36 @@ export interface Range {
   step: number;
 }
 
+/** How far along a range a value is, 0…1; of a logarithmic range by its logarithm. */
+export function placeOf(value: number, { min, max }: Range, log = false): number {
+  return log ? Math.log(value / min) / Math.log(max / min) : (value - min) / (max - min);
+}
+
+/** A range of whole powers of ten around positive values; `previous` is kept while they fit it and fill a third of its decades. */
+export function logRange(low: number, high: number, previous: Range | null): Range {
+  const decades = (from: number, to: number) => Math.log10(to / from);
+  if (previous && previous.min > 0 && low >= previous.min && high <= previous.max) {
+    if (decades(low, high) >= decades(previous.min, previous.max) / 3 || previous.max / previous.min <= 10.001)
+      return previous;
+  }
+  const min = Number(`1e${Math.floor(Math.log10(low) + 1e-9)}`); // exact, which a power need not be
+  const max = Number(`1e${Math.ceil(Math.log10(high) - 1e-9)}`);
+  return { min, max: max > min ? max : min * 10, step: 0 };
+}
+
+/** Powers of ten inside a logarithmic range, thinned to few; with 2 and 5 between them where it has one decade or two. */
+export function logTicks({ min, max }: Range, roomy: boolean): number[] {
+  const [first, last] = [Math.round(Math.log10(min)), Math.round(Math.log10(max))];
+  const every = Math.ceil((last - first) / (roomy ? 8 : 3));
+  const ticks: number[] = [];
+  for (let power = first; power <= last; power++) {
+    if ((power - first) % Math.max(1, every) === 0) ticks.push(Number(`1e${power}`));
+    if (last - first <= 2 && power < last)
+      ticks.push(...(roomy ? [2, 5] : last - first === 1 ? [3] : []).map(n => Number(`${n}e${power}`)));
+  }
+  return ticks;
+}
+
 /** A round range around [low, high] with two to five ticks' distance; `previous` is kept where it still serves. */
 export function valueRange(low: number, high: number, previous: Range | null): Range {
   if (previous && low >= previous.min && high <= previous.max && high - low >= (previous.max - previous.min) / 3)
@@ -45,10 +75,17 @@ export function ticksOf({ min, max, step }: Range, roomy: boolean): number[] {
   return ticks;
 }
 
-/** Ends and middle of a progress axis, or round values between where there is room. */
+/** A part of a progress axis, as the user chose it. */
+export const zoomRange = (from: number, to: number): Range => ({
+  min: from,
+  max: to,
+  step: roundUp((to - from) / 4, [1, 2, 2.5, 5]),
+});
+
+/** Ends and middle of a progress axis, or round values between where there is room or a part is shown. */
 export function progressTicks(range: Range, roomy: boolean): number[] {
-  if (!roomy) return [range.min, Math.round(range.step), range.max];
-  return ticksOf({ ...range, step: roundUp(range.max / 8, [1, 2, 2.5, 5]) }, true);
+  if (!roomy && range.min === 0 && range.step * 2 === range.max) return [0, Math.round(range.step), range.max];
+  return ticksOf({ ...range, step: roundUp((range.max - range.min) / (roomy ? 8 : 2.5), [1, 2, 2.5, 5]) }, true);
 }
 
 /** The smallest number `multiple · 10ⁿ` at or above `value` (positive). */

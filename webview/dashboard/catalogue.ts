@@ -1,21 +1,25 @@
 // Which metric goes into which chart, and which chart into which group. What decides whether a run is well stands first; then what
-// an RL practitioner looks at next; every other key falls into a group by its prefix, so that a new metric shows without a change here.
+// an RL practitioner looks at next; every other key falls into a group by its name, so that a new metric shows without a change here.
 import type { Unit } from '../shared/format';
+
+/** Bounds around a line: two other metrics, or the interval of a share that was counted over so many episodes. */
+export type LineBand = { low: string; high: string } | { episodes: string; tag: string; side: 'train' | 'val' };
 
 export interface ChartLine {
   key: string;
   /** What tells this line from its neighbours in the chart. */
   label: string;
+  band?: LineBand;
 }
 
 export interface ChartSpec {
-  /** Stable over the run: what is enlarged or folded is kept by it. */
+  /** Stable over the run: what is enlarged, pinned or moved is kept by it. */
   id: string;
   title: string;
   unit: Unit;
   lines: ChartLine[];
-  /** Smallest and largest value of each step around the (single) line. */
-  band?: { low: string; high: string };
+  /** A picture of the spread of scores in the place of lines. */
+  scores?: boolean;
 }
 
 export interface ChartGroup {
@@ -29,32 +33,97 @@ interface Planned {
   /** Keys or patterns that share the chart; with `first` only the first that the run has. */
   keys: (string | RegExp)[];
   first?: boolean;
-  /** Shades from smallest to largest around the mean, where the run logs them. */
-  band?: boolean;
+  /** Stands there even before the run has any of its keys. */
+  always?: boolean;
+  /** Without bands: smallest and largest would flatten the line that matters. */
+  plain?: boolean;
 }
 
-const pinned: Planned[] = [
-  { title: 'success', keys: [/^train\/[^/]+\/success$/, /^val-env\/[^/]+\/success$/] },
-  {
-    title: 'reward',
-    keys: ['critic/score/mean', 'critic/rewards/mean', 'charts/avg_episode_return', 'train/charts/avg_episode_return'],
-    first: true,
-  },
-  { title: 'in-group reward std', keys: ['rollout/in_group_reward_std', 'rollout/in_group_std'], first: true },
-  { title: 'entropy', keys: ['actor/entropy', 'actor/entropy_loss'], first: true },
-];
+interface PlannedGroup {
+  id: string;
+  title: string;
+  charts: Planned[];
+  /** Further keys that belong here, one a chart. */
+  rest: RegExp;
+}
 
-const planned: { id: string; title: string; charts: Planned[] }[] = [
+/** Titles of the charts that stand before all others until the user pins others. */
+export const pinnedAtFirst: readonly string[] = ['success', 'reward', 'in-group reward std', 'entropy'];
+
+const groupsOfCharts: PlannedGroup[] = [
+  {
+    id: 'task',
+    title: 'Task',
+    charts: [
+      { title: 'success', keys: [/^train\/[^/]+\/success$/, /^val-env\/[^/]+\/success$/], always: true },
+      {
+        title: 'reward',
+        keys: [
+          'critic/score/mean',
+          'critic/rewards/mean',
+          'charts/avg_episode_return',
+          'train/charts/avg_episode_return',
+        ],
+        first: true,
+        always: true,
+        plain: true,
+      },
+      {
+        title: 'return',
+        keys: [/^(train\/)?charts\/avg_episode_return$/, 'val-env/charts/avg_episode_return'],
+      },
+      { title: 'pass@k', keys: [/^(train|val-env)\/[^/]+\/pass@\d+$/] },
+    ],
+    rest: /^(charts|critic\/(score|rewards))\//,
+  },
   {
     id: 'policy',
     title: 'Policy',
     charts: [
+      { title: 'entropy', keys: ['actor/entropy', 'actor/entropy_loss'], first: true, always: true },
       { title: 'KL', keys: ['actor/ppo_kl', 'actor/kl_loss'] },
       { title: 'clip fraction', keys: ['actor/pg_clipfrac'] },
-      { title: 'gradient norm', keys: ['actor/grad_norm'] },
       { title: 'policy loss', keys: ['actor/pg_loss'] },
-      { title: 'learning rate', keys: ['actor/lr'] },
+      { title: 'learning rate', keys: ['actor/lr', 'critic/lr'] },
     ],
+    rest: /^(actor|critic)\//,
+  },
+  {
+    id: 'stability',
+    title: 'Stability',
+    charts: [
+      { title: 'gradient norm', keys: ['actor/grad_norm', 'critic/grad_norm'] },
+      {
+        title: 'response length',
+        keys: ['response_length/mean', 'train/response_length', 'response_length'],
+        first: true,
+      },
+      { title: 'responses at the limit', keys: ['response_length/clip_ratio'] },
+      { title: 'answers without an action', keys: ['rollout/invalid_answer_rate'] },
+      { title: 'environment errors', keys: ['train/env_error_rate', 'val-env/env_error_rate'] },
+      { title: 'skipped updates', keys: ['actor/skipped_updates'] },
+    ],
+    rest: /^(rollout_corr|response_length|prompt_length|early_stopped|gradient_analysis|grad)[/_]/,
+  },
+  {
+    id: 'collapse',
+    title: 'Collapse',
+    charts: [
+      {
+        title: 'in-group reward std',
+        keys: ['rollout/in_group_reward_std', 'rollout/in_group_std'],
+        first: true,
+        always: true,
+      },
+      { title: 'mutual information', keys: [/^collapse_(first_turn|trajectory)_sample\/mi_estimate$/] },
+      {
+        title: 'reasoning entropy given the prompt',
+        keys: [/^collapse_(first_turn|trajectory)_sample\/conditional_entropy_est$/],
+      },
+      { title: 'retrieval accuracy', keys: [/^collapse_(first_turn|trajectory)_sample\/retrieval_accuracy$/] },
+      { title: 'most frequent thought', keys: ['thoughts/most_frequent'] },
+    ],
+    rest: /^(collapse|thoughts)/,
   },
   {
     id: 'filter',
@@ -64,21 +133,9 @@ const planned: { id: string; title: string; charts: Planned[] }[] = [
       { title: 'groups without variance', keys: ['rollout/filter_zero_count'] },
       { title: 'reward std, kept groups', keys: ['rollout/chosen_in_group_reward_std'] },
     ],
+    rest: /^(rollout\/(filter_|in_group|chosen_in_group|empty_)|train\/(soft_reweight|rollout_attempts))/,
   },
-  {
-    id: 'lengths',
-    title: 'Lengths',
-    charts: [
-      {
-        title: 'response length',
-        keys: ['response_length/mean', 'train/response_length', 'response_length'],
-        first: true,
-        band: true,
-      },
-      { title: 'prompt length', keys: ['prompt_length/mean'], band: true },
-      { title: 'responses at the limit', keys: ['response_length/clip_ratio'] },
-    ],
-  },
+  { id: 'environments', title: 'Environments', charts: [], rest: /^(train|val-env|rollout|response)(\/|$)/ },
   {
     id: 'throughput',
     title: 'Throughput',
@@ -86,103 +143,156 @@ const planned: { id: string; title: string; charts: Planned[] }[] = [
       { title: 'tokens/s', keys: ['perf/throughput'] },
       { title: 'rollout tokens/s', keys: ['perf/rollout_tokens_per_s'] },
       { title: 'training tokens/s', keys: ['perf/train_tokens_per_s'] },
-      { title: 'time per step', keys: ['perf/time_per_step'] },
     ],
+    rest: /^perf\/(?!time_per_step)/,
+  },
+  {
+    id: 'timing',
+    title: 'Timing',
+    charts: [{ title: 'time per step', keys: ['perf/time_per_step'] }],
+    rest: /^(timing|perf\/time_per_step)/,
   },
 ];
 
-const prefixTitles: Record<string, string> = {
-  charts: 'Returns',
-  actor: 'Policy, more',
-  critic: 'Critic and advantages',
-  rollout: 'Rollout',
-  train: 'Training episodes',
-  'val-env': 'Validation episodes',
-  perf: 'Throughput, more',
-  timing_s: 'Time',
-  timing_per_token_ms: 'Time per token',
-  response_length: 'Response length',
-  prompt_length: 'Prompt length',
-};
+/** The environment tags that a run's keys speak of, in their order. */
+export function tagsOf(keys: readonly string[]): string[] {
+  const tags = keys.flatMap(key => /^(?:train|val-env)\/([^/]+)\/(?:success|num_actions)$/.exec(key)?.[1] ?? []);
+  return [...new Set(tags)];
+}
 
-/** Groups in their order for the keys a run has. The first group (`pinned`) is always whole, with empty charts where keys are missing. */
-export function arrange(keys: readonly string[]): ChartGroup[] {
-  const free = new Set(keys.filter(key => key !== 'wall_s'));
-  const take = ({ title, keys: wanted, first, band: banded }: Planned): ChartSpec => {
-    const groups = wanted.map(want =>
-      [...free].filter(key => (typeof want === 'string' ? key === want : want.test(key))),
-    );
-    const found = first ? (groups.find(group => group.length > 0) ?? []) : groups.flat();
-    for (const key of found) free.delete(key);
-    const band = banded && found.length === 1 ? bandOf(found[0], free) : undefined;
-    return { id: title, title, unit: unitOf(found[0] ?? ''), lines: labelled(found), band };
-  };
-  const groups: ChartGroup[] = [{ id: 'pinned', title: 'Overview', charts: pinned.map(take) }];
-  for (const { id, title, charts } of planned) {
-    const specs = charts.map(take).filter(chart => chart.lines.length > 0);
-    if (specs.length > 0) groups.push({ id, title, charts: specs });
+/** What is to be arranged. */
+export interface Arranged {
+  keys: readonly string[];
+  /** The run keeps its spread of scores. */
+  scored?: boolean;
+  /** Shows what belongs to this environment tag, and what belongs to none. */
+  tag?: string;
+}
+
+/** Groups in their order for the keys a run has; every key is in one chart, as a line or as a band's edge. */
+export function arrange({ keys, scored = false, tag }: Arranged): ChartGroup[] {
+  const tags = tagsOf(keys);
+  const hidden = tag !== undefined && tags.includes(tag) ? tags.filter(other => other !== tag) : [];
+  const shown = keys.filter(key => key !== 'wall_s' && !hidden.includes(key.split('/')[1]));
+  const free = new Set(shown);
+  const bounds = boundsOf(free);
+  const groups = groupsOfCharts.map(({ id, title, charts }) => ({
+    ...{ id, title },
+    charts: charts.flatMap(planned => take(planned, free, bounds) ?? []),
+  }));
+  if (scored) groups[0].charts.push({ id: 'scores', title: 'scores', unit: 'number', lines: [], scores: true });
+  byTag(
+    free,
+    tags,
+    bounds,
+    groups.find(({ id }) => id === 'environments')!,
+  );
+  const other: ChartGroup = { id: 'other', title: 'Other', charts: [] };
+  for (const key of [...free].sort(naturally)) {
+    const at = groupsOfCharts.findIndex(({ rest }) => rest.test(key));
+    (groups[at] ?? other).charts.push(single(key, bounds));
   }
-  return [...groups, ...byPrefix(free)];
+  return [...groups, other].filter(({ charts }) => charts.length > 0);
 }
 
 /** How a key's values are to be read, from its name. */
 export function unitOf(key: string): Unit {
   const name = key.slice(key.lastIndexOf('/') + 1);
   if (/^timing_s\//.test(key) || name === 'time_per_step') return 'seconds';
-  if (
-    /^(success|pg_clipfrac|pg_clipfrac_lower|vf_clipfrac|action_is_(valid|effective)|manager_invalid_action)$/.test(
-      name,
-    )
-  )
-    return 'share';
+  const share =
+    /^(success|pg_clipfrac|pg_clipfrac_lower|vf_clipfrac|action_is_(valid|effective)|manager_invalid_action|most_frequent)$/;
+  if (share.test(name) || /^retrieval_accuracy(@\d+)?$/.test(name)) return 'share';
   if (/^pass@\d+$/.test(name) || /(^|_)(ratio|rate)$/.test(name)) return 'share';
   return 'number';
 }
 
-/** The rest, by the part before the first slash; mean, min and max of one thing share a chart. */
-function byPrefix(free: Set<string>): ChartGroup[] {
-  const groups = new Map<string, ChartGroup>();
-  for (const key of [...free].sort(naturally)) {
-    if (!free.has(key)) continue;
-    const slash = key.indexOf('/');
-    const prefix = slash < 0 ? 'other' : key.slice(0, slash);
-    const band = bandOf(key, free);
-    if (/\/(min|max)$/.test(key) && free.has(key.replace(/(min|max)$/, 'mean'))) continue;
-    const rest = (slash < 0 ? key : key.slice(slash + 1)).replace(/\/mean$/, '');
-    let group = groups.get(prefix);
-    if (!group)
-      groups.set(
-        prefix,
-        (group = { id: prefix, title: prefixTitles[prefix] ?? prefix.replaceAll('_', ' '), charts: [] }),
-      );
-    const title = rest.replaceAll('_', ' ').replaceAll('/', ' · ');
-    group.charts.push({ id: key, title, unit: unitOf(key), lines: [{ key, label: title }], band });
+/** Edges of bands, taken out of the free keys: `x/min`, `x/max` around `x/mean`, and `x_ci_low`, `x_ci_high` around x. */
+function boundsOf(free: Set<string>): Map<string, LineBand> {
+  const bounds = new Map<string, LineBand>();
+  for (const key of [...free]) {
+    const stem = key.replace(/\/mean$/, '');
+    const pairs = [[`${key}_ci_low`, `${key}_ci_high`], ...(stem === key ? [] : [[`${stem}/min`, `${stem}/max`]])];
+    const [low, high] = pairs.find(pair => pair.every(edge => free.has(edge))) ?? [];
+    if (low && high) bounds.set(key, { low, high });
+    const success = /^(train|val-env)\/([^/]+)\/success$/.exec(key);
+    if (success) {
+      const [, prefix, tag] = success;
+      bounds.set(key, { episodes: `${prefix}/${tag}/num_episodes`, tag, side: prefix === 'train' ? 'train' : 'val' });
+    }
   }
-  const known = Object.keys(prefixTitles);
-  const rank = (id: string) => (known.includes(id) ? known.indexOf(id) : known.length);
-  return [...groups.values()].sort((a, b) => rank(a.id) - rank(b.id) || naturally(a.id, b.id));
+  for (const band of bounds.values()) if ('low' in band) for (const edge of [band.low, band.high]) free.delete(edge);
+  return bounds;
 }
 
-/** Min and max beside a mean, taken out of the free keys. */
-function bandOf(key: string, free: Set<string>): ChartSpec['band'] {
-  const match = /^(.*)\/mean$/.exec(key);
-  if (!match) return undefined;
-  const [low, high] = [`${match[1]}/min`, `${match[1]}/max`];
-  if (!free.has(low) || !free.has(high)) return undefined;
-  free.delete(low);
-  free.delete(high);
-  return { low, high };
+function take(planned: Planned, free: Set<string>, bounds: Map<string, LineBand>): ChartSpec | null {
+  const groups = planned.keys.map(want =>
+    [...free].filter(key => (typeof want === 'string' ? key === want : want.test(key))),
+  );
+  const found = planned.first ? (groups.find(group => group.length > 0) ?? []) : [...new Set(groups.flat())];
+  if (found.length === 0 && !planned.always) return null;
+  for (const key of found) {
+    free.delete(key);
+    const band = bounds.get(key);
+    if (!planned.plain || !band || !('low' in band)) continue;
+    bounds.delete(key);
+    for (const edge of [band.low, band.high]) free.add(edge); // they get charts of their own
+  }
+  const { title } = planned;
+  return { id: title, title, unit: unitOf(found[0] ?? ''), lines: labelled(found, bounds) };
+}
+
+/** One chart for each thing that is told by tag, with a line for each tag and side. */
+function byTag(free: Set<string>, tags: readonly string[], bounds: Map<string, LineBand>, group: ChartGroup): void {
+  const things = new Map<string, string[]>();
+  for (const key of [...free].sort(naturally)) {
+    const [, tag, thing] = /^(?:train|val-env)\/([^/]+)\/(.+)$/.exec(key) ?? [];
+    if (!tags.includes(tag)) continue;
+    free.delete(key);
+    const same = things.get(thing);
+    if (same) same.push(key);
+    else things.set(thing, [key]);
+  }
+  const apart = (thing: string) => Number(thing.startsWith('non-zero/'));
+  for (const [thing, keys] of [...things].sort(([a], [b]) => apart(a) - apart(b))) {
+    const title = thing.replaceAll('_', ' ').replaceAll('/', ' · ');
+    group.charts.push({ id: `tag/${thing}`, title, unit: unitOf(thing), lines: labelled(keys, bounds) });
+  }
+}
+
+function single(key: string, bounds: Map<string, LineBand>): ChartSpec {
+  const rest = key.replace(/\/mean$/, '').replace(/^[^/]+\//, '');
+  const title = `${sideOf(key)}${rest.replaceAll('_', ' ').replaceAll('/', ' · ')}`;
+  return { id: key, title, unit: unitOf(key), lines: [{ key, label: title, band: bounds.get(key) }] };
+}
+
+/** What is said before a short name that another key may have too. */
+function sideOf(key: string): string {
+  if (key.startsWith('val-env/')) return 'validation ';
+  if (key.startsWith('critic/') && !/^critic\/(score|rewards|values|vf|advantages|returns|vpred)/.test(key))
+    return 'critic ';
+  if (key.startsWith('collapse_trajectory_sample/')) return 'trajectory ';
+  if (key.startsWith('collapse_first_turn_sample/')) return 'first turn ';
+  const lengths = /^(prompt|response)_length\/(?!mean$)/.exec(key);
+  return lengths ? `${lengths[1]} length ` : '';
 }
 
 /** Labels as short as they still tell the lines apart: `train`, `val`, with the tag where there are several. */
-function labelled(keys: string[]): ChartLine[] {
+function labelled(keys: readonly string[], bounds: ReadonlyMap<string, LineBand>): ChartLine[] {
   const parts = keys.map(key => key.split('/'));
-  const tags = new Set(parts.filter(part => part.length === 3).map(part => part[1]));
+  const tags = new Set(parts.filter(part => part.length >= 3).map(part => part[1]));
+  const names = new Set(parts.map(part => part[part.length - 1]));
   return keys.map((key, i) => {
     const [prefix, tag] = parts[i];
-    if (parts[i].length < 3) return { key, label: parts[i][parts[i].length - 1].replaceAll('_', ' ') };
-    const side = prefix === 'val-env' ? 'val' : prefix;
-    return { key, label: tags.size > 1 ? `${side} ${tag}` : side };
+    const name = parts[i][parts[i].length - 1].replaceAll('_', ' ');
+    const side = { 'val-env': 'val', charts: 'train' }[prefix] ?? prefix;
+    const words = [
+      parts[i].length >= 3 || (names.size === 1 && keys.length > 1)
+        ? side.replace(/^collapse_(.*)_sample$/, '$1').replaceAll('_', ' ')
+        : '',
+      parts[i].length >= 3 && tags.size > 1 ? tag : '',
+      names.size > 1 || (keys.length === 1 && parts[i].length < 3) ? name : '',
+    ];
+    return { key, label: words.filter(Boolean).join(' '), band: bounds.get(key) };
   });
 }
 

@@ -1,93 +1,111 @@
-// One chart with its head: short name, newest value, change over the last ten steps, key and meaning on hover, and a table behind
-// it. A card draws only while it is on screen; the page tells it the shared crosshair, the ranges and when data have come.
+// One chart with its head: short name, newest value, change over the last ten steps, key and meaning on hover, a menu of what can be done
+// with it, and a table behind it. A card draws only while it is on screen; the page tells it the shared crosshair, the x range and when
+// data have come.
 import { h, replaceChildren, setAttribute, setText } from '../shared/dom';
-import { formatChange, formatDuration, formatValue } from '../shared/format';
+import { formatChange, formatValue } from '../shared/format';
 import { icon } from '../shared/icons';
-import { dashes } from '../shared/palette';
-import type { Theme } from '../shared/theme';
+import { openMenu, type MenuItem } from '../shared/menu';
 import { button } from '../shared/toolkit';
-import { progressRange, shareRange, valueRange, type Range } from './axis';
+import { placeOf, type Range } from './axis';
 import type { ChartSpec } from './catalogue';
-import type { Mark } from './marks';
+import type { DrawQueue } from './draw-queue';
+import { glyphs, type Mark } from './marks';
 import { chartTable } from './metric-table';
-import type { Plot, PlotData, Plotter } from './plot';
-import type { SeriesStore } from './series';
-import { changeOverTenSteps, extent, lastFinite, linePoints, smooth } from './transforms';
+import type { Plot, Plotter } from './plot';
+import { axisWidth } from './plot';
+import { bandKeys, lineStyle, plotData, type PlotContext, type PlotData } from './plot-data';
+import { changeOverTenSteps } from './transforms';
+import { placeInWords } from './x-words';
+import { listenForZoom, type Span } from './zoom';
 
 /** What all charts of the page share. */
-export interface ChartContext {
-  store: SeriesStore;
-  theme: Theme;
-  /** Place of the run's colour in the palette. */
-  colour: number;
-  /** Weight of the past in the smoothed line, 0…0.99. */
-  smoothing: number;
-  axis: 'step' | 'time';
-  /** Places of the rows on the x axis: steps, or seconds of run time. */
-  xs: Float64Array;
-  /** Planned end of the x axis, null when not known. */
-  limit: number | null;
+export interface ChartContext extends PlotContext {
+  /** Nothing is new but rows at the end. */
+  grown: boolean;
   /** Marks at a chart of this many pixels. */
   marks(width: number): readonly Mark[];
   meaning(key: string): string | undefined;
+  /** The newest alarm about a key. */
+  alarm(key: string): Mark | undefined;
 }
 
-export interface ChartCardEvents {
+/** What a card asks of the page. */
+export interface CardEvents {
   /** The pointer is over this place of the x axis, or has left (null). */
   hover(x: number | null): void;
-  grow(id: string): void;
-  openMark(mark: Mark): void;
   /** Moves the crosshair by so many rows. */
   move(rows: number): void;
+  openMark(mark: Mark): void;
+  toggle(id: string, setting: 'enlarged' | 'log' | 'pinned'): void;
+  /** To the neighbouring place in its group, or before another chart. */
+  moveBy(id: string, places: number): void;
+  moveBefore(id: string, other: string): void;
+  zoomBy(factor: number, about: number | null): void;
+  panBy(distance: number | 'left' | 'right'): void;
+  show(part: Span | null): void;
+  export(id: string, format: 'csv' | 'png' | 'svg'): void;
+}
+
+/** How a card is shown. */
+export interface CardSettings {
+  large: boolean;
+  log: boolean;
+  pinned: boolean;
 }
 
 export class ChartCard {
   readonly element: HTMLElement;
-  /** The part that decides whether the card is on screen. */
   private readonly plotArea: HTMLElement;
+  private readonly title: HTMLElement;
   private readonly values = h('div', { class: 'chart-values' });
   private readonly crosshairLabel = h('span');
   private readonly crosshair = h('div', { class: 'crosshair', hidden: true }, this.crosshairLabel);
+  private readonly selection = h('div', { class: 'selection', hidden: true });
   private readonly explanation = h('dl', { class: 'chart-explanation', hidden: true });
   private readonly canvas = h('canvas', { role: 'img' });
   private readonly growButton: HTMLElement;
   private readonly tableButton: HTMLElement;
+  private readonly menuButton: HTMLElement;
   private plot: Plot | null = null;
   private context: ChartContext | null = null;
   private range: Range | null = null;
   private table: HTMLElement | null = null;
-  private large = false;
+  private settings: CardSettings = { large: false, log: false, pinned: false };
   private visible = false;
+  private hovered: number | null = null;
+  /** Width in pixels, kept here since asking for it makes the browser lay out what changed. */
+  private width = 0;
+  /** What can be told apart of the drawing at its growing end. */
+  private drawnEnd = '';
+  private readonly valueParts = new ValueParts();
+  private readonly redraw = () => this.drawNow();
 
   constructor(
     private spec: ChartSpec,
     private readonly plotter: Plotter,
-    private readonly events: ChartCardEvents,
+    private readonly queue: DrawQueue,
+    private readonly events: CardEvents,
   ) {
-    const title = h('button', { class: 'plain chart-title', type: 'button' }, spec.title);
-    title.addEventListener('click', () => events.grow(spec.id));
-    this.growButton = button({
-      label: `Enlarge ${spec.title}`,
-      icon: icon('grow'),
-      iconOnly: true,
-      onClick: () => events.grow(spec.id),
-    });
-    this.tableButton = button({
-      label: `Table of ${spec.title}`,
-      icon: icon('table'),
-      iconOnly: true,
-      onClick: () => this.toggleTable(),
-    });
-    const tools = h('div', { class: 'chart-tools' }, this.tableButton, this.growButton);
-    this.plotArea = h('div', { class: 'chart-plot', tabindex: 0 }, this.canvas, this.crosshair);
+    this.title = h('button', { class: 'plain chart-title', type: 'button' }, spec.title);
+    this.title.addEventListener('click', () => events.toggle(spec.id, 'enlarged'));
+    const small = (label: string, name: Parameters<typeof icon>[0], onClick: () => void) =>
+      button({ label, icon: icon(name), iconOnly: true, onClick });
+    this.growButton = small(`Enlarge ${spec.title}`, 'grow', () => events.toggle(spec.id, 'enlarged'));
+    this.tableButton = small(`Table of ${spec.title}`, 'table', () => this.toggleTable());
+    this.menuButton = small(`More about ${spec.title}`, 'more', () => this.showMenu());
+    this.menuButton.setAttribute('aria-haspopup', 'menu');
+    const tools = h('div', { class: 'chart-tools' }, this.tableButton, this.growButton, this.menuButton);
+    this.plotArea = h('div', { class: 'chart-plot', tabindex: 0 }, this.canvas, this.selection, this.crosshair);
     this.element = h(
       'article',
       { class: 'chart', 'data-chart': spec.id, 'aria-label': spec.title },
-      h('header', { class: 'chart-head' }, h('h3', {}, title), this.values, tools),
+      h('header', { class: 'chart-head', draggable: 'true' }, h('h3', {}, this.title), this.values, tools),
       this.explanation,
       this.plotArea,
     );
     this.listen();
+    this.listenForDrags();
+    new ResizeObserver(() => (this.width = this.canvas.clientWidth)).observe(this.plotArea);
   }
 
   get id(): string {
@@ -104,43 +122,65 @@ export class ChartCard {
     this.spec = spec;
   }
 
-  setLarge(large: boolean): void {
-    if (this.large === large) return;
-    this.large = large;
-    this.element.classList.toggle('large', large);
-    const label = `${large ? 'Shrink' : 'Enlarge'} ${this.spec.title}`;
+  set(settings: CardSettings): void {
+    const { large, log } = this.settings;
+    this.settings = settings;
+    if (settings.log !== log) this.range = null;
+    if (settings.large === large) return;
+    this.element.classList.toggle('large', settings.large);
+    const label = `${settings.large ? 'Shrink' : 'Enlarge'} ${this.spec.title}`;
     setAttribute(this.growButton, 'aria-label', label);
     setAttribute(this.growButton, 'title', label);
-    replaceChildren(this.growButton, icon(large ? 'shrink' : 'grow'));
-    this.redraw();
+    replaceChildren(this.growButton, icon(settings.large ? 'shrink' : 'grow'));
   }
 
-  /** On screen or not: off screen nothing is drawn and no canvas memory is held. */
+  /** On screen or not: off screen nothing is asked for or drawn, and no canvas memory is held. */
   setVisible(visible: boolean): void {
     if (this.visible === visible) return;
     this.visible = visible;
-    if (visible) return this.redraw();
+    if (visible) return this.draw();
+    this.queue.remove(this.redraw);
     this.plot?.destroy();
     this.plot = null;
+    this.drawnEnd = '';
   }
 
   /** New data, settings or theme. */
   update(context: ChartContext): void {
     this.context = context;
-    this.redraw();
+    this.draw();
+  }
+
+  /** Whether the card shows any of these keys. */
+  shows(keys: ReadonlySet<string>): boolean {
+    return this.visible && this.wanted().some(key => keys.has(key));
   }
 
   /** Shows the crosshair at a row and that row's values; null shows the newest. */
   hover(row: number | null): void {
+    this.hovered = row;
     if (!this.context || !this.visible) return;
     const x = row === null ? Number.NaN : this.context.xs[row];
-    this.crosshair.hidden = !this.plot || !Number.isFinite(x);
-    if (this.plot && Number.isFinite(x)) {
+    const { min, max } = this.context.x;
+    this.crosshair.hidden = !this.plot || !(x >= min && x <= max);
+    if (this.plot && !this.crosshair.hidden) {
       this.crosshair.style.transform = `translateX(${Math.round(this.plot.pixelOf(x))}px)`;
       const { axis, store } = this.context;
-      setText(this.crosshairLabel, axis === 'time' ? formatDuration(x) : String(store.steps[row ?? 0]));
+      setText(this.crosshairLabel, placeInWords(x, axis, store.steps[row ?? 0]));
     }
-    this.showValues(this.context, row);
+    this.showValues(this.context);
+  }
+
+  /** What a picture of `width` pixels shows; null while there is nothing. */
+  picture(width: number): PlotData | null {
+    const { context, settings } = this;
+    if (!context) return null;
+    return plotData(this.spec, context, { ...settings, large: true, width, marks: context.marks(width), previous: this.range }); // prettier-ignore
+  }
+
+  /** Keys that a file of the chart's numbers holds. */
+  get keys(): string[] {
+    return this.wanted();
   }
 
   dispose(): void {
@@ -148,26 +188,107 @@ export class ChartCard {
     this.element.remove();
   }
 
+  private wanted(): string[] {
+    return [...this.spec.lines.map(line => line.key), ...bandKeys(this.spec)];
+  }
+
+  private draw(): void {
+    if (!this.context || !this.visible) return;
+    this.context.store.want(this.wanted());
+    this.queue.add(this.redraw);
+  }
+
   private listen(): void {
     const { events, plotArea } = this;
     plotArea.addEventListener('pointermove', event => {
       if (this.plot) events.hover(this.plot.xAt(event.offsetX));
-      plotArea.style.cursor = this.plot?.markAt(event.offsetX, event.offsetY) ? 'pointer' : '';
+      const mark = this.plot?.markAt(event.offsetX, event.offsetY);
+      plotArea.style.cursor = mark ? 'pointer' : '';
+      setAttribute(plotArea, 'title', mark?.event.message ?? null);
     });
     plotArea.addEventListener('pointerleave', () => events.hover(null));
     plotArea.addEventListener('blur', () => events.hover(null));
     plotArea.addEventListener('click', event => {
       const mark = this.plot?.markAt(event.offsetX, event.offsetY);
       if (mark) events.openMark(mark);
-      else events.grow(this.spec.id);
     });
     plotArea.addEventListener('keydown', event => {
-      const step = { ArrowLeft: -1, ArrowRight: 1, PageUp: -10, PageDown: 10 }[event.key];
-      if (step !== undefined) events.move(step);
-      else if (event.key === 'Enter' || event.key === ' ') events.grow(this.spec.id);
-      else return;
+      if (event.ctrlKey || event.metaKey || event.altKey) return;
+      const { id } = this.spec;
+      const act: Record<string, (() => void) | undefined> = {
+        ArrowLeft: () => (event.shiftKey ? events.panBy('left') : events.move(-1)),
+        ArrowRight: () => (event.shiftKey ? events.panBy('right') : events.move(1)),
+        PageUp: () => events.move(-10),
+        PageDown: () => events.move(10),
+        '+': () => events.zoomBy(0.5, null),
+        '-': () => events.zoomBy(2, null),
+        '<': () => events.moveBy(id, -1),
+        '>': () => events.moveBy(id, 1),
+        p: () => events.toggle(id, 'pinned'),
+        l: () => events.toggle(id, 'log'),
+        m: () => this.showMenu(),
+        Enter: () => events.toggle(id, 'enlarged'),
+        ' ': () => events.toggle(id, 'enlarged'),
+      };
+      const run = act[event.key];
+      if (!run) return;
       event.preventDefault();
+      run();
     });
+    listenForZoom(plotArea, this.selection, {
+      xAt: pixel => this.plot?.xAt(pixel) ?? Number.NaN,
+      edges: () => [axisWidth, this.canvas.clientWidth - 10],
+      zoomBy: (factor, about) => this.plot && events.zoomBy(factor, about),
+      panBy: distance => Number.isFinite(distance) && events.panBy(distance),
+      show: part => events.show(part),
+      reset: () => events.show(null),
+    });
+  }
+
+  private listenForDrags(): void {
+    const { element, events } = this;
+    const head = element.querySelector('header')!;
+    const type = 'application/x-ragen-chart';
+    head.addEventListener('dragstart', event => {
+      event.dataTransfer?.setData(type, this.spec.id);
+      element.classList.add('dragged');
+    });
+    head.addEventListener('dragend', () => element.classList.remove('dragged'));
+    element.addEventListener('dragover', event => {
+      if (!event.dataTransfer?.types.includes(type)) return;
+      event.preventDefault();
+      element.classList.add('drop');
+    });
+    element.addEventListener('dragleave', () => element.classList.remove('drop'));
+    element.addEventListener('drop', event => {
+      element.classList.remove('drop');
+      const id = event.dataTransfer?.getData(type);
+      if (!id) return;
+      event.preventDefault();
+      events.moveBefore(id, this.spec.id);
+    });
+  }
+
+  private showMenu(): void {
+    const { events, settings } = this;
+    const { id, title } = this.spec;
+    const items: (MenuItem | null)[] = [
+      { label: 'Pin to the top', key: 'p', checked: settings.pinned, run: () => events.toggle(id, 'pinned') },
+      { label: 'Logarithmic scale', key: 'l', checked: settings.log, run: () => events.toggle(id, 'log') },
+      { label: settings.large ? 'Shrink' : 'Enlarge', key: 'Enter', run: () => events.toggle(id, 'enlarged') },
+      null,
+      { label: 'Move back', key: '<', run: () => events.moveBy(id, -1) },
+      { label: 'Move on', key: '>', run: () => events.moveBy(id, 1) },
+      null,
+      { label: 'Zoom in', key: '+', run: () => events.zoomBy(0.5, null) },
+      { label: 'Zoom out', key: '-', run: () => events.zoomBy(2, null) },
+      { label: 'Show all steps', key: '0', run: () => events.show(null) },
+      null,
+      { label: 'Export as CSV…', run: () => events.export(id, 'csv') },
+      { label: 'Export as PNG…', run: () => events.export(id, 'png') },
+      { label: 'Export as SVG…', run: () => events.export(id, 'svg') },
+    ];
+    openMenu(this.menuButton, title, items);
   }
 
   private toggleTable(): void {
@@ -180,115 +301,140 @@ export class ChartCard {
     setAttribute(this.tableButton, 'aria-label', label);
     setAttribute(this.tableButton, 'title', label);
     replaceChildren(this.tableButton, icon(open ? 'chart' : 'table'));
-    if (open && this.context) this.element.append((this.table = chartTable(this.spec, this.context.store)));
-    if (!open) this.redraw();
+    if (open && this.context) this.element.append((this.table = chartTable(this.spec, this.context)));
+    if (!open) this.draw();
   }
 
-  private redraw(): void {
-    const { context } = this;
+  private drawNow(): void {
+    const { context, settings } = this;
     if (!context || !this.visible) return;
     this.describe(context);
-    this.showValues(context, null);
     if (this.table) {
-      const fresh = chartTable(this.spec, context.store);
+      const fresh = chartTable(this.spec, context, this.table);
       fresh.scrollTop = this.table.scrollTop;
       this.table.replaceWith(fresh);
       this.table = fresh;
     }
-    const data = this.plotData(context);
-    setAttribute(this.element, 'data-empty', data ? null : '');
-    if (!data || this.table) return;
-    this.plot ??= this.plotter(this.canvas);
-    this.plot.update(data);
-  }
-
-  /** Null while there is nothing to draw. */
-  private plotData({ store, theme, colour, smoothing, axis, xs, limit, marks }: ChartContext): PlotData | null {
-    const lines = this.spec.lines.map(({ key }, i) => ({ i, column: store.column(key) }));
-    const edges = this.spec.band && [store.column(this.spec.band.low), store.column(this.spec.band.high)];
-    const shown = lines.flatMap(({ i, column }) => (column ? [{ i, column }] : []));
-    const [low, high] = edges ?? [];
-    const data = extent([...shown.map(line => line.column), ...(low && high ? [low, high] : [])]);
-    if (!data || xs.length === 0) return null;
-    const x = progressRange(Number.isFinite(xs[xs.length - 1]) ? xs[xs.length - 1] : 0, limit);
-    const inShare = this.spec.unit === 'share' && data.low >= 0 && data.high <= 1;
-    this.range = inShare && data.high > 0.25 ? shareRange : valueRange(data.low, data.high, this.range);
-    const width = this.canvas.clientWidth || 280;
-    const draw = (values: Float64Array) => linePoints(xs, values, x.min, x.max, width);
-    const colourOf = (i: number) => theme.palette[(colour + i) % theme.palette.length];
-    const dashOf = (i: number) => (theme.highContrast ? dashes[i % dashes.length] : []);
-    const strong = theme.highContrast ? 2.25 : 1.5;
-    return {
-      lines: [
-        ...(smoothing > 0 ? shown : []).map(({ i, column }) => ({
-          points: draw(column),
-          colour: colourOf(i),
-          width: 1,
-          dash: [],
-          alpha: theme.highContrast ? 0.5 : 0.28,
-        })),
-        ...shown.map(({ i, column }) => ({
-          points: draw(smooth(column, smoothing)),
-          colour: colourOf(i),
-          width: strong,
-          dash: dashOf(i),
-          alpha: 1,
-        })),
-      ],
-      band: low && high ? { low: draw(low), high: draw(high), colour: colourOf(0) } : null,
-      x,
-      y: this.range,
-      unit: this.spec.unit,
-      axis,
-      marks: marks(width),
-      theme,
-      large: this.large,
-    };
+    this.width ||= this.canvas.clientWidth || 280;
+    const { width } = this;
+    const data = plotData(this.spec, context, {
+      ...settings,
+      width,
+      marks: context.marks(width),
+      previous: this.range,
+    });
+    const waiting = !data && this.wanted().some(key => context.store.has(key) && !context.store.curve(key));
+    setAttribute(this.element, 'data-empty', data ? null : waiting ? 'waiting' : '');
+    if (data) this.range = data.y;
+    if (data && !this.table) {
+      this.plot ??= this.plotter(this.canvas);
+      const end = endOf(data, width);
+      if (!context.grown || end !== this.drawnEnd) this.plot.update(data);
+      this.drawnEnd = end;
+    }
+    this.hover(this.hovered);
   }
 
   /** The newest values, or those of the hovered row with its step. */
-  private showValues({ store, theme, colour }: ChartContext, hovered: number | null): void {
+  private showValues({ store, theme, colour, alarm }: ChartContext): void {
     const { lines, unit } = this.spec;
-    const parts = lines.map(({ key, label }, i) => {
-      const column = store.column(key) ?? new Float64Array(0);
-      const row = lastFinite(column, hovered ?? column.length - 1);
-      const value = row < 0 ? Number.NaN : column[row];
-      const swatch =
-        lines.length > 1 &&
-        h('span', { class: 'swatch', style: `background:${theme.palette[(colour + i) % theme.palette.length]}` });
-      return h(
-        'span',
-        { class: 'chart-value' },
-        swatch,
-        lines.length > 1 && h('span', { class: 'muted' }, label),
-        h('strong', {}, formatValue(value, unit)),
-      );
+    const { hovered } = this;
+    const raised = lines.map(({ key }) => alarm(key)).find(mark => mark !== undefined);
+    const shown = lines.map(({ key, label }, i) => {
+      const curve = store.curve(key);
+      const row = curve?.lastFinite(hovered ?? curve.length - 1) ?? -1;
+      const value = curve && row >= 0 ? curve.values[row] : Number.NaN;
+      const name = lines.length > 1 ? { label, colour: lineStyle(theme, colour, i).colour } : null;
+      return { name, value: formatValue(value, unit) };
     });
-    const only = lines.length === 1 ? store.column(lines[0].key) : undefined;
+    const only = lines.length === 1 ? store.curve(lines[0].key) : undefined;
     const change = only && hovered === null ? changeOverTenSteps(store.steps, only) : Number.NaN;
-    if (Number.isFinite(change)) {
-      parts.push(h('span', { class: 'muted', title: 'change over the last ten steps' }, formatChange(change, unit)));
-    }
-    replaceChildren(this.values, ...parts);
+    this.valueParts.show(
+      this.values,
+      shown,
+      Number.isFinite(change) ? formatChange(change, unit) : '',
+      raised && {
+        message: raised.event.message,
+        open: () => this.events.openMark(raised),
+      },
+    );
   }
 
   private describe({ store, meaning }: ChartContext): void {
-    const { title, lines, band, unit } = this.spec;
-    const keys = lines.map(line => line.key);
-    const sentences = keys.map(key => `${key}\n${meaning(key) ?? ''}`.trim());
-    if (band) sentences.push(`band: ${band.low} … ${band.high}`);
-    setAttribute(this.element.querySelector('.chart-title')!, 'title', sentences.join('\n\n') || 'nothing logged yet');
-    this.explanation.hidden = !this.large;
-    replaceChildren(this.explanation, ...keys.flatMap(key => [h('dt', {}, key), h('dd', {}, meaning(key) ?? '')]));
-    const values = lines.map(({ key, label }) => {
-      const column = store.column(key) ?? new Float64Array(0);
-      const row = lastFinite(column);
-      return row < 0
-        ? `${label}: nothing logged yet`
-        : `${label}: ${formatValue(column[row], unit)} at step ${String(store.steps[row])}`;
+    const { title, lines, unit } = this.spec;
+    const sentences = lines.map(({ key, band }) => {
+      const edges = !band ? '' : 'low' in band ? `\nband: ${band.low} … ${band.high}` : band.side === 'val' ? '\nband: 95 % interval (Wilson) over the episodes played' : ''; // prettier-ignore
+      return `${key}\n${meaning(key) ?? ''}`.trim() + edges;
     });
-    setText(this.canvas, '');
+    setAttribute(this.title, 'title', sentences.join('\n\n') || 'nothing logged yet');
+    this.explanation.hidden = !this.settings.large;
+    if (this.settings.large) {
+      replaceChildren(
+        this.explanation,
+        ...lines.flatMap(({ key }) => [h('dt', {}, key), h('dd', {}, meaning(key) ?? '')]),
+      );
+    }
+    const values = lines.map(({ key, label }) => {
+      const curve = store.curve(key);
+      const row = curve?.lastFinite() ?? -1;
+      return !curve || row < 0
+        ? `${label}: nothing logged yet`
+        : `${label}: ${formatValue(curve.values[row], unit)} at step ${String(store.steps[row])}`;
+    });
     setAttribute(this.canvas, 'aria-label', `Chart of ${title}. ${values.join('; ')}`);
-    setAttribute(this.plotArea, 'aria-label', `${title}: arrow keys move the crosshair, Enter enlarges`);
+    const keys = 'arrow keys move the crosshair, plus and minus zoom, Enter enlarges, m opens the menu';
+    setAttribute(this.plotArea, 'aria-label', `${title}: ${keys}`);
+  }
+}
+
+/** Half pixels at which a drawing ends: while they are the same, a further row changes nothing that can be seen. */
+function endOf({ x, y, log, lines }: PlotData, width: number): string {
+  const half = (place: number, pixels: number) => Math.round(place * pixels * 2);
+  const ends = lines.map(({ points }) =>
+    points.slice(-4).map(point => [half(placeOf(point.x, x), width), half(placeOf(point.y, y, log), 120)]),
+  );
+  return JSON.stringify([x, y, width, ends]);
+}
+
+interface ShownValue {
+  name: { label: string; colour: string } | null;
+  value: string;
+}
+
+/** The values in a chart's head: made once for its lines, after which texts alone change. */
+class ValueParts {
+  private shape = '';
+  private texts: HTMLElement[] = [];
+  private readonly change = h('span', { class: 'muted', title: 'change over the last ten steps' });
+
+  show(
+    parent: HTMLElement,
+    values: readonly ShownValue[],
+    change: string,
+    alarm?: { message: string; open(): void },
+  ): void {
+    const shape = JSON.stringify([values.map(({ name }) => name), change !== '', alarm?.message]);
+    if (shape !== this.shape) {
+      this.shape = shape;
+      this.texts = values.map(() => h('strong'));
+      const sign = alarm && h('button', { class: 'plain alarm-sign', type: 'button', title: alarm.message, 'aria-label': `alarm: ${alarm.message}` }, glyphs.alarm); // prettier-ignore
+      sign?.addEventListener('click', () => alarm?.open());
+      replaceChildren(
+        parent,
+        sign,
+        ...values.map(({ name }, i) =>
+          h(
+            'span',
+            { class: 'chart-value' },
+            name && h('span', { class: 'swatch', style: `background:${name.colour}` }),
+            name && h('span', { class: 'muted' }, name.label),
+            this.texts[i],
+          ),
+        ),
+        change !== '' && this.change,
+      );
+    }
+    values.forEach(({ value }, i) => setText(this.texts[i], value));
+    setText(this.change, change);
   }
 }

@@ -16,6 +16,7 @@ const kinds: Partial<Record<RunEvent['kind'], MarkKind>> = {
   alarm: 'alarm',
   early_stop: 'alarm',
   environment_version: 'version',
+  environment_reload: 'version',
   setting: 'setting',
   checkpoint: 'checkpoint',
 };

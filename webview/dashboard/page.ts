@@ -1,13 +1,16 @@
 // The Dashboard page: one run's numbers as small multiples that grow while it trains. This file holds the page's life (loading,
-// snapshot, new lines, view settings); drawing is with the cards, arithmetic with transforms.ts.
+// snapshot, new lines, view settings); drawing is with the cards, arithmetic with the curves.
 import {
   dashboardCommand,
+  dashboardExport,
   dashboardLines,
+  dashboardRead,
   dashboardReady,
+  dashboardView,
   type DashboardSnapshot,
-  type RunSummary,
-} from '../../extension/protocol/pages';
+} from '../../extension/protocol/dashboard-page';
 import { meaningOf } from '../../extension/protocol/metric-meanings';
+import type { RunSummary } from '../../extension/protocol/pages';
 import type { RunEvent } from '../../extension/protocol/run-folder';
 import { h, replaceChildren, setAttribute, setText } from '../shared/dom';
 import { messageOf, type Host } from '../shared/host';
@@ -17,47 +20,95 @@ import { colourOfRun } from '../shared/palette';
 import { standingOf } from '../shared/run-status';
 import { viewState } from '../shared/state';
 import { onThemeChange, readTheme } from '../shared/theme';
-import { arrange, type ChartGroup } from './catalogue';
-import { ChartCard, type ChartCardEvents, type ChartContext } from './chart-card';
+import { arranged, movedTo, pinnedGroup, pinToggled } from './arrangement';
+import { progressRange, zoomRange, type Range } from './axis';
+import { arrange, tagsOf, type ChartGroup, type ChartSpec } from './catalogue';
+import { ChartCard, type CardEvents, type ChartContext } from './chart-card';
+import { lowerBound } from './curve';
+import { DrawQueue } from './draw-queue';
 import { eventList } from './event-list';
 import { marksOf, thinned, type Mark } from './marks';
 import { runTable } from './metric-table';
 import type { Plotter } from './plot';
-import { lowerBound, SeriesStore } from './series';
+import { ScoreCard } from './score-card';
+import { SeriesStore } from './series';
+import { pngOf, svgOf } from './svg-plot';
 import { topBar, type Command } from './top-bar';
-import { firstView, viewSchema } from './view';
+import { firstView, viewSchema, type DashboardView } from './view';
+import { panned, zoomed } from './zoom';
+
+type Card = ChartCard | ScoreCard;
 
 /** Pixels between two marks at a chart's foot. */
 const markDistance = 11;
 
+/** Least time between two drawings of a growing run. */
+const growthMs = 200;
+
+/** Size of a picture that is exported, in its own units; the PNG has twice as many pixels. */
+const pictureSize = { width: 720, height: 400 };
+
+/** The page's performance mark of the first time that it was all drawn. */
+const drawnMark = 'ragen.charts-drawn';
+
 /** Starts the page in `root`. `plotter` draws on a canvas. */
 export function startDashboard(host: Host, root: HTMLElement, plotter: Plotter): void {
+  const isFresh = host.getState() === undefined;
   const state = viewState(host, viewSchema, firstView);
-  const store = new SeriesStore();
-  const cards = new Map<string, ChartCard>();
+  const cards = new Map<string, Card>();
   const groupElements = new Map<string, HTMLElement>();
+  const queue = new DrawQueue(() => {
+    const waits = root.querySelector('.chart[data-empty="waiting"]') !== null || body.querySelector('.chart') === null;
+    // For whoever measures how long opening takes: all charts on screen have their lines.
+    if (!waits && performance.getEntriesByName(drawnMark).length === 0) performance.mark(drawnMark);
+    return !waits;
+  });
   const body = h('main', { class: 'dashboard-body' });
+  const announcer = h('p', { class: 'visually-hidden', 'aria-live': 'polite' });
   let theme = readTheme();
   let run: RunSummary | null = null;
   let events: RunEvent[] = [];
   let meanings: Record<string, string> = {};
+  let episodes: DashboardSnapshot['episodes'] = { train: null, val: {} };
+  let scored = false;
   let groups: ChartGroup[] = [];
   let openedEvent: RunEvent | null = null;
   let search = '';
   let hoveredRow: number | null = null;
   let drawing = false;
+  let grown = false; // lines have come since the last drawing
+  let onlyGrown = false; // and nothing else is new to it
+  let resting: ReturnType<typeof setTimeout> | undefined;
+  let laidOut = ''; // what the arrangement was last made of
+
+  const store = new SeriesStore(host, keys => {
+    if (state.value.table) return draw();
+    if (!run) return;
+    const shared = { ...context(), grown: false };
+    if (keys.has('wall_s') || keys.has('train/num_episodes')) return draw();
+    for (const card of cards.values()) if (card.shows(keys)) card.update(shared);
+  });
 
   const send = (command: Command) => host.notify(dashboardCommand, { command });
+  /** Changes settings, for this page and for those of the workspace to come. */
+  function change(part: Partial<DashboardView>): void {
+    state.change(part);
+    host.notify(dashboardView, { view: { schema: viewSchema, view: { ...state.value, zoom: null } } });
+    bar.show(state.value);
+    draw();
+  }
   const bar = topBar(state.value, {
     command: send,
-    change(part) {
-      state.change(part);
-      bar.show(state.value);
-      draw();
-    },
+    change,
     search(text) {
       search = text.trim().toLowerCase();
       draw();
+    },
+    resetZoom: () => change({ zoom: null }),
+    exportShown,
+    openAlarm() {
+      const newest = alarmsOf().at(-1);
+      if (newest) openEvent(newest);
     },
   });
   const observer = new IntersectionObserver(
@@ -65,26 +116,47 @@ export function startDashboard(host: Host, root: HTMLElement, plotter: Plotter):
       for (const entry of entries)
         cards.get((entry.target as HTMLElement).dataset.chart ?? '')?.setVisible(entry.isIntersecting);
     },
-    { rootMargin: '200px' },
+    { rootMargin: '100px' },
   );
 
-  const cardEvents: ChartCardEvents = {
+  const cardEvents: CardEvents = {
     hover: x => showCrosshair(x === null ? null : nearestRow(x)),
     move(rows) {
       const from = hoveredRow ?? store.length - 1 - Math.min(0, rows);
       showCrosshair(Math.max(0, Math.min(store.length - 1, from + rows)));
     },
-    grow(id) {
-      const { enlarged } = state.value;
-      state.change({ enlarged: enlarged.includes(id) ? enlarged.filter(other => other !== id) : [...enlarged, id] });
-      draw();
+    openMark: ({ event }) => openEvent(event),
+    toggle(id, setting) {
+      if (setting === 'pinned') return change(pinToggled(state.value, id));
+      const ids = state.value[setting];
+      change({ [setting]: ids.includes(id) ? ids.filter(other => other !== id) : [...ids, id] });
     },
-    openMark({ event }: Mark) {
-      openedEvent = event;
-      state.change({ folded: state.value.folded.filter(id => id !== 'events') });
-      draw();
-      body.querySelector('.event-table .opened')?.scrollIntoView({ block: 'nearest' });
+    moveBy(id, places) {
+      const group = groupOf(id);
+      const at = group?.charts.findIndex(chart => chart.id === id) ?? -1;
+      if (group) move(group, id, Math.max(0, Math.min(group.charts.length - 1, at + places)));
     },
+    moveBefore(id, other) {
+      const [from, to] = [groupOf(id), groupOf(other)];
+      if (!from || from !== to) return;
+      const ids = from.charts.map(chart => chart.id);
+      move(from, id, ids.indexOf(other));
+    },
+    zoomBy(factor, about) {
+      const { shown, whole } = spans();
+      const middle = about ?? (hoveredRow === null ? (shown.from + shown.to) / 2 : places().xs[hoveredRow]);
+      change({ zoom: zoomed(shown, whole, factor, middle) });
+    },
+    panBy(distance) {
+      if (!state.value.zoom) return;
+      const { shown, whole } = spans();
+      const quarter = (shown.to - shown.from) / 4;
+      change({
+        zoom: panned(shown, whole, distance === 'left' ? -quarter : distance === 'right' ? quarter : distance),
+      });
+    },
+    show: part => change({ zoom: part }),
+    export: (id, format) => void exportChart(id, format),
   };
 
   function load(): void {
@@ -100,26 +172,27 @@ export function startDashboard(host: Host, root: HTMLElement, plotter: Plotter):
   }
 
   function take(snapshot: DashboardSnapshot): void {
+    const kept = snapshot.view as { schema?: number; view?: Partial<DashboardView> } | undefined;
+    if (!run && isFresh && kept?.schema === viewSchema) state.change({ ...kept.view, zoom: null });
     run = snapshot.run;
     events = [...snapshot.events];
-    meanings = snapshot.meanings;
+    ({ meanings, episodes, scored } = snapshot);
+    store.smoothing = state.value.smoothing;
     store.load(snapshot);
     state.keepFolder(run.folder);
-    if (bar.element.parentElement !== root) replaceChildren(root, bar.element, body);
+    if (bar.element.parentElement !== root) replaceChildren(root, bar.element, body, announcer);
     bar.show(state.value);
+    bar.showReading(snapshot.read);
     draw();
   }
 
+  const places = () => store.places(state.value.axis);
+
   function nearestRow(x: number): number | null {
-    const xs = places();
+    const { xs } = places();
     if (xs.length === 0 || !Number.isFinite(x)) return null;
     const after = Math.min(xs.length - 1, lowerBound(xs, x));
     return after > 0 && x - xs[after - 1] < xs[after] - x ? after - 1 : after;
-  }
-
-  /** Where rows stand on the x axis. */
-  function places(): Float64Array {
-    return (state.value.axis === 'time' && store.column('wall_s')) || store.steps;
   }
 
   function showCrosshair(row: number | null): void {
@@ -127,59 +200,119 @@ export function startDashboard(host: Host, root: HTMLElement, plotter: Plotter):
     for (const card of cards.values()) card.hover(row);
   }
 
+  /** All of the x axis, and the part of it that is shown. */
+  function spans(): { whole: { from: number; to: number }; shown: { from: number; to: number } } {
+    const { min, max } = wholeRange();
+    const whole = { from: min, to: max };
+    return { whole, shown: state.value.zoom ?? whole };
+  }
+
+  function wholeRange(): Range {
+    const { axis, xs } = places();
+    const total = run!.status.total_steps || null;
+    const limit =
+      axis === 'step' ? total : axis === 'episodes' && total && episodes.train ? total * episodes.train : null;
+    return progressRange(xs.length > 0 ? xs[xs.length - 1] : 0, limit);
+  }
+
   function context(): ChartContext {
-    const { smoothing, axis } = state.value;
-    const xs = places();
-    const byTime = axis === 'time' && store.has('wall_s');
-    const all = marksOf(events, event =>
-      byTime ? (xs[Math.min(store.rowFrom(event.step), xs.length - 1)] ?? Number.NaN) : event.step,
-    );
-    const span = Math.max(1, xs.length > 0 ? xs[xs.length - 1] : 1);
+    const { smoothing, zoom } = state.value;
+    const { axis, xs } = places();
+    const x = zoom ? zoomRange(zoom.from, zoom.to) : wholeRange();
+    const all = marksOf(events, event => {
+      if (axis === 'step') return event.step;
+      return xs[Math.min(store.rowFrom(event.step), xs.length - 1)] ?? Number.NaN;
+    });
+    const inside = all.filter(mark => mark.x >= x.min && mark.x <= x.max);
     const byWidth = new Map<number, Mark[]>();
+    const alarms = new Map(
+      all.flatMap(mark => (mark.kind === 'alarm' ? [[String(mark.event.data?.metric), mark]] : [])),
+    );
     return {
-      store,
-      theme,
+      ...{ store, theme, smoothing, axis, xs, x, grown: onlyGrown },
       colour: colourOfRun(run!.id),
-      smoothing,
-      axis: byTime ? 'time' : 'step',
-      xs,
-      limit: byTime ? null : run!.status.total_steps || null,
+      episodes: (tag, side) => (side === 'val' ? episodes.val[tag] : undefined),
       meaning: key => meaningOf(meanings, key),
+      alarm: key => alarms.get(key),
       marks(width) {
         const rounded = Math.max(100, Math.round(width / 100) * 100);
         let marks = byWidth.get(rounded);
-        if (!marks) byWidth.set(rounded, (marks = thinned(all, (span * markDistance) / rounded)));
+        if (!marks) byWidth.set(rounded, (marks = thinned(inside, ((x.max - x.min) * markDistance) / rounded)));
         return marks;
       },
     };
   }
 
+  const alarmsOf = () => events.filter(event => event.kind === 'alarm' || event.kind === 'early_stop');
+
+  function openEvent(event: RunEvent): void {
+    openedEvent = event;
+    change({ folded: state.value.folded.filter(id => id !== 'events') });
+    requestAnimationFrame(() => {
+      const row = body.querySelector<HTMLElement>('.event-table .opened');
+      row?.scrollIntoView({ block: 'nearest' });
+      row?.focus();
+    });
+  }
+
   /** Draws everything once, after all that comes in this frame. */
   function draw(): void {
+    onlyGrown = false;
+    drawInFrame();
+  }
+
+  function drawInFrame(): void {
     if (drawing) return;
     drawing = true;
     requestAnimationFrame(() => {
       drawing = false;
       if (run) drawNow(run);
+      onlyGrown = true;
     });
+  }
+
+  /** Draws what came with new lines: at once, and then not again for a while, since a step more is less than a pixel. */
+  function drawGrown(): void {
+    grown = true;
+    if (resting) return;
+    grown = false;
+    drawInFrame();
+    resting = setTimeout(() => {
+      resting = undefined;
+      if (grown) drawGrown();
+    }, growthMs);
   }
 
   function drawNow(now: RunSummary): void {
     bar.update(now);
-    bar.allowTime(store.has('wall_s'));
+    bar.offer(store.axes, tagsOf(store.keys));
     bar.showControls(store.length > 0);
+    const alarms = alarmsOf();
+    bar.showAlarms(alarms.length, alarms.at(-1)?.message ?? '');
     if (store.length === 0) return showEmpty(now);
-    groups = arrange(store.keys);
-    if (state.value.table) {
-      dropCards();
-      const table = runTable(groups, store, search, key => meaningOf(meanings, key));
-      replaceChildren(body, h('div', { class: 'table-scroll run-table-scroll', tabindex: 0 }, table), eventGroup());
-      return;
-    }
+    store.smoothing = state.value.smoothing;
+    const { tag, pinned, order } = state.value;
+    const made = JSON.stringify([store.keys, scored, tag, pinned, order]);
+    if (made !== laidOut) groups = arranged(arrange({ keys: store.keys, scored, tag: tag ?? undefined }), state.value);
+    laidOut = made;
+    if (state.value.table) return showTable();
     layOut();
     const shared = context();
     for (const card of cards.values()) card.update(shared);
     if (hoveredRow !== null) showCrosshair(Math.min(hoveredRow, store.length - 1));
+  }
+
+  function showTable(): void {
+    dropCards();
+    store.want(store.keys);
+    const table = runTable(groups, store, {
+      search,
+      meaning: key => meaningOf(meanings, key),
+      sort: state.value.sort,
+      sorted: sort => change({ sort }),
+    });
+    const scroll = h('div', { class: 'table-scroll run-table-scroll', tabindex: 0 }, table);
+    replaceChildren(body, scroll, eventGroup());
   }
 
   function showEmpty({ status, live, name }: RunSummary): void {
@@ -196,25 +329,25 @@ export function startDashboard(host: Host, root: HTMLElement, plotter: Plotter):
 
   /** Brings the cards in line with the arrangement; what is there already stays where it is. */
   function layOut(): void {
-    const { folded, enlarged } = state.value;
+    const { folded, enlarged, log, pinned } = state.value;
     const wanted = new Set<string>();
     const sections: HTMLElement[] = [];
     for (const group of groups) {
-      const section = groupElement(group.id, group.title, group.id !== 'pinned');
+      const section = groupElement(group.id, group.title, group.id !== pinnedGroup);
       const isFolded = folded.includes(group.id) && search === '';
       const shown = group.charts.filter(chart => {
         wanted.add(chart.id);
-        const card = cardOf(chart.id, group);
+        const card = cardOf(chart);
         card.setSpec(chart);
-        card.setLarge(enlarged.includes(chart.id));
+        card.set({
+          large: enlarged.includes(chart.id),
+          log: log.includes(chart.id),
+          pinned: group.id === pinnedGroup || (pinned ?? []).includes(chart.id),
+        });
         return search === '' || card.matches(search);
       });
       section.hidden = shown.length === 0;
-      setAttribute(
-        section.querySelector('button') ?? section,
-        'aria-expanded',
-        group.id === 'pinned' ? null : String(!isFolded),
-      );
+      setAttribute(section.querySelector('button.fold') ?? section, 'aria-expanded', group.id === pinnedGroup ? null : String(!isFolded)); // prettier-ignore
       const grid = section.querySelector<HTMLElement>('.charts')!;
       grid.hidden = isFolded;
       place(
@@ -235,18 +368,23 @@ export function startDashboard(host: Host, root: HTMLElement, plotter: Plotter):
     place(body, [...sections, ...(nothing ? [nothing] : []), eventGroup()]);
   }
 
-  function cardOf(id: string, group: ChartGroup): ChartCard {
-    let card = cards.get(id);
+  function cardOf(spec: ChartSpec): Card {
+    let card = cards.get(spec.id);
     if (!card) {
-      card = new ChartCard(
-        group.charts.find(chart => chart.id === id)!,
-        plotter,
-        cardEvents,
-      );
-      cards.set(id, card);
+      card = spec.scores ? new ScoreCard(host, queue, cardEvents) : new ChartCard(spec, plotter, queue, cardEvents);
+      cards.set(spec.id, card);
       observer.observe(card.element);
     }
     return card;
+  }
+
+  const groupOf = (id: string) => groups.find(group => group.charts.some(chart => chart.id === id));
+
+  function move(group: ChartGroup, id: string, at: number): void {
+    const focused = document.activeElement;
+    change(movedTo(state.value, group, id, at));
+    setText(announcer, `${id} is ${at + 1} of ${group.charts.length} in ${group.title}`);
+    requestAnimationFrame(() => requestAnimationFrame(() => focused instanceof HTMLElement && focused.focus()));
   }
 
   function groupElement(id: string, title: string, foldable: boolean): HTMLElement {
@@ -270,14 +408,16 @@ export function startDashboard(host: Host, root: HTMLElement, plotter: Plotter):
     const list = section.querySelector<HTMLElement>('.charts, .events')!;
     list.className = 'events';
     list.hidden = !open;
+    const made = `${open} ${events.length} ${events.indexOf(openedEvent!)}`;
+    if (list.dataset.made === made) return section;
+    list.dataset.made = made;
     replaceChildren(list, open && eventList(events, openedEvent));
     return section;
   }
 
   function toggleFold(id: string): void {
     const { folded } = state.value;
-    state.change({ folded: folded.includes(id) ? folded.filter(other => other !== id) : [...folded, id] });
-    draw();
+    change({ folded: folded.includes(id) ? folded.filter(other => other !== id) : [...folded, id] });
   }
 
   function dropCards(): void {
@@ -288,13 +428,60 @@ export function startDashboard(host: Host, root: HTMLElement, plotter: Plotter):
     cards.clear();
   }
 
+  /** Rows of the part of the x axis that is shown. */
+  function rowsShown(): { from: number; to: number } {
+    const { zoom } = state.value;
+    const { xs } = places();
+    return zoom ? { from: lowerBound(xs, zoom.from), to: lowerBound(xs, zoom.to + 1e-9) } : { from: 0, to: xs.length };
+  }
+
+  function exportShown(): void {
+    const specs = groups.flatMap(group => group.charts);
+    const keys = state.value.table
+      ? store.keys.filter(key => key.toLowerCase().includes(search))
+      : specs.flatMap(({ id }) => {
+          const card = cards.get(id);
+          return card && (search === '' || card.matches(search)) ? card.keys : [];
+        });
+    const asked = { kind: 'csv' as const, name: search === '' ? 'metrics' : `metrics ${search}`, ...rowsShown() };
+    host.request(dashboardExport, { ...asked, keys: [...new Set(keys)].filter(key => store.has(key)) }).catch(failed);
+  }
+
+  async function exportChart(id: string, format: 'csv' | 'png' | 'svg'): Promise<void> {
+    const card = cards.get(id);
+    if (!card) return;
+    try {
+      if (format === 'csv') {
+        const keys = card.keys.filter(key => store.has(key));
+        return void (await host.request(dashboardExport, { kind: 'csv', name: id, keys, ...rowsShown() }));
+      }
+      const data = card.picture(pictureSize.width);
+      if (!data) return;
+      const svg = svgOf(data, pictureSize);
+      const bytes = format === 'svg' ? new TextEncoder().encode(svg) : await pngOf(svg, pictureSize, 2);
+      await host.request(dashboardExport, { kind: 'picture', name: id, format, bytes });
+    } catch (error) {
+      failed(error);
+    }
+  }
+
+  function failed(error: unknown): void {
+    const close = { label: 'Close', run: () => said.remove() };
+    const said = notice({ kind: 'error', title: 'The file was not written', text: messageOf(error), action: close });
+    body.prepend(said);
+  }
+
   host.onNotify(dashboardLines, message => {
     if (!run) return; // the snapshot that is on its way has them
     run = message.run;
     events.push(...message.events);
     store.append(message.lines);
-    if (message.lines.length > 0 || message.events.length > 0 || store.length === 0) draw();
+    if (message.lines.length > 0 || message.events.length > 0 || store.length === 0) drawGrown();
     else bar.update(run); // the status alone, which comes often
+  });
+  host.onNotify(dashboardRead, ({ read }) => {
+    bar.showReading(read);
+    if (read >= 1) load();
   });
   onThemeChange(changed => {
     theme = changed;
@@ -302,15 +489,11 @@ export function startDashboard(host: Host, root: HTMLElement, plotter: Plotter):
   });
   onKeys(document, {
     '/': () => bar.focusSearch(),
-    t: () => {
-      state.change({ table: !state.value.table });
-      bar.show(state.value);
-      draw();
-    },
-    Escape: () => {
-      if (state.value.enlarged.length === 0) return;
-      state.change({ enlarged: [] });
-      draw();
+    t: () => change({ table: !state.value.table }),
+    '0': () => change({ zoom: null }),
+    Escape() {
+      if (state.value.zoom) change({ zoom: null });
+      else if (state.value.enlarged.length > 0) change({ enlarged: [] });
     },
   });
   // A hidden page gets no messages: what it missed comes with a fresh snapshot.

@@ -1,46 +1,27 @@
 // One drawn chart: the only file that knows Chart.js. It draws what it is given and converts between pixels and values; smoothing,
-// decimation and ranges are done before. Drawn at once (no animation, no parsing), y axes of one width so that crosshairs align.
+// decimation and ranges are done before. Drawn at once (no animation, no parsing), y axes of one width so that crosshairs align; what did
+// not change since the last drawing is left as it is, since most drawings bring a few points alone.
 import {
   Chart,
   Filler,
   LinearScale,
   LineController,
   LineElement,
+  LogarithmicScale,
   PointElement,
+  type ChartArea,
   type ChartDataset,
   type Plugin,
   type ScriptableScaleContext,
 } from 'chart.js';
-import { formatDuration, formatTick, type Unit } from '../shared/format';
+import { formatTick } from '../shared/format';
 import { withAlpha } from '../shared/palette';
 import type { Theme } from '../shared/theme';
-import { progressTicks, ticksOf, type Range } from './axis';
+import { logTicks, progressTicks, ticksOf } from './axis';
+import type { Point } from './curve';
 import { glyphs, type Mark } from './marks';
-import type { Point } from './transforms';
-
-export interface PlotLine {
-  points: Point[];
-  /** `#rrggbb`. */
-  colour: string;
-  width: number;
-  dash: readonly number[];
-  /** 0…1; the raw line behind a smoothed one is faint. */
-  alpha: number;
-}
-
-export interface PlotData {
-  lines: PlotLine[];
-  /** Fills between the two. */
-  band: { low: Point[]; high: Point[]; colour: string } | null;
-  x: Range;
-  y: Range;
-  unit: Unit;
-  axis: 'step' | 'time';
-  marks: readonly Mark[];
-  theme: Theme;
-  /** An enlarged chart has finer ticks. */
-  large: boolean;
-}
+import type { PlotData, PlotLine } from './plot-data';
+import { tickOfX } from './x-words';
 
 export interface Plot {
   update(data: PlotData): void;
@@ -55,12 +36,15 @@ export interface Plot {
 /** Makes a plot on a canvas; tests hand in another. */
 export type Plotter = (canvas: HTMLCanvasElement) => Plot;
 
-const axisWidth = 48;
-const markSize = 9;
+export const axisWidth = 48;
+export const markSize = 9;
+const bandAlpha = 0.14;
 
 export const chartPlotter: Plotter = canvas => {
-  Chart.register(LineController, LineElement, PointElement, LinearScale, Filler);
+  Chart.register(LineController, LineElement, PointElement, LinearScale, LogarithmicScale, Filler);
   let data: PlotData | null = null;
+  let scales = '';
+  let shape = '';
   const chart = new Chart<'line', Point[]>(canvas, {
     type: 'line',
     data: { datasets: [] },
@@ -81,8 +65,18 @@ export const chartPlotter: Plotter = canvas => {
   return {
     update(next) {
       data = next;
-      chart.data.datasets = datasets(next);
-      setScales(chart, next);
+      const sets = next.lines.flatMap(datasets);
+      const shapeNow = JSON.stringify(sets.map(({ data: _, pointRadius: __, ...style }) => style));
+      if (shape === shapeNow) {
+        sets.forEach(({ data: points, pointRadius }, i) =>
+          Object.assign(chart.data.datasets[i], { data: points, pointRadius }),
+        );
+      } else chart.data.datasets = sets;
+      shape = shapeNow;
+      const { x, y, unit, axis, theme, large, log } = next;
+      const scalesNow = JSON.stringify([x, y, unit, axis, theme, large, log]);
+      if (scales !== scalesNow) setScales(chart, next);
+      scales = scalesNow;
       chart.update('none');
     },
     xAt: pixel => chart.scales.x.getValueForPixel(pixel) ?? Number.NaN,
@@ -97,21 +91,21 @@ export const chartPlotter: Plotter = canvas => {
   };
 };
 
-function datasets({ lines, band }: PlotData): ChartDataset<'line', Point[]>[] {
-  const sets: ChartDataset<'line', Point[]>[] = lines.map(line => ({
-    data: line.points,
-    borderColor: withAlpha(line.colour, line.alpha),
-    borderWidth: line.width,
-    borderDash: [...line.dash],
-    pointBackgroundColor: withAlpha(line.colour, line.alpha),
+function datasets({ points, colour, width, dash, alpha, band }: PlotLine): ChartDataset<'line', Point[]>[] {
+  const line: ChartDataset<'line', Point[]> = {
+    data: points,
+    borderColor: withAlpha(colour, alpha),
+    borderWidth: width,
+    borderDash: [...dash],
+    pointBackgroundColor: withAlpha(colour, alpha),
     pointBorderWidth: 0,
-    pointRadius: radii(line.points),
+    pointRadius: radii(points),
     fill: false,
-  }));
-  if (!band) return sets;
+  };
+  if (!band) return [line];
   const edge = { borderWidth: 0, pointRadius: 0 };
-  const filled = { ...edge, fill: '+1', backgroundColor: withAlpha(band.colour, 0.14) };
-  return [...sets, { ...filled, data: band.high }, { ...edge, data: band.low, fill: false }];
+  const filled = { ...edge, fill: '+1', backgroundColor: withAlpha(colour, bandAlpha) };
+  return [line, { ...filled, data: band.high }, { ...edge, data: band.low, fill: false }];
 }
 
 /** A value with no neighbour has no line: it is shown as a dot. */
@@ -123,16 +117,12 @@ function radii(points: Point[]): number | number[] {
   return points.some((_, i) => alone(i)) ? points.map((_, i) => (alone(i) ? 2 : 0)) : 0;
 }
 
-function setScales(chart: Chart<'line', Point[]>, { x, y, unit, axis, theme, large }: PlotData): void {
+function setScales(chart: Chart<'line', Point[]>, { x, y, unit, axis, theme, large, log }: PlotData): void {
   const scales = chart.options.scales!;
   const ticks = { color: theme.muted, font: { family: theme.fontFamily, size: 10.5 }, autoSkip: false, maxRotation: 0 };
   const grid = (context: ScriptableScaleContext) => {
     const edge = context.tick?.value === 0;
     return mixed(theme.muted, (edge ? 0.32 : 0.13) * (theme.highContrast ? 2 : 1));
-  };
-  const callback = (value: string | number) => {
-    if (axis === 'time') return formatDuration(Number(value));
-    return formatTick(Number(value), 'number');
   };
   const fixed = (values: number[]) => (scale: { ticks: { value: number }[] }) => {
     scale.ticks = values.map(value => ({ value }));
@@ -144,13 +134,13 @@ function setScales(chart: Chart<'line', Point[]>, { x, y, unit, axis, theme, lar
     afterBuildTicks: fixed(progressTicks(x, large)),
     border: { display: false },
     grid: { display: false },
-    ticks: { ...ticks, padding: markSize - 2, align: 'inner', callback },
+    ticks: { ...ticks, padding: markSize - 2, align: 'inner', callback: value => tickOfX(Number(value), axis) },
   };
   scales.y = {
-    type: 'linear',
+    type: log ? 'logarithmic' : 'linear',
     min: y.min,
     max: y.max,
-    afterBuildTicks: fixed(ticksOf(y, large)),
+    afterBuildTicks: fixed(log ? logTicks(y, large) : ticksOf(y, large)),
     afterFit: scale => void (scale.width = axisWidth),
     border: { display: false },
     grid: { color: grid, drawTicks: false, lineWidth: 1 },
@@ -160,6 +150,17 @@ function setScales(chart: Chart<'line', Point[]>, { x, y, unit, axis, theme, lar
 
 /** A theme's colour at an opacity, whatever notation the theme uses. */
 const mixed = (colour: string, alpha: number) => `color-mix(in srgb, ${colour} ${alpha * 100}%, transparent)`;
+
+/** A dashed line where the environment's code changed: what is right of it was played under other rules. */
+function divide(ctx: CanvasRenderingContext2D, at: number, { top, bottom }: ChartArea, { muted }: Theme): void {
+  ctx.strokeStyle = mixed(muted, 0.7);
+  ctx.lineWidth = 1;
+  ctx.setLineDash([3, 3]);
+  ctx.beginPath();
+  ctx.moveTo(Math.round(at) + 0.5, top);
+  ctx.lineTo(Math.round(at) + 0.5, bottom);
+  ctx.stroke();
+}
 
 function marksPlugin(read: () => PlotData | null): Plugin<'line'> {
   return {
@@ -177,6 +178,7 @@ function marksPlugin(read: () => PlotData | null): Plugin<'line'> {
         if (at < chartArea.left - 1 || at > chartArea.right + 1) continue;
         ctx.fillStyle = kind === 'alarm' ? data.theme.warning : data.theme.muted;
         ctx.fillText(glyphs[kind], at, chartArea.bottom + 3);
+        if (kind === 'version') divide(ctx, at, chartArea, data.theme);
       }
       ctx.restore();
     },

@@ -5,14 +5,20 @@ import { formatDuration, formatNumber, formatPercent } from '../shared/format';
 import { icon, type IconName } from '../shared/icons';
 import { commandsFor, standingOf, statusDot } from '../shared/run-status';
 import { button, dropdown, textField } from '../shared/toolkit';
+import type { XAxis } from './series';
 import type { DashboardView } from './view';
 
-export type Command = 'pause' | 'resume' | 'stop' | 'episodes' | 'log';
+export type Command = 'pause' | 'resume' | 'stop' | 'settings' | 'episodes' | 'collapse' | 'log';
 
 export interface TopBarEvents {
   command(command: Command): void;
   change(part: Partial<DashboardView>): void;
   search(text: string): void;
+  /** Shows all steps again. */
+  resetZoom(): void;
+  /** Writes the metrics that are shown into a file. */
+  exportShown(): void;
+  openAlarm(): void;
 }
 
 const words: Record<'pause' | 'resume' | 'stop', [label: string, icon: IconName, title: string]> = {
@@ -27,8 +33,12 @@ export interface TopBar {
   focusSearch(): void;
   /** Shows the settings as they are now. */
   show(view: DashboardView): void;
-  /** Whether the run's lines carry the time that the time axis needs. */
-  allowTime(allowed: boolean): void;
+  /** Which x axes the run's numbers allow, and the environment tags that they speak of. */
+  offer(axes: readonly XAxis[], tags: readonly string[]): void;
+  /** The run's alarms: how many, and the newest. */
+  showAlarms(count: number, newest: string): void;
+  /** How much of the metrics is read, 0…1. */
+  showReading(read: number): void;
   /** Hides the controls of charts while there are none. */
   showControls(shown: boolean): void;
 }
@@ -57,18 +67,35 @@ export function topBar(view: DashboardView, events: TopBarEvents): TopBar {
     choices: [
       ['step', 'by step'],
       ['time', 'by time'],
+      ['episodes', 'by episodes'],
     ] as const,
     value: view.axis,
-    onChange: value => events.change({ axis: value }),
+    onChange: value => events.change({ axis: value, zoom: null }),
   });
+  const tagPlace = h('span', { hidden: true });
+  let tagsShown = '';
+  const zoom = button({ label: 'All steps', title: 'Show all steps again ( 0 )', onClick: events.resetZoom });
+  const save = button({
+    label: 'Export the metrics shown as CSV',
+    icon: icon('export'),
+    iconOnly: true,
+    onClick: events.exportShown,
+  });
+  const alarms = h('button', { class: 'plain alarms', type: 'button', hidden: true });
+  alarms.addEventListener('click', events.openAlarm);
+  const reading = h('p', { class: 'muted reading', role: 'status', hidden: true });
   const table = button({
     label: 'Table view',
     icon: icon('table'),
     iconOnly: true,
     onClick: () => events.change({ table: table.getAttribute('aria-pressed') !== 'true' }),
   });
-  const controls = h('div', { class: 'top-row controls' }, search, smoothing.element, axis, table);
-  let commands = '';
+  const controls = h(
+    'div',
+    { class: 'top-row controls' },
+    ...[search, smoothing.element, axis, tagPlace, table, save, zoom],
+  );
+  let shownStanding = '';
   const bar: TopBar = {
     element: h(
       'header',
@@ -76,6 +103,8 @@ export function topBar(view: DashboardView, events: TopBarEvents): TopBar {
       h('div', { class: 'top-row' }, name, dot.element, facts, buttons),
       progress,
       error,
+      alarms,
+      reading,
       controls,
     ),
     update(run) {
@@ -90,15 +119,20 @@ export function topBar(view: DashboardView, events: TopBarEvents): TopBar {
         `${total > 0 ? Math.min(100, (step / total) * 100) : 0}%`;
       setText(error, run.status.error ?? '');
       error.hidden = !run.status.error;
-      const possible = commandsFor(standingOf(run));
-      if (possible.join() === commands && buttons.childElementCount > 0) return;
-      commands = possible.join();
+      const standing = standingOf(run);
+      const possible = commandsFor(standing);
+      if (standing === shownStanding) return;
+      shownStanding = standing;
       replaceChildren(
         buttons,
         ...possible.map(command => {
           const [label, sign, title] = words[command];
           return button({ label, icon: icon(sign), iconOnly: true, title, onClick: () => events.command(command) });
         }),
+        ...(['running', 'paused'].includes(standing)
+          ? [button({ label: 'Change settings…', icon: icon('settings'), iconOnly: true, title: 'Change learning rate, coefficients, temperature, filter or steps from the next step on', onClick: () => events.command('settings') })] // prettier-ignore
+          : []),
+        button({ label: 'Collapse', title: 'Whether its reasoning still depends on the prompt', onClick: () => events.command('collapse') }), // prettier-ignore
         button({ label: 'Log', title: 'Open the trainer’s log', onClick: () => events.command('log') }),
         button({
           label: 'Episodes',
@@ -113,9 +147,34 @@ export function topBar(view: DashboardView, events: TopBarEvents): TopBar {
       setAttribute(table, 'aria-pressed', String(now.table));
       smoothing.show(now.smoothing);
       if (axis.value !== now.axis) axis.value = now.axis;
+      zoom.hidden = now.zoom === null;
     },
     showControls: shown => void (controls.hidden = !shown),
-    allowTime: allowed => setAttribute(axis, 'disabled', allowed ? null : ''),
+    offer(axes, tags) {
+      for (const option of axis.querySelectorAll<HTMLElement & { value: string }>('vscode-option'))
+        setAttribute(option, 'disabled', axes.some(each => each === option.getAttribute('value')) ? null : '');
+      tagPlace.hidden = tags.length < 2;
+      if (tagPlace.hidden || tagsShown === tags.join('\n')) return;
+      tagsShown = tags.join('\n');
+      const choice = dropdown({
+        label: 'Environment tag',
+        choices: [['', 'all tags'], ...tags.map(tag => [tag, tag] as const)],
+        value: view.tag ?? '',
+        onChange: tag => events.change({ tag: tag === '' ? null : tag }),
+      });
+      replaceChildren(tagPlace, choice);
+    },
+    showAlarms(count, newest) {
+      alarms.hidden = count === 0;
+      setText(alarms, count > 1 ? `▲ ${count} alarms, the newest: ${newest}` : `▲ ${newest}`);
+    },
+    showReading(read) {
+      reading.hidden = read >= 1;
+      setText(
+        reading,
+        `Reading the metrics: ${Math.floor(read * 100)} %. The newest steps are shown until all are read.`,
+      );
+    },
   };
   return bar;
 }

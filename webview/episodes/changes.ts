@@ -1,31 +1,39 @@
-// Which lines of a state are new against the state of the turn before: the lines that a longest common subsequence leaves out.
+// What is new in a text against another: the lines, or words, that a longest common subsequence leaves out.
 
-export interface Line {
+export interface Part {
   text: string;
   changed: boolean;
 }
 
-/** States longer than this are compared line by line at the same place, to bound the work. */
+/** Texts of more parts than this are compared part by part at the same place, to bound the work. */
 const longest = 400;
 
 /** The lines of `state`, those that `previous` has not at this place in the order marked. Nothing is marked without a previous state. */
-export function markedLines(state: string, previous: string | null): Line[] {
-  const lines = state.split('\n');
-  if (previous === null) return lines.map(text => ({ text, changed: false }));
-  const before = previous.split('\n');
-  if (lines.length > longest || before.length > longest)
-    return lines.map((text, i) => ({ text, changed: text !== before[i] }));
-  const common = commonLengths(before, lines);
-  const marked: Line[] = [];
+export const markedLines = (state: string, previous: string | null): Part[] =>
+  marked(state.split('\n'), previous?.split('\n') ?? null);
+
+/** The words of a text, each with the blanks behind it, those that `reference` has not marked. */
+export const markedWords = (text: string, reference: string | null): Part[] =>
+  marked(wordsOf(text), reference === null ? null : wordsOf(reference), part => part.trimEnd());
+
+const wordsOf = (text: string): string[] => text.match(/\S+\s*|^\s+/g) ?? [];
+
+function marked(parts: string[], before: string[] | null, keyOf: (part: string) => string = part => part): Part[] {
+  if (before === null) return parts.map(text => ({ text, changed: false }));
+  const [from, to] = [before.map(keyOf), parts.map(keyOf)];
+  if (to.length > longest || from.length > longest)
+    return parts.map((text, i) => ({ text, changed: to[i] !== from[i] }));
+  const common = commonLengths(from, to);
+  const found: Part[] = [];
   let [i, j] = [0, 0];
-  while (j < lines.length) {
-    if (i < before.length && before[i] === lines[j]) {
-      marked.push({ text: lines[j++], changed: false });
+  while (j < to.length) {
+    if (i < from.length && from[i] === to[j]) {
+      found.push({ text: parts[j++], changed: false });
       i++;
-    } else if (i < before.length && common[i + 1][j] >= common[i][j + 1]) i++;
-    else marked.push({ text: lines[j++], changed: true });
+    } else if (i < from.length && common[i + 1][j] >= common[i][j + 1]) i++;
+    else found.push({ text: parts[j++], changed: true });
   }
-  return marked;
+  return found;
 }
 
 /** Length of the longest common subsequence of a[i…] and b[j…]. */

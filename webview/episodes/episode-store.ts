@@ -1,40 +1,66 @@
-// What was read of a run's episodes: rows by step, whole episodes by id (the most recently opened ones), and the texts that
-// `text:` filters look into. Episodes never change once written; a fresh snapshot starts anew all the same, since a resume from an
-// earlier checkpoint writes later steps again.
-import { episodeOpen, episodesReady, type EpisodeRow, type EpisodesSnapshot } from '../../extension/protocol/pages';
+// What the page knows of a run's episodes: all of them by columns, whole episodes by id (the most recently opened ones), and which rows hold
+// the texts that were last looked for.
+import type { EpisodeRow } from '../../extension/protocol/pages';
+import { EpisodeTable, type EpisodeRows } from '../../extension/protocol/episode-table';
+import {
+  episodeOpen,
+  episodesFound,
+  episodesSearch,
+  episodesSearchEnd,
+  type TextTerm,
+} from '../../extension/protocol/episodes-page';
 import type { Episode } from '../../extension/protocol/run-folder';
 import type { Host } from '../shared/host';
-
-export type StepOf = EpisodesSnapshot['steps'][number];
+import { naturalOrder } from './listing';
 
 /** Whole episodes kept at a time. */
 const keptEpisodes = 64;
 
-export const sameStep = (a: StepOf | null, b: StepOf | null): boolean => a?.step === b?.step && a?.mode === b?.mode;
+/** What is known of a row's texts. */
+const verdict = { unknown: 0, passed: 1, failed: 2 } as const;
 
 export class EpisodeStore {
-  private rows = new Map<string, Promise<EpisodeRow[]>>();
+  table = new EpisodeTable();
+  private epoch = -1;
+  private order: Uint32Array | null = null;
   private episodes = new Map<string, Promise<Episode | null>>();
-  private texts = new Map<string, string>();
+  /** Of the terms last looked for, as a text. */
+  private looked = { terms: '', verdicts: new Uint8Array(0) };
+  private searches = 0;
+  private searching = false;
+  private onFound: (share: number) => void = () => undefined;
 
-  constructor(private readonly host: Host) {}
-
-  /** Takes a snapshot's rows and forgets all that was read before. */
-  reset({ selected, rows }: EpisodesSnapshot): void {
-    this.rows.clear();
-    this.episodes.clear();
-    this.texts.clear();
-    if (selected) this.rows.set(keyOf(selected), Promise.resolve(rows));
+  constructor(private readonly host: Host) {
+    host.onNotify(episodesFound, ({ search, found, share }) => {
+      if (search !== this.searches) return;
+      for (const row of found) this.looked.verdicts[row] = verdict.passed;
+      this.onFound(share);
+    });
   }
 
-  /** Rows of a step. A failed request is forgotten, so that asking again asks the host again. */
-  rowsOf(step: StepOf): Promise<EpisodeRow[]> {
-    return remembered(this.rows, keyOf(step), () => this.host.request(episodesReady, step).then(({ rows }) => rows));
+  /** Takes rows from row `from` on. Answers false where they do not go on from what is here: a snapshot has to be asked for. */
+  take(epoch: number, from: number, rows: EpisodeRows): boolean {
+    if (epoch !== this.epoch || from === 0) {
+      if (from !== 0) return false;
+      this.table = new EpisodeTable();
+      this.epoch = epoch;
+      this.episodes.clear();
+      this.looked = { terms: '', verdicts: new Uint8Array(0) };
+    } else if (from !== this.table.rows) return from < this.table.rows;
+    this.table.addRows(rows);
+    this.order = null;
+    return true;
+  }
+
+  /** All rows, by step, group and member. */
+  get rows(): Uint32Array {
+    return (this.order ??= naturalOrder(this.table));
   }
 
   /** A whole episode; null when its file no longer has it. */
   open({ step, mode, id }: Pick<EpisodeRow, 'step' | 'mode' | 'id'>): Promise<Episode | null> {
-    const asked = remembered(this.episodes, id, () => this.host.request(episodeOpen, { step, mode, id }));
+    const asked = this.episodes.get(id) ?? this.host.request(episodeOpen, { step, mode, id });
+    asked.catch(() => this.episodes.delete(id)); // asking again asks the host again
     // The newest goes to the end, the oldest falls out.
     this.episodes.delete(id);
     this.episodes.set(id, asked);
@@ -42,30 +68,45 @@ export class EpisodeStore {
     return asked;
   }
 
-  /** All texts of an episode in one, read once; empty for an episode that is gone. */
-  async textOf(row: EpisodeRow): Promise<string> {
-    const known = this.texts.get(row.id);
-    if (known !== undefined) return known;
-    const episode = await this.host.request(episodeOpen, { step: row.step, mode: row.mode, id: row.id });
-    const text = episode ? textsIn(episode) : '';
-    this.texts.set(row.id, text);
-    return text;
+  /**
+   * Looks through the texts of `rows` and answers those that pass, in their order; null when another search took its place. What was
+   * found so far can be had from `passed` whenever `progress` is called.
+   */
+  async search(rows: Uint32Array, terms: TextTerm[], progress: (share: number) => void): Promise<Uint32Array | null> {
+    const search = ++this.searches;
+    const named = JSON.stringify(terms);
+    if (named !== this.looked.terms) this.looked = { terms: named, verdicts: new Uint8Array(0) };
+    if (this.looked.verdicts.length < this.table.rows) {
+      const wider = new Uint8Array(this.table.rows);
+      wider.set(this.looked.verdicts);
+      this.looked.verdicts = wider;
+    }
+    const { verdicts } = this.looked;
+    // A row that passed is certain at once; one that failed only when a search has ended.
+    const unknown = rows.filter(row => verdicts[row] === verdict.unknown);
+    if (unknown.length > 0) {
+      this.onFound = progress;
+      const asked = { search, epoch: this.epoch, terms, rows: Int32Array.from(unknown) };
+      this.searching = true;
+      const found = await this.host.request(episodesSearch, asked);
+      if (found === null || search !== this.searches) return null;
+      this.searching = false;
+      for (const row of unknown) verdicts[row] = verdict.failed;
+      for (const row of found) verdicts[row] = verdict.passed;
+    }
+    return this.passed(rows);
   }
-}
 
-/** What a reader sees of an episode: states, raw answers, final state, error. */
-export function textsIn({ turns, final_state, error }: Episode): string {
-  return [...turns.flatMap(turn => [turn.state, turn.raw]), final_state, error ?? ''].join('\n');
-}
-
-const keyOf = ({ step, mode }: StepOf) => `${mode} ${step}`;
-
-function remembered<T>(cache: Map<string, Promise<T>>, key: string, ask: () => Promise<T>): Promise<T> {
-  let asked = cache.get(key);
-  if (!asked) {
-    asked = ask();
-    cache.set(key, asked);
-    asked.catch(() => cache.delete(key));
+  /** Those of `rows` that are known to pass the search in hand. */
+  passed(rows: Uint32Array): Uint32Array {
+    return rows.filter(row => this.looked.verdicts[row] === verdict.passed);
   }
-  return asked;
+
+  /** Nobody waits for the search in hand. */
+  endSearch(): void {
+    if (!this.searching) return;
+    this.searching = false;
+    this.searches++;
+    this.host.notify(episodesSearchEnd, null);
+  }
 }

@@ -1,10 +1,13 @@
 // The filter line of the Episodes page: `success:false return<0 text:"stuck" step:40..60 group:3 kept:false -tag:lake`.
 // Terms are joined by "and"; `-` in front turns a term around. `field:value` or `field=value` is equality, `field:a..b` an inclusive
 // range (either end may be left out), `<`, `<=`, `>`, `>=` compare; words and quoted texts without a field are `text:`.
-// `tag:`, `id:` and `text:` look for a part, without regard to case. Pure: knows rows and, for `text:`, what was read of an episode.
-import type { EpisodeRow } from '../../extension/protocol/pages';
+// `tag:`, `id:` and `text:` look for a part, without regard to case. Pure: all but `text:`, which the host looks for, is told by the columns.
+import { episodeId } from '../../extension/protocol/episode-index';
+import type { EpisodeTable, TableColumn } from '../../extension/protocol/episode-table';
+import type { TextTerm } from '../../extension/protocol/episodes-page';
 
-export type NumberField = 'return' | 'score' | 'advantage' | 'turns' | 'tokens' | 'step' | 'group' | 'member';
+export type NumberField =
+  'return' | 'score' | 'advantage' | 'turns' | 'tokens' | 'invalid' | 'step' | 'group' | 'member' | 'seed';
 export type FlagField = 'success' | 'kept';
 export type TextField = 'tag' | 'id' | 'mode' | 'text';
 
@@ -25,13 +28,17 @@ const numbers: readonly string[] = [
   'advantage',
   'turns',
   'tokens',
+  'invalid',
   'step',
   'group',
   'member',
+  'seed',
 ] satisfies NumberField[];
 const flags: readonly string[] = ['success', 'kept'] satisfies FlagField[];
 const texts: readonly string[] = ['tag', 'id', 'mode', 'text'] satisfies TextField[];
 const fields = [...flags, ...numbers, ...texts];
+/** Other words for fields. */
+const aliases: Readonly<Record<string, string>> = { reward: 'return', length: 'tokens' };
 
 const isNumberField = (field: string): field is NumberField => numbers.includes(field);
 const isFlagField = (field: string): field is FlagField => flags.includes(field);
@@ -49,52 +56,56 @@ export function parseFilter(line: string): Filter {
   return filter;
 }
 
-/** The part of a filter that a row alone decides: all terms but `text:`. */
-export function rowMatches(terms: readonly Term[], row: EpisodeRow): boolean {
-  return terms.every(term => isTextTerm(term) || holds(term, row) !== term.not);
+/** The part of a filter that the columns decide, as a test of a row: all terms but `text:`. */
+export function rowTest(terms: readonly Term[], table: EpisodeTable): (row: number) => boolean {
+  const tests = terms.filter(term => !isTextTerm(term)).map(term => ({ not: term.not, holds: termTest(term, table) }));
+  return row => tests.every(({ not, holds }) => holds(row) !== not);
 }
 
-/** Whether all `text:` terms hold. `content` is everything that was read of the episode. */
-export function textMatches(terms: readonly Term[], row: EpisodeRow, content: string): boolean {
-  const haystack = `${row.id}\n${row.tag}\n${content}`.toLowerCase();
-  return terms.every(term => !isTextTerm(term) || haystack.includes(term.value.toLowerCase()) !== term.not);
-}
+/** The terms that need the episodes' texts. */
+export const textTerms = (terms: readonly Term[]): TextTerm[] =>
+  terms.filter(isTextTerm).map(({ value, not }) => ({ value, not }));
 
-/** Whether the filter needs the episodes' texts. */
-export const needsText = (terms: readonly Term[]): boolean => terms.some(isTextTerm);
-
-/** Whether a step may hold matching rows; undefined when the filter says nothing of steps. */
-export function stepFilter(terms: readonly Term[]): ((step: number) => boolean) | undefined {
-  const steps = terms.filter(term => term.kind === 'number' && term.field === 'step');
-  if (steps.length === 0) return undefined;
-  return step => steps.every(term => term.kind === 'number' && within(term, step) !== term.not);
-}
+/** Whether the filter itself says which of training and validation it means. */
+export const namesMode = (terms: readonly Term[]): boolean =>
+  terms.some(term => term.kind === 'text' && term.field === 'mode');
 
 const isTextTerm = (term: Term): term is Term & { kind: 'text' } => term.kind === 'text' && term.field === 'text';
 
-function holds(term: Term, row: EpisodeRow): boolean {
+/** The columns of the fields that have other names. */
+const columnOf = (field: NumberField): TableColumn => (field === 'return' ? 'reward' : field);
+
+function termTest(term: Term, table: EpisodeTable): (row: number) => boolean {
   switch (term.kind) {
-    case 'flag':
-      return row[term.field] === term.value;
-    case 'number':
-      return within(term, numberOf(term.field, row));
+    case 'flag': {
+      const [column, value] = [table.column(term.field), Number(term.value)];
+      return row => column[row] === value;
+    }
+    case 'number': {
+      const column = table.column(columnOf(term.field));
+      return row => within(term, column[row]);
+    }
     case 'text':
-      if (term.field === 'mode') return row.mode === term.value.toLowerCase();
-      return term.field !== 'text' && row[term.field].toLowerCase().includes(term.value.toLowerCase());
+      return partTest(term.field, term.value.toLowerCase(), table);
   }
 }
 
-function numberOf(field: NumberField, row: EpisodeRow): number {
-  switch (field) {
-    case 'return':
-      return row.reward ?? row.score;
-    case 'group':
-      return row.group_id;
-    case 'advantage':
-      return row.advantage ?? Number.NaN;
-    default:
-      return row[field];
+function partTest(field: TextField, part: string, table: EpisodeTable): (row: number) => boolean {
+  const [step, mode, group, member, tag] = (['step', 'mode', 'group', 'member', 'tag'] as const).map(name =>
+    table.column(name),
+  );
+  if (field === 'tag') {
+    const holds = table.tags.map(name => name.toLowerCase().includes(part));
+    return row => holds[tag[row]];
   }
+  if (field === 'mode') return row => mode[row] === Number(part === 'val');
+  return row =>
+    episodeId({
+      mode: mode[row] === 1 ? 'val' : 'train',
+      step: step[row],
+      group_id: group[row],
+      member: member[row],
+    }).includes(part);
 }
 
 /** NaN, a value that the row has not, is within nothing. */
@@ -113,7 +124,8 @@ function readTerm(piece: string): Term | string | null {
     return value === '' ? null : { kind: 'text', field: 'text', value, not };
   }
   const [, name, operator, rest] = match;
-  const field = name.toLowerCase();
+  const written = name.toLowerCase();
+  const field = aliases[written] ?? written;
   const value = unquoted(rest);
   if (value === '') return null; // being typed
   if (isFlagField(field)) {

@@ -1,10 +1,17 @@
-// How the list's items look: a step's and a group's heading, an episode's row.
-import { h } from '../shared/dom';
+// How the list's items look: a step's and a group's heading, an episode's row; and the heads of its columns, which sort.
+import { h, type Child } from '../shared/dom';
 import { formatNumber, formatSigned } from '../shared/format';
-import type { ListItem } from './items';
+import type { ListItem, Sort, SortColumn } from './listing';
+import type { EpisodeRow } from '../../extension/protocol/pages';
 
-/** Content, accessible label and class of an item. */
-export function renderItem(item: ListItem): { content: Node[]; label: string; class: string } {
+/** Columns that are shown only while they sort. */
+const extra: Partial<Record<SortColumn, { label: string; value(row: EpisodeRow): number | null | undefined }>> = {
+  score: { label: 'score', value: row => row.score },
+  advantage: { label: 'adv.', value: row => row.advantage },
+};
+
+/** Content, accessible label and class of an item in a list that is sorted so. */
+export function renderItem(item: ListItem, sort: Sort | null): { content: Node[]; label: string; class: string } {
   switch (item.kind) {
     case 'step': {
       const text = `${item.mode === 'val' ? 'validation after step' : 'step'} ${item.step}`;
@@ -29,34 +36,77 @@ export function renderItem(item: ListItem): { content: Node[]; label: string; cl
         class: kept === false ? 'group-row dropped' : 'group-row',
       };
     }
-    case 'episode': {
-      const { row } = item;
-      const value = row.reward ?? row.score;
-      const content = [
-        mark(row.success),
-        h('span', { class: 'member' }, String(row.member)),
-        h('span', { class: 'number' }, formatSigned(value)),
-        h('span', { class: 'number muted' }, String(row.turns)),
-        h('span', { class: 'number muted' }, formatNumber(row.tokens)),
-      ];
-      const kept = row.kept === null ? '' : row.kept ? ', kept' : ', dropped by the filter';
-      const label = `member ${row.member}, ${row.success ? 'success' : 'no success'}, return ${formatSigned(value)}, ${row.turns} turns, ${row.tokens} tokens${kept}`;
-      return { content, label, class: row.kept === false ? 'episode-row dropped' : 'episode-row' };
-    }
+    case 'episode':
+      return episodeRow(item.row, item.flat, sort);
   }
 }
 
-/** The heads of an episode row's columns. */
-export function listHead(): HTMLElement {
-  const names: [string, string, string][] = [
-    ['', '', ''],
-    ['#', 'member', 'Place in the prompt group'],
-    ['return', 'number', 'Sum of turn rewards, without penalties'],
-    ['turns', 'number', 'Turns played'],
-    ['tokens', 'number', 'Tokens sampled'],
+function episodeRow(row: EpisodeRow, flat: boolean, sort: Sort | null) {
+  const value = row.reward ?? row.score;
+  const added = flat && sort ? extra[sort.by] : undefined;
+  const addedValue = added?.value(row);
+  const step = row.mode === 'val' ? `val ${row.step}` : String(row.step);
+  const place = flat
+    ? h(
+        'span',
+        { class: 'place', title: `${row.id} · ${row.tag}` },
+        h('span', { class: 'place-step' }, step),
+        h('span', { class: 'muted' }, ` ${row.group_id}·${row.member} ${row.tag}`),
+      )
+    : h('span', { class: 'member' }, String(row.member));
+  const number = (text: string, name = 'number muted') => h('span', { class: name }, text);
+  const content = [
+    mark(row.success),
+    place,
+    ...(added ? [number(typeof addedValue === 'number' ? formatSigned(addedValue) : '–')] : []),
+    number(formatSigned(value), 'number'),
+    number(String(row.turns)),
+    number(formatNumber(row.tokens)),
+    row.invalid ? h('span', { class: 'number warning' }, String(row.invalid)) : number('·'),
+    filterMark(row.kept),
   ];
-  const cells = names.map(([text, name, title]) => h('span', { class: name, title }, text));
-  return h('div', { class: 'list-head muted', 'aria-hidden': 'true' }, ...cells);
+  const kept = row.kept === null ? '' : row.kept ? ', kept' : ', dropped by the filter';
+  const invalid = row.invalid ? `, ${row.invalid} invalid action${row.invalid === 1 ? '' : 's'}` : '';
+  const where = flat ? `step ${row.step}, group ${row.group_id}, ${row.tag}, ` : '';
+  const label = `${where}member ${row.member}, ${row.success ? 'success' : 'no success'}, return ${formatSigned(value)}, ${row.turns} turns, ${row.tokens} tokens${invalid}${kept}`;
+  const names = ['episode-row', flat && 'flat', added && 'extended', row.kept === false && 'dropped'];
+  return { content, label, class: names.filter(Boolean).join(' ') };
+}
+
+/** The heads of an episode row's columns: each sorts by its column, at the second press the other way, at the third not at all. */
+export function listHead(sort: Sort | null, change: (sort: Sort | null) => void): HTMLElement {
+  const added = sort ? extra[sort.by] : undefined;
+  const heads: [text: string, by: SortColumn, title: string, name?: string][] = [
+    ['✓', 'success', 'Success'],
+    sort
+      ? ['step', 'step', 'Step, group and member', 'place']
+      : ['#', 'step', 'Member, under its step and group', 'place'],
+    ...(added && sort ? [[added.label, sort.by, `What the list is sorted by`, 'number'] as [string, SortColumn, string, string]] : []), // prettier-ignore
+    ['return', 'reward', 'Sum of turn rewards, without penalties', 'number'],
+    ['turns', 'turns', 'Turns played', 'number'],
+    ['tokens', 'tokens', 'Tokens sampled', 'number'],
+    ['inv.', 'invalid', 'Invalid actions: those the environment does not know, and answers that held none', 'number'],
+    ['', 'kept', 'Kept (●) or dropped (○) by the rollout filter', 'filter-mark'],
+  ];
+  const cells = heads.map(([text, by, title, name]) => {
+    const now = sort?.by === by ? sort : null;
+    const next = !now ? { by, down: by !== 'step' } : now.down === (by !== 'step') ? { by, down: !now.down } : null;
+    const cell = h(
+      'button',
+      {
+        class: `plain ${name ?? ''}`,
+        type: 'button',
+        title: `${title}: ${next ? `sort, ${next.down ? 'largest' : 'smallest'} first` : 'back to steps and groups'}`,
+        'aria-label': `Sort by ${by}`,
+        'aria-pressed': String(now !== null),
+      },
+      (text || '●') + (now ? (now.down ? ' ↓' : ' ↑') : ''),
+    );
+    cell.addEventListener('click', () => change(next));
+    return cell;
+  });
+  const names = ['list-head', 'muted', sort && 'flat', added && 'extended'].filter(Boolean).join(' ');
+  return h('div', { class: names, role: 'group', 'aria-label': 'Sort the list' }, ...cells);
 }
 
 /** ✓ or ✗, in shape as well as colour. */
@@ -66,4 +116,10 @@ export function mark(success: boolean): HTMLElement {
     { class: success ? 'mark success' : 'mark failure', title: success ? 'success' : 'no success' },
     success ? '✓' : '✗',
   );
+}
+
+function filterMark(kept: boolean | null): HTMLElement {
+  const says: Child = kept === null ? '' : kept ? '●' : '○';
+  const title = kept === null ? null : kept ? 'kept by the filter' : 'dropped by the filter';
+  return h('span', { class: 'filter-mark muted', title }, says);
 }

@@ -1,15 +1,15 @@
-// The Episodes page: left the episodes of a step, right one of them as turns. This file holds the page's life: which step is listed,
-// what the filter lets through, which episode is open, and the keys that move between them.
+// The Episodes page: left all episodes of the run, filtered and sorted, right one of them as turns, its prompt group side by side, or its
+// prompt over training. This file holds the page's life: what is listed, which episode is open, and the keys that move between them.
 import {
   episodesGrew,
   episodesReady,
-  type EpisodeRow,
+  episodeTrace,
   type EpisodesSnapshot,
-  type RunSummary,
-} from '../../extension/protocol/pages';
+} from '../../extension/protocol/episodes-page';
+import type { EpisodeRow, RunSummary } from '../../extension/protocol/pages';
 import type { Episode } from '../../extension/protocol/run-folder';
 import { h, replaceChildren, setAttribute } from '../shared/dom';
-import { formatPercent } from '../shared/format';
+import { formatNumber, formatPercent } from '../shared/format';
 import { messageOf, type Host } from '../shared/host';
 import { icon } from '../shared/icons';
 import { onKeys } from '../shared/keyboard';
@@ -17,150 +17,166 @@ import { notice, skeleton } from '../shared/notices';
 import { viewState } from '../shared/state';
 import { onThemeChange, readTheme } from '../shared/theme';
 import { button } from '../shared/toolkit';
-import { EpisodeStore, sameStep, type StepOf } from './episode-store';
+import { keepInView, turnInView } from './anchor';
+import { compareGrid, type GridColumn } from './compare-grid';
+import { EpisodeStore } from './episode-store';
 import { episodeView } from './episode-view';
-import { needsText, parseFilter, rowMatches, stepFilter, textMatches, type Term } from './filter';
-import { listItems, membersOf, type ListItem } from './items';
+import { namesMode, parseFilter, rowTest, textTerms, type Term } from './filter';
 import { listHead, renderItem } from './list-rows';
-import { sideBar } from './side-bar';
-import { firstView, viewSchema } from './view';
+import { groupRows, Listing, promptRows, sortRows, type ListItem, type Sort } from './listing';
+import { counterpart, occurrenceName, occurrences, timeline, type Occurrence } from './over-training';
+import { sideBar, type Mode } from './side-bar';
+import { firstView, viewSchema, type Reading } from './view';
 import { VirtualList } from './virtual-list';
-
-/** Steps that one filter line may list at a time, newest first. */
-const listedSteps = 60;
-/** Episodes whose texts are asked for at the same time. */
-const readers = 4;
 
 export function startEpisodes(host: Host, root: HTMLElement): void {
   const state = viewState(host, viewSchema, firstView);
   const store = new EpisodeStore(host);
   let theme = readTheme();
   let run: RunSummary | null = null;
-  let steps: StepOf[] = [];
-  let selected: StepOf | null = null;
-  /** Rows that the filter let through, and all rows of the steps listed. */
-  let shown: EpisodeRow[] = [];
-  let listed: EpisodeRow[] = [];
+  let read = 1;
+  let listing = new Listing(store.table, new Uint32Array(0), true);
+  /** The episode on the right, and what stands there besides it. */
   let opened: Episode | null = null;
   let openedRow: EpisodeRow | null = null;
+  let beside: (Episode | null)[] = [];
   /** Raised with each new question, so that a late answer to an old one is dropped. */
-  let listing = 0;
+  let asking = 0;
   let opening = 0;
 
   const list = new VirtualList<ListItem>({
     label: 'Episodes',
     rowHeight: 24,
-    render: renderItem,
+    render: item => renderItem(item, state.value.sort),
     selectable: item => item.kind === 'episode',
     onSelect: item => item.kind === 'episode' && open(item.row),
+    onScroll: showStep,
   });
   const side = sideBar(state.value.filter, {
-    filter(line) {
-      state.change({ filter: line });
-      void refresh();
-    },
-    goTo: step => void show(step),
+    filter: line => change({ filter: line }),
+    mode: mode => change({ mode }),
+    sort,
+    goStep,
   });
+  const heads = h('div', { class: 'list-heads' });
+  const time = timeline(at => goOccurrence(at));
   const pane = h('main', { class: 'episode-pane', tabindex: -1 });
   const tools = h('div', { class: 'episode-tools' });
   const layout = h(
     'div',
     { class: 'episodes' },
-    h('aside', { class: 'side' }, side.element, listHead(), list.element),
+    h('aside', { class: 'side' }, side.element, heads, list.element),
     h('div', { class: 'reader' }, tools, pane),
   );
 
   function load(): void {
     if (!run) replaceChildren(root, skeleton('skeleton-rows', 14, 'Loading the episodes'));
-    const wanted = state.value.selected;
-    host.request(episodesReady, wanted).then(take, error => {
-      const again = { label: 'Try again', run: load };
-      replaceChildren(
-        root,
-        notice({ kind: 'error', title: 'The episodes could not be read', text: messageOf(error), action: again }),
-      );
-      run = null;
-    });
+    host.request(episodesReady, null).then(
+      snapshot => {
+        store.take(snapshot.epoch, 0, snapshot.rows);
+        take(snapshot);
+      },
+      error => {
+        const again = { label: 'Try again', run: load };
+        replaceChildren(
+          root,
+          notice({ kind: 'error', title: 'The episodes could not be read', text: messageOf(error), action: again }),
+        );
+        run = null;
+      },
+    );
   }
 
-  function take(snapshot: EpisodesSnapshot): void {
-    ({ run, steps, selected } = snapshot);
-    store.reset(snapshot);
+  function take(standing: Omit<EpisodesSnapshot, 'rows'>): void {
+    ({ run, read } = standing);
     state.keepFolder(run.folder);
     if (layout.parentElement !== root) replaceChildren(root, layout);
-    showTools();
     void refresh();
   }
 
-  async function show(step: StepOf): Promise<void> {
-    selected = step;
-    state.change({ selected: sameStep(step, newest(step.mode)) ? null : step });
-    await refresh();
+  function change(part: Partial<typeof state.value>): void {
+    state.change(part);
+    void refresh();
   }
 
-  const newest = (mode: StepOf['mode']): StepOf | null => steps.filter(step => step.mode === mode).at(-1) ?? null;
+  function sort(to: Sort | null): void {
+    list.element.scrollTop = 0;
+    change({ sort: to });
+  }
 
-  /** Asks for the rows that the filter and the chosen step name, and lists those that pass. */
+  const modes = (): Mode[] => {
+    const column = store.table.column('mode').subarray(0, store.table.rows);
+    const here: Mode[] = [...(column.includes(0) ? ['train' as const] : []), ...(column.includes(1) ? ['val' as const] : [])]; // prettier-ignore
+    return here.length > 1 ? [...here, 'all'] : here;
+  };
+
+  /** Lists what the filter lets through; texts are looked through by the host, and what it finds is listed as it comes. */
   async function refresh(): Promise<void> {
-    const turn = ++listing;
+    const turn = ++asking;
     if (!run) return;
-    const { terms, problems } = parseFilter(state.value.filter);
-    side.update({ run, steps, selected, byFilter: stepFilter(terms) !== undefined });
-    if (!selected) return showNothing(run);
-    const wanted = wantedSteps(terms);
+    const { table } = store;
+    const { filter, sort } = state.value;
+    const { terms, problems } = parseFilter(filter);
+    const here = modes();
+    const mode = state.value.mode !== null && here.includes(state.value.mode) ? state.value.mode : (here[0] ?? 'train');
+    side.update({ run, mode, modes: here, sort, modeByFilter: namesMode(terms) });
+    replaceChildren(
+      heads,
+      listHead(sort, to => change({ sort: to })),
+    );
+    showTools();
+    if (table.rows === 0) return showNothing(run);
+    const candidates = narrowed(terms, mode);
+    const wanted = textTerms(terms);
+    if (wanted.length === 0) {
+      store.endSearch();
+      return showList(candidates.rows, candidates.all, [], problems);
+    }
+    let due = 0;
+    const progress = (share: number) => {
+      const began = performance.now();
+      if (turn !== asking || began < due) return;
+      showList(store.passed(candidates.rows), candidates.all, [`searched ${formatPercent(share)}`], problems);
+      // Listing what was found so far must not hold up the search: a fifth of the time at most.
+      due = performance.now() + Math.max(150, 4 * (performance.now() - began));
+    };
+    progress(0);
     try {
-      const rows = (await Promise.all(wanted.steps.map(step => store.rowsOf(step)))).flat();
-      if (turn !== listing) return;
-      listed = rows;
-      const candidates = rows.filter(row => rowMatches(terms, row));
-      if (needsText(terms)) {
-        const passed = await searchTexts(candidates, terms, problems, turn);
-        if (!passed) return;
-        shown = passed;
-      } else shown = candidates;
-      list.setItems(listItems(shown));
-      side.say([summary(shown, rows), ...(wanted.left > 0 ? [`${wanted.left} older steps left out`] : [])], problems);
-      const asked = openedRow?.id ?? state.value.open;
-      const again = shown.find(row => row.id === asked);
-      list.select(again?.id ?? null);
-      if (again && again.id !== opened?.id) open(again);
-      else if (!opened) showHint();
+      const passed = await store.search(candidates.rows, wanted, progress);
+      if (passed && turn === asking) showList(passed, candidates.all, [], problems);
     } catch (error) {
-      if (turn === listing) side.say([], [messageOf(error)]);
+      if (turn === asking) side.say([], [messageOf(error)]);
     }
   }
 
-  function wantedSteps(terms: readonly Term[]): { steps: StepOf[]; left: number } {
-    const passes = stepFilter(terms);
-    if (!passes) return { steps: selected ? [selected] : [], left: 0 };
-    const mode = terms.some(term => term.kind === 'text' && term.field === 'mode') ? null : selected?.mode;
-    const all = steps.filter(step => passes(step.step) && (!mode || step.mode === mode)).reverse();
-    return { steps: all.slice(0, listedSteps), left: Math.max(0, all.length - listedSteps) };
+  /** The rows that all but the text terms let through, in the list's order, and how many there were. */
+  function narrowed(terms: readonly Term[], mode: Mode): { rows: Uint32Array; all: number } {
+    const { table } = store;
+    const column = table.column('mode');
+    const wanted = namesMode(terms) || mode === 'all' ? null : Number(mode === 'val');
+    const passes = rowTest(terms, table);
+    let all = 0;
+    const rows = store.rows.filter(row => {
+      if (wanted !== null && column[row] !== wanted) return false;
+      all++;
+      return passes(row);
+    });
+    return { rows: state.value.sort ? sortRows(rows, table, state.value.sort) : rows, all };
   }
 
-  /** Rows whose texts pass, read a few at a time and listed as they are found; null when a newer question has come. */
-  async function searchTexts(
-    rows: EpisodeRow[],
-    terms: readonly Term[],
-    problems: string[],
-    turn: number,
-  ): Promise<EpisodeRow[] | null> {
-    const passed = new Set<EpisodeRow>();
-    let next = 0;
-    const found = () => rows.filter(row => passed.has(row));
-    list.setItems([]);
-    const reader = async () => {
-      while (next < rows.length && turn === listing) {
-        const row = rows[next++];
-        if (next % 16 === 1) {
-          side.say([`reading ${next} of ${rows.length} episodes`], problems);
-          list.setItems(listItems(found()));
-        }
-        if (textMatches(terms, row, await store.textOf(row))) passed.add(row);
-      }
-    };
-    await Promise.all(Array.from({ length: readers }, reader));
-    return turn === listing ? found() : null;
+  function showList(rows: Uint32Array, all: number, more: string[], problems: string[]): void {
+    const { table } = store;
+    listing = new Listing(table, rows, state.value.sort === null);
+    list.setSource(listing);
+    showStep(list.top);
+    const reading = read < 1 ? [`reading the episodes, ${formatPercent(read)}`] : [];
+    side.say([summary(table.column('success'), rows, all), ...more, ...reading], problems);
+    const asked = openedRow?.id ?? state.value.open;
+    const at = asked === null ? -1 : table.find(asked);
+    if (at >= 0 && !openedRow) {
+      list.select(asked);
+      open(table.row(at));
+    } else if (!openedRow) showHint();
   }
 
   function open(row: EpisodeRow): void {
@@ -168,47 +184,136 @@ export function startEpisodes(host: Host, root: HTMLElement): void {
     openedRow = row;
     state.change({ open: row.id });
     layout.classList.add('reading');
-    store.open(row).then(
-      episode => {
-        if (turn !== opening) return;
-        if (episode) return showEpisode(episode);
-        opened = null;
-        replaceChildren(
-          pane,
-          notice({
-            kind: 'error',
-            title: 'This episode is gone',
-            text: `${row.id} is no longer in the run folder: a resume may have written its step anew.`,
-          }),
+    const failed = (title: string, text: string, again?: () => void) => {
+      if (turn !== opening) return;
+      opened = null;
+      replaceChildren(
+        pane,
+        notice({ kind: 'error', title, text, action: again && { label: 'Try again', run: again } }),
+      );
+    };
+    show(row, turn).catch(error => failed('The episode could not be read', messageOf(error), () => open(row)));
+
+    async function show(row: EpisodeRow, turn: number): Promise<void> {
+      const { reading } = state.value;
+      const others = reading === 'group' ? members(row) : reading === 'training' ? compared(row) : [];
+      const episodes = await Promise.all([row, ...others].map(each => store.open(each)));
+      if (turn !== opening) return;
+      const [episode, ...rest] = episodes;
+      if (!episode)
+        return failed(
+          'This episode is gone',
+          `${row.id} is no longer in the run folder: a resume may have written its step anew.`,
         );
-      },
-      error => {
-        if (turn !== opening) return;
-        const again = { label: 'Try again', run: () => open(row) };
-        replaceChildren(
-          pane,
-          notice({ kind: 'error', title: 'The episode could not be read', text: messageOf(error), action: again }),
-        );
-      },
+      showEpisode(episode, rest);
+    }
+  }
+
+  /** Shows an episode; where it takes the place of another of its prompt, the same turn stays in view. */
+  function showEpisode(episode: Episode, others: (Episode | null)[]): void {
+    const row = openedRow!;
+    const { raw, tokens, reading } = state.value;
+    const samePrompt = opened !== null && opened.tag === episode.tag && opened.seed === episode.seed;
+    const [anchor, across] = [samePrompt ? turnInView(pane) : null, pane.scrollLeft];
+    [opened, beside] = [episode, others];
+    const options = { theme, raw, tokens };
+    if (reading === 'episode')
+      replaceChildren(pane, episodeView(episode, { ...options, members: members(row), openMember: select }));
+    else if (reading === 'group') replaceChildren(pane, groupView(members(row), others, row, options));
+    else replaceChildren(pane, trainingView(row, episode, others[0] ?? null, options));
+    if (anchor) keepInView(pane, anchor);
+    else pane.scrollTop = 0;
+    if (reading === 'group') {
+      pane.scrollLeft = samePrompt ? across : 0;
+      // `scrollIntoView` is not there where there is no layout.
+      pane.querySelector('.grid-head.current')?.scrollIntoView?.({ block: 'nearest', inline: 'nearest' });
+    }
+    showTools();
+    const group = members(row);
+    const at = group.findIndex(member => member.id === row.id);
+    for (const neighbour of reading === 'episode' ? [group[at - 1], group[at + 1]] : [])
+      if (neighbour) store.open(neighbour).catch(() => undefined); // read ahead; asked again, and said, when it is opened
+  }
+
+  function groupView(
+    rows: EpisodeRow[],
+    episodes: (Episode | null)[],
+    current: EpisodeRow,
+    options: { theme: typeof theme; raw: boolean; tokens: boolean },
+  ): HTMLElement {
+    const columns = episodes.flatMap((episode, i): GridColumn[] =>
+      episode ? [{ episode, title: `member ${rows[i].member}`, current: rows[i].id === current.id }] : [],
+    );
+    const reference = Math.max(0, columns.findIndex(column => column.current)); // prettier-ignore
+    const choose = (column: number) => select(members(current).find(({ id }) => id === columns[column].episode.id)!);
+    const solved = columns.filter(({ episode }) => episode.success).length;
+    return h(
+      'article',
+      { class: 'compared', 'aria-label': `Group ${current.group_id} of step ${current.step}` },
+      viewHead(
+        `Group ${current.group_id} · ${current.mode === 'val' ? 'validation' : 'step'} ${current.step}`,
+        current.tag,
+        `${solved}/${columns.length} solved · marked: what member ${current.member} has not`,
+      ),
+      compareGrid(columns, { ...options, reference, choose }),
     );
   }
 
-  /** Shows an episode; a member of the same group takes the place of another with the same turn in view. */
-  function showEpisode(episode: Episode): void {
-    const sameGroup =
-      opened?.group_id === episode.group_id && opened.step === episode.step && opened.mode === episode.mode;
-    const anchor = sameGroup ? turnInView(pane) : null;
-    opened = episode;
-    const members = membersOf(listed, episode);
-    const { raw, tokens } = state.value;
-    replaceChildren(pane, episodeView(episode, { theme, raw, tokens, members, openMember: select }));
-    if (anchor) keepInView(pane, anchor);
-    else pane.scrollTop = 0;
-    showTools();
-    for (const neighbour of [-1, 1]) {
-      const row = members[members.findIndex(member => member.id === episode.id) + neighbour];
-      if (row) store.open(row).catch(() => undefined); // read ahead; asked again, and said, when it is opened
+  function trainingView(
+    row: EpisodeRow,
+    episode: Episode,
+    other: Episode | null,
+    options: { theme: typeof theme; raw: boolean; tokens: boolean },
+  ): HTMLElement {
+    const { all, at } = history(row);
+    const { against } = state.value;
+    const title = `Prompt of seed ${episode.seed} over training`;
+    if (all.length < 2) {
+      const validation = modes().includes('val') && row.mode === 'train';
+      const text = `It was played at ${occurrenceName(all[0])} alone.${validation ? ' Validation plays the same prompts each time.' : ''}`;
+      const action = validation ? { label: 'List the validation', run: () => change({ mode: 'val' as const }) } : undefined; // prettier-ignore
+      return h('article', { class: 'compared' }, viewHead(title, row.tag, ''), notice({ kind: 'empty', title: 'Nothing to compare yet', text, action })); // prettier-ignore
     }
+    time.update(store.table, all, at);
+    const now = { episode, title: occurrenceName(row), current: true };
+    const columns = other ? [{ episode: other, title: occurrenceName(other), current: false }, now] : [now];
+    const choose = (column: number) => select(store.table.row(store.table.find(columns[column].episode.id)));
+    const ways: [typeof against, string][] = [
+      ['first', 'First time'],
+      ['before', 'Time before'],
+    ];
+    const choice = ways.map(([way, label]) =>
+      pressed(against === way, button({ label, onClick: () => (state.change({ against: way }), open(row)) })),
+    );
+    return h(
+      'article',
+      { class: 'compared', 'aria-label': title },
+      viewHead(title, row.tag, `[ and ] go through the times it was played, j and k through the members`),
+      time.element,
+      h('div', { class: 'against' }, h('span', { class: 'muted' }, 'compare with'), ...choice),
+      compareGrid(columns, { ...options, reference: 0, choose }),
+    );
+  }
+
+  function members({ id }: EpisodeRow): EpisodeRow[] {
+    const { table } = store;
+    const at = table.find(id);
+    return at < 0 ? [] : groupRows(table, at).map(row => table.row(row));
+  }
+
+  /** When an episode's prompt was played, and which of these times is the episode's. */
+  function history({ id, step, mode }: EpisodeRow): { all: Occurrence[]; at: number } {
+    const { table } = store;
+    const row = table.find(id);
+    const all = row < 0 ? [] : occurrences(table, promptRows(table, row));
+    return { all, at: all.findIndex(each => each.step === step && each.mode === mode) };
+  }
+
+  /** The episode that one is compared with over training; none for the first. */
+  function compared(row: EpisodeRow): EpisodeRow[] {
+    const { all, at } = history(row);
+    const to = state.value.against === 'first' ? 0 : at - 1;
+    return at <= 0 ? [] : [store.table.row(counterpart(store.table, all[to], store.table.find(row.id)))];
   }
 
   function select(row: EpisodeRow): void {
@@ -218,20 +323,61 @@ export function startEpisodes(host: Host, root: HTMLElement): void {
 
   function move(by: number): void {
     if (!openedRow) return;
-    const members = membersOf(listed, openedRow);
-    const row = members[members.findIndex(member => member.id === openedRow?.id) + by];
+    const group = members(openedRow);
+    const row = group[group.findIndex(member => member.id === openedRow?.id) + by];
     if (row) select(row);
+  }
+
+  function goOccurrence(to: number): void {
+    const { table } = store;
+    if (!openedRow) return;
+    const there = history(openedRow).all[to];
+    if (there) select(table.row(counterpart(table, there, table.find(openedRow.id))));
+    time.element.querySelector('input')?.focus();
+  }
+
+  /** To the step before or after the one at the top of the list, or the newest; over training, to the time before or after. */
+  function goStep(by: -1 | 0 | 1): void {
+    if (by === 0) {
+      list.showFrom(0);
+      return showStep(list.top);
+    }
+    if (state.value.reading === 'training' && openedRow) return goOccurrence(history(openedRow).at + by);
+    const { table } = store;
+    const [step, mode] = [table.column('step'), table.column('mode')];
+    const top = listing.rowAt(list.top);
+    if (top < 0 || state.value.sort) return;
+    const at = listing.rows.indexOf(top);
+    const other = (row: number, than: number) => step[row] !== step[than] || mode[row] !== mode[than];
+    // The newest stand first: a later step lies above.
+    let to = listing.rows.findIndex((row, i) => i > at && other(row, top));
+    if (by > 0) {
+      const above = listing.rows.findLast((row, i) => i < at && other(row, top));
+      to = above === undefined ? 0 : listing.rows.findIndex(row => !other(row, above));
+    }
+    // The step's heading, and its first group's, stand above its first episode.
+    if (to >= 0) list.showFrom(Math.max(0, listing.find(table.row(listing.rows[to]).id) - 2));
+    showStep(list.top);
+  }
+
+  function showStep(top: number): void {
+    const row = state.value.sort ? -1 : listing.rowAt(top);
+    side.showStep(row < 0 ? null : store.table.row(row), top > 0);
   }
 
   function toggle(setting: 'raw' | 'tokens'): void {
     state.change({ [setting]: !state.value[setting] });
-    if (opened) showEpisode(opened);
+    if (opened) showEpisode(opened, beside);
   }
 
-  function goStep(by: number): void {
-    const same = steps.filter(step => step.mode === selected?.mode);
-    const to = same[same.findIndex(step => sameStep(step, selected)) + by];
-    if (to) void show(to);
+  function readAs(reading: Reading): void {
+    state.change({ reading });
+    showTools();
+    if (openedRow) open(openedRow);
+  }
+
+  function openTrace(): void {
+    if (opened) host.notify(episodeTrace, { step: opened.step, mode: opened.mode, id: opened.id });
   }
 
   function back(): void {
@@ -240,8 +386,12 @@ export function startEpisodes(host: Host, root: HTMLElement): void {
   }
 
   function showTools(): void {
-    const pressed = (on: boolean, element: HTMLElement) => (setAttribute(element, 'aria-pressed', String(on)), element);
-    const { raw, tokens } = state.value;
+    const { raw, tokens, reading } = state.value;
+    const readings: [Reading, string, string][] = [
+      ['episode', 'Episode', 'The episode’s turns, one below the other ( e )'],
+      ['group', 'Group', 'The members of its prompt group side by side ( g )'],
+      ['training', 'Over training', 'The same prompt from step to step ( t )'],
+    ];
     replaceChildren(
       tools,
       h(
@@ -249,12 +399,14 @@ export function startEpisodes(host: Host, root: HTMLElement): void {
         { class: 'back' },
         button({ label: 'Episodes', icon: icon('left'), title: 'Back to the list (Escape)', onClick: back }),
       ),
+      opened && h('span', { class: 'readings', role: 'group', 'aria-label': 'Read as' }, ...readings.map(([to, label, title]) => pressed(reading === to, button({ label, title, onClick: () => readAs(to) })))), // prettier-ignore
       opened &&
         pressed(
           raw,
           button({ label: 'Raw text', title: 'The model’s whole text ( r )', onClick: () => toggle('raw') }),
         ),
       opened &&
+        reading === 'episode' &&
         pressed(
           tokens,
           button({
@@ -263,35 +415,35 @@ export function startEpisodes(host: Host, root: HTMLElement): void {
             onClick: () => toggle('tokens'),
           }),
         ),
+      opened &&
+        button({ label: 'Open trace', title: 'As a document in the editor, token by token ( o )', onClick: openTrace }),
     );
   }
 
   function showHint(): void {
     const text =
-      'Choose one on the left. j and k go through the members of its prompt group with the same turn in view, [ and ] through the steps, / to the filter.';
+      'Choose one on the left. j and k go through the members of its prompt group with the same turn in view, g shows them side by side, t its prompt over training; [ and ] go through the steps, / to the filter; o opens the trace in the editor.';
     replaceChildren(pane, notice({ kind: 'empty', title: 'No episode is open', text }));
   }
 
   function showNothing({ status }: RunSummary): void {
-    list.setItems([]);
-    side.say([], []);
+    listing = new Listing(store.table, new Uint32Array(0), true);
+    list.setSource(listing);
+    side.showStep(null, false);
+    side.say(read < 1 ? ['reading the episodes'] : [], []);
     const text = `Episodes are written when a step ends. ${status.step === 0 ? 'The first step is on its way; ' : ''}they appear here by themselves.`;
     replaceChildren(pane, notice({ kind: 'empty', title: 'No episodes yet', text }));
   }
 
   host.onNotify(episodesGrew, message => {
     if (!run) return; // the snapshot that is on its way has them
-    const first = steps.length === 0;
-    run = message.run;
-    for (const step of message.steps) if (!steps.some(known => sameStep(known, step))) steps.push(step);
-    steps.sort((a, b) => a.step - b.step || a.mode.localeCompare(b.mode));
-    if (first) return load();
-    // What is read is left alone: a new step is offered, not opened.
-    side.update({ run, steps, selected, byFilter: stepFilter(parseFilter(state.value.filter).terms) !== undefined });
+    // What is read is left alone: new episodes come above it.
+    if (!store.take(message.epoch, message.from, message.rows)) return load();
+    take(message);
   });
   onThemeChange(changed => {
     theme = changed;
-    if (opened) showEpisode(opened);
+    if (opened) showEpisode(opened, beside);
   });
   onKeys(document, {
     '/': () => side.focusFilter(),
@@ -299,6 +451,10 @@ export function startEpisodes(host: Host, root: HTMLElement): void {
     k: () => move(-1),
     r: () => toggle('raw'),
     x: () => toggle('tokens'),
+    o: openTrace,
+    e: () => readAs('episode'),
+    g: () => readAs('group'),
+    t: () => readAs('training'),
     '[': () => goStep(-1),
     ']': () => goStep(1),
     Escape: back,
@@ -310,32 +466,24 @@ export function startEpisodes(host: Host, root: HTMLElement): void {
   load();
 }
 
+const pressed = (on: boolean, element: HTMLElement): HTMLElement => (
+  setAttribute(element, 'aria-pressed', String(on)),
+  element
+);
+
+function viewHead(title: string, tag: string, facts: string): HTMLElement {
+  return h(
+    'header',
+    { class: 'episode-head' },
+    h('div', { class: 'episode-title' }, h('h2', {}, title), h('span', { class: 'tag' }, tag)),
+    facts !== '' && h('p', { class: 'muted' }, facts),
+  );
+}
+
 /** `96 of 128 episodes · 41.2 % success`. */
-function summary(shown: readonly EpisodeRow[], all: readonly EpisodeRow[]): string {
-  const count = shown.length === all.length ? `${all.length} episodes` : `${shown.length} of ${all.length} episodes`;
-  if (shown.length === 0) return count;
-  return `${count} · ${formatPercent(shown.filter(row => row.success).length / shown.length)} success`;
-}
-
-interface Anchor {
-  turn: number;
-  /** Pixels from the pane's top to the turn's. */
-  offset: number;
-}
-
-/** The turn that is read now: the last that begins above the pane's upper third. Null at the very top. */
-function turnInView(pane: HTMLElement): Anchor | null {
-  if (pane.scrollTop === 0) return null;
-  const top = pane.getBoundingClientRect().top;
-  const turns = [...pane.querySelectorAll<HTMLElement>('[data-turn]')];
-  const offset = (turn: HTMLElement) => turn.getBoundingClientRect().top - top;
-  const current = turns.filter(turn => offset(turn) <= pane.clientHeight / 3).at(-1) ?? turns[0];
-  return current ? { turn: Number(current.dataset.turn), offset: offset(current) } : null;
-}
-
-/** Scrolls so that the same turn, or the last where there are fewer, stands where it stood. */
-function keepInView(pane: HTMLElement, { turn, offset }: Anchor): void {
-  const turns = [...pane.querySelectorAll<HTMLElement>('[data-turn]')];
-  const target = turns.find(element => Number(element.dataset.turn) === turn) ?? turns.at(-1);
-  if (target) pane.scrollTop += target.getBoundingClientRect().top - pane.getBoundingClientRect().top - offset;
+function summary(success: Uint8Array, rows: Uint32Array, all: number): string {
+  const number = (count: number) => (count < 10_000 ? String(count) : formatNumber(count));
+  const count = rows.length === all ? `${number(all)} episodes` : `${number(rows.length)} of ${number(all)} episodes`;
+  if (rows.length === 0) return count;
+  return `${count} · ${formatPercent(rows.reduce((total, row) => total + success[row], 0) / rows.length)} success`;
 }

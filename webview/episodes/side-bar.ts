@@ -1,22 +1,28 @@
-// The head of the Episodes page's list: run, step, filter line, and what the filter let through.
+// The head of the Episodes page's list: run, step, which episodes, their order, filter line, and what the filter let through.
 import type { RunSummary } from '../../extension/protocol/pages';
 import { h, replaceChildren, setAttribute, setText } from '../shared/dom';
 import { icon } from '../shared/icons';
 import { statusDot } from '../shared/run-status';
-import { button, textField } from '../shared/toolkit';
-import { sameStep, type StepOf } from './episode-store';
+import { button, dropdown, textField } from '../shared/toolkit';
+import { sortColumns, type Sort, type SortColumn } from './listing';
+
+export type Mode = 'train' | 'val' | 'all';
 
 export interface SideBarState {
   run: RunSummary;
-  steps: readonly StepOf[];
-  selected: StepOf | null;
-  /** The filter names steps itself: stepping has no effect. */
-  byFilter: boolean;
+  mode: Mode;
+  /** Modes of which there are episodes. */
+  modes: readonly Mode[];
+  sort: Sort | null;
+  /** The filter names training or validation itself: choosing has no effect. */
+  modeByFilter: boolean;
 }
 
 export interface SideBar {
   element: HTMLElement;
   update(state: SideBarState): void;
+  /** The step at the top of the list; null where the list is not by steps or empty. `newer`: the list stands below its beginning. */
+  showStep(step: { step: number; mode: 'train' | 'val' } | null, newer: boolean): void;
   /** One line of facts, and what is wrong with the filter. */
   say(facts: string[], problems: string[]): void;
   focusFilter(): void;
@@ -24,16 +30,26 @@ export interface SideBar {
 
 export interface SideBarEvents {
   filter(line: string): void;
-  goTo(step: StepOf): void;
+  mode(mode: Mode): void;
+  sort(sort: Sort | null): void;
+  /** To the step before (−1) or after (1) in training, or to the newest (0). */
+  goStep(by: -1 | 0 | 1): void;
 }
 
 const filterHelp =
-  'success:false  return<0  score>=1  text:"stuck"  step:40..60  group:3  member:0  turns:5  tokens>200  tag:sokoban  mode:val  kept:false  -text:wall  ( / )';
+  'success:false  return<0  score>=1  text:"stuck"  step:40..60  group:3  member:0  seed:10144  turns:5  tokens>200  invalid>0  tag:sokoban  mode:val  kept:false  -text:wall  ( / )';
+
+const modeNames: Record<Mode, string> = { train: 'Training', val: 'Validation', all: 'All' };
 
 export function sideBar(filter: string, events: SideBarEvents): SideBar {
   const name = h('h1', {});
   const dot = statusDot();
-  const where = h('div', { class: 'stepper' });
+  const step = h('strong', { class: 'step-name' });
+  const go = (label: string, sign: 'left' | 'right' | 'newest', by: -1 | 0 | 1) =>
+    button({ label, icon: icon(sign), iconOnly: true, onClick: () => events.goStep(by) });
+  const newest = go('Newest step', 'newest', 0);
+  const steps = h('div', { class: 'steps' }, go('Step before ( [ )', 'left', -1), step, go('Next step ( ] )', 'right', 1), newest); // prettier-ignore
+  const choices = h('div', { class: 'choices' });
   const line = textField({
     label: 'Filter episodes',
     placeholder: 'success:false return<0 text:"…"',
@@ -44,21 +60,50 @@ export function sideBar(filter: string, events: SideBarEvents): SideBar {
   });
   const facts = h('p', { class: 'muted list-facts', role: 'status' });
   const wrong = h('p', { class: 'filter-problem', role: 'alert', hidden: true });
+  let drawn = '';
   return {
     element: h(
       'header',
       { class: 'side-head' },
       h('div', { class: 'side-title' }, name, dot.element),
-      where,
       line,
       wrong,
+      h('div', { class: 'side-tools' }, steps, choices),
       facts,
     ),
     update(state) {
       setText(name, state.run.name);
       setAttribute(name, 'title', state.run.id);
       dot.update(state.run);
-      replaceChildren(where, ...stepper(state, events.goTo));
+      const { mode, modes, sort, modeByFilter } = state;
+      // A dropdown that is open is left alone unless what it says has changed.
+      if (drawn === (drawn = JSON.stringify([mode, modes, sort, modeByFilter]))) return;
+      steps.hidden = sort !== null;
+      const orders: [SortColumn | 'natural', string][] = [
+        ['natural', 'by step'],
+        ...Object.entries(sortColumns).map(([by, text]): [SortColumn, string] => [by as SortColumn, `by ${text}`]),
+      ];
+      replaceChildren(
+        choices,
+        modes.length > 1 &&
+          !modeByFilter &&
+          dropdown({
+            label: 'Episodes of',
+            choices: modes.map(each => [each, modeNames[each]] as const),
+            value: mode,
+            onChange: events.mode,
+          }),
+        dropdown({
+          label: 'Order',
+          choices: orders,
+          value: sort?.by ?? 'natural',
+          onChange: by => events.sort(by === 'natural' ? null : { by, down: by !== 'step' && by !== 'tag' && by !== 'group' }), // prettier-ignore
+        }),
+      );
+    },
+    showStep(at, newer) {
+      setText(step, at === null ? '' : `${at.mode === 'val' ? 'validation' : 'step'} ${at.step}`);
+      setAttribute(newest, 'disabled', newer ? null : '');
     },
     say(texts, problems) {
       setText(facts, texts.join(' · '));
@@ -67,47 +112,4 @@ export function sideBar(filter: string, events: SideBarEvents): SideBar {
     },
     focusFilter: () => line.focus(),
   };
-}
-
-/** Back, step, forward, newest; and training or validation where both have episodes. */
-function stepper({ steps, selected, byFilter }: SideBarState, goTo: (step: StepOf) => void): HTMLElement[] {
-  if (!selected) return [];
-  const same = steps.filter(step => step.mode === selected.mode);
-  const at = same.findIndex(step => sameStep(step, selected));
-  const last = same.length - 1;
-  const go = (label: string, sign: 'left' | 'right' | 'newest', to: StepOf | undefined) => {
-    const element = button({ label, icon: icon(sign), iconOnly: true, onClick: () => to && goTo(to) });
-    setAttribute(element, 'disabled', to && !byFilter ? null : '');
-    return element;
-  };
-  const newer = last - at;
-  const label = selected.mode === 'val' ? `validation ${selected.step}` : `step ${selected.step}`;
-  const other = selected.mode === 'train' ? 'val' : 'train';
-  const nearest = nearestOf(
-    steps.filter(step => step.mode === other),
-    selected.step,
-  );
-  const swap =
-    nearest &&
-    button({
-      label: other === 'val' ? 'Validation' : 'Training',
-      title: other === 'val' ? 'Episodes of the nearest validation' : 'Episodes of the nearest training step',
-      onClick: () => goTo(nearest),
-    });
-  return [
-    go('Step before ( [ )', 'left', same[at - 1]),
-    h('strong', { class: 'step-name' }, byFilter ? 'steps by filter' : label),
-    go('Next step ( ] )', 'right', same[at + 1]),
-    go(
-      newer > 0 ? `Newest step, ${same[last].step}` : 'This is the newest step',
-      'newest',
-      newer > 0 ? same[last] : undefined,
-    ),
-    ...(newer > 0 && !byFilter ? [h('span', { class: 'muted newer' }, `${newer} newer`)] : []),
-    ...(swap ? [h('span', { class: 'swap' }, swap)] : []),
-  ];
-}
-
-function nearestOf(steps: readonly StepOf[], step: number): StepOf | undefined {
-  return [...steps].sort((a, b) => Math.abs(a.step - step) - Math.abs(b.step - step))[0];
 }

@@ -4,8 +4,8 @@ import { h, type Child } from '../shared/dom';
 import { formatSigned } from '../shared/format';
 import { hue } from '../shared/palette';
 import type { Theme } from '../shared/theme';
-import { actionFates } from './actions';
-import { readBoard } from './board';
+import { actionFates } from '../../extension/protocol/action-fates';
+import { readBoard } from '../../extension/protocol/board';
 import { boardPicture } from './board-picture';
 import { markedLines } from './changes';
 import { sampledTokens, tokenStrip, tokenSummary } from './tokens';
@@ -99,7 +99,7 @@ function thoughtView({ thought, raw }: EpisodeTurn): HTMLElement {
   );
 }
 
-function actionsView(turn: EpisodeTurn, endsEpisode: boolean): HTMLElement | null {
+export function actionsView(turn: EpisodeTurn, endsEpisode: boolean): HTMLElement | null {
   const fates = actionFates(turn, endsEpisode);
   if (fates.length === 0 && turn.answer === null) return null;
   if (fates.length === 0)
@@ -116,7 +116,12 @@ function actionsView(turn: EpisodeTurn, endsEpisode: boolean): HTMLElement | nul
 }
 
 /** `reward −0.10 · penalty −0.1 · return 10.8`, with a bar left or right of zero. */
-function rewardView({ reward, penalty }: EpisodeTurn, running: number, largest: number, theme: Theme): HTMLElement {
+export function rewardView(
+  { reward, penalty }: EpisodeTurn,
+  running: number,
+  largest: number,
+  theme: Theme,
+): HTMLElement {
   const width = largest > 0 ? Math.min(50, (Math.abs(reward) / largest) * 50) : 0;
   const side = reward < 0 ? 'right:50%' : 'left:50%';
   const colour = theme.palette[reward < 0 ? hue.orange : hue.blue];

@@ -1,6 +1,16 @@
-// A list that holds only the rows on screen, all of one height, so that a step with thousands of episodes scrolls as one with ten.
-// It is one stop of the Tab key; arrows move the choice among the items that can be chosen.
+// A list that holds only the rows on screen, all of one height, so that a hundred thousand episodes scroll as ten do. It is one stop of
+// the Tab key; arrows move the choice among the items that can be chosen.
 import { h, replaceChildren, setAttribute } from '../shared/dom';
+
+/** What a list shows: items are made when they are drawn. */
+export interface ListSource<T> {
+  readonly length: number;
+  at(index: number): T;
+  /** Where the item of a key stands; -1 where there is none. */
+  find(key: string): number;
+  /** The first place from `index` on, in a direction, whose item can be chosen; -1 where there is none. */
+  episodeFrom(index: number, direction: 1 | -1): number;
+}
 
 export interface VirtualListOptions<T extends { key: string }> {
   label: string;
@@ -10,40 +20,69 @@ export interface VirtualListOptions<T extends { key: string }> {
   /** Headings cannot be chosen. */
   selectable(item: T): boolean;
   onSelect(item: T): void;
+  /** The first place on screen has changed. */
+  onScroll(top: number): void;
 }
 
 /** Rows drawn above and below what is on screen. */
 const margin = 8;
+/** Browsers end an element at some 33 million pixels of the screen, of which there may be two to a pixel of ours. */
+const tallest = 15_000_000;
 
 export class VirtualList<T extends { key: string }> {
   readonly element: HTMLElement;
   private readonly body = h('div', { class: 'list-body', role: 'presentation' });
-  private items: T[] = [];
+  private source: ListSource<T> = { length: 0, at: () => null as never, find: () => -1, episodeFrom: () => -1 };
   private selected: string | null = null;
 
   constructor(private readonly options: VirtualListOptions<T>) {
     this.element = h('div', { class: 'list', role: 'listbox', tabindex: 0, 'aria-label': options.label }, this.body);
-    this.element.addEventListener('scroll', () => this.draw(), { passive: true });
+    this.element.addEventListener(
+      'scroll',
+      () => {
+        this.draw();
+        options.onScroll(this.top);
+      },
+      { passive: true },
+    );
     this.element.addEventListener('keydown', event => this.onKey(event));
     this.body.addEventListener('click', event => {
       const row = (event.target as HTMLElement).closest<HTMLElement>('[data-index]');
-      const item = row && this.items[Number(row.dataset.index)];
+      const item = row && this.source.at(Number(row.dataset.index));
       if (item && options.selectable(item)) this.choose(item);
     });
     new ResizeObserver(() => this.draw()).observe(this.element);
   }
 
-  setItems(items: T[]): void {
-    this.items = items;
-    this.body.style.height = `${items.length * this.options.rowHeight}px`;
+  /** The first place on screen. */
+  get top(): number {
+    return Math.floor(this.scrolled / this.options.rowHeight);
+  }
+
+  /** Shows other items. What was at the top stays where it was, unless the list stood at its beginning. */
+  setSource(source: ListSource<T>): void {
+    const { top } = this;
+    const anchor = this.element.scrollTop > 0 ? this.source.episodeFrom(top, 1) : -1;
+    const key = anchor >= 0 ? this.source.at(anchor).key : null;
+    const offset = this.scrolled - anchor * this.options.rowHeight;
+    this.source = source;
+    this.body.style.height = `${Math.min(tallest, source.length * this.options.rowHeight)}px`;
+    const now = key === null ? -1 : source.find(key);
+    if (now >= 0) this.scrollTo(now * this.options.rowHeight + offset);
     this.draw();
   }
 
   /** Marks an item and brings it on screen; null marks none. */
   select(key: string | null): void {
     this.selected = key;
-    const index = this.items.findIndex(item => item.key === key);
+    const index = key === null ? -1 : this.source.find(key);
     if (index >= 0) this.bringInView(index);
+    this.draw();
+  }
+
+  /** Puts a place at the top. */
+  showFrom(index: number): void {
+    this.scrollTo(index * this.options.rowHeight);
     this.draw();
   }
 
@@ -64,11 +103,13 @@ export class VirtualList<T extends { key: string }> {
     };
     if (!Object.hasOwn(moves, event.key)) return;
     event.preventDefault();
-    const can = this.items.flatMap((item, i) => (this.options.selectable(item) ? [i] : []));
-    if (can.length === 0) return;
-    const now = can.findIndex(i => this.items[i].key === this.selected);
-    const next = now < 0 ? 0 : Math.max(0, Math.min(can.length - 1, now + moves[event.key]));
-    this.choose(this.items[can[next]]);
+    const by = moves[event.key];
+    const { source } = this;
+    const now = this.selected === null ? -1 : source.find(this.selected);
+    const to = Math.max(0, Math.min(source.length - 1, now < 0 && by === 1 ? 0 : now + by));
+    const ways = by > 0 ? ([1, -1] as const) : ([-1, 1] as const);
+    const next = ways.map(way => source.episodeFrom(to, way)).find(at => at >= 0);
+    if (next !== undefined) this.choose(source.at(next));
   }
 
   /** Height on screen; a guess where there is no layout yet. */
@@ -76,28 +117,42 @@ export class VirtualList<T extends { key: string }> {
     return this.element.clientHeight || 600;
   }
 
+  /** Pixels of all rows to one that the element can scroll: 1 but for the longest of lists. */
+  private get stretch(): number {
+    const whole = this.source.length * this.options.rowHeight;
+    return whole <= tallest ? 1 : (whole - this.viewport) / (tallest - this.viewport);
+  }
+
+  private get scrolled(): number {
+    return this.element.scrollTop * this.stretch;
+  }
+
+  private scrollTo(pixels: number): void {
+    this.element.scrollTop = Math.max(0, pixels / this.stretch);
+  }
+
   private bringInView(index: number): void {
     const { rowHeight } = this.options;
     const [top, bottom] = [index * rowHeight, (index + 1) * rowHeight];
-    const { element } = this;
     // One row more on top, so that the group's heading is seen with its first member.
-    if (top - rowHeight < element.scrollTop) element.scrollTop = Math.max(0, top - rowHeight);
-    else if (bottom > element.scrollTop + this.viewport) element.scrollTop = bottom - this.viewport;
+    if (top - rowHeight < this.scrolled) this.scrollTo(top - rowHeight);
+    else if (bottom > this.scrolled + this.viewport) this.scrollTo(bottom - this.viewport);
   }
 
   private draw(): void {
     const { rowHeight } = this.options;
-    const first = Math.max(0, Math.floor(this.element.scrollTop / rowHeight) - margin);
-    const last = Math.min(this.items.length, Math.ceil((this.element.scrollTop + this.viewport) / rowHeight) + margin);
+    const first = Math.max(0, this.top - margin);
+    const last = Math.min(this.source.length, Math.ceil((this.scrolled + this.viewport) / rowHeight) + margin);
+    const shift = this.scrolled - this.element.scrollTop;
+    const chosen = this.selected === null ? -1 : this.source.find(this.selected);
     const rows: HTMLElement[] = [];
-    for (let i = first; i < last; i++) rows.push(this.row(i));
+    for (let i = first; i < last; i++) rows.push(this.row(i, i === chosen, i * rowHeight - shift));
     replaceChildren(this.body, ...rows);
-    const chosen = this.items.findIndex(item => item.key === this.selected);
     setAttribute(this.element, 'aria-activedescendant', chosen >= first && chosen < last ? `row-${chosen}` : null);
   }
 
-  private row(index: number): HTMLElement {
-    const item = this.items[index];
+  private row(index: number, chosen: boolean, y: number): HTMLElement {
+    const item = this.source.at(index);
     const { content, label, class: name } = this.options.render(item);
     const canChoose = this.options.selectable(item);
     return h(
@@ -107,11 +162,11 @@ export class VirtualList<T extends { key: string }> {
         class: `list-row ${name}`,
         role: canChoose ? 'option' : 'presentation',
         'data-index': index,
-        'aria-selected': canChoose ? String(item.key === this.selected) : null,
+        'aria-selected': canChoose ? String(chosen) : null,
         'aria-label': canChoose ? label : null,
-        'aria-setsize': canChoose ? this.items.length : null,
+        'aria-setsize': canChoose ? this.source.length : null,
         'aria-posinset': canChoose ? index + 1 : null,
-        style: `transform:translateY(${index * this.options.rowHeight}px);height:${this.options.rowHeight}px`,
+        style: `transform:translateY(${y}px);height:${this.options.rowHeight}px`,
       },
       ...content,
     );

@@ -42,7 +42,8 @@ export function statusDot(): { element: HTMLElement; update(run: RunSummary): vo
     update(run) {
       const standing = standingOf(run);
       const phase = standing === 'running' && !['', 'idle'].includes(run.status.phase) ? run.status.phase : null;
-      setText(word, phase ? `${standing} · ${phase}` : standing);
+      const halted = standing === 'running' && run.status.debugging ? ' · debugger attached' : '';
+      setText(word, (phase ? `${standing} · ${phase}` : standing) + halted);
       setAttribute(element, 'data-standing', standing);
     },
   };

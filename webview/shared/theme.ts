@@ -1,8 +1,8 @@
 // The editor's theme as charts need it: canvas cannot read CSS variables by itself. VS Code names the kind in a class of the
 // body and writes the variables into the style of the root element; both are watched, so that a change of theme redraws.
-import { paletteOf } from './palette';
+import { paletteOf, type ThemeKind } from '../../extension/protocol/palette';
 
-export type ThemeKind = 'light' | 'dark' | 'high-contrast' | 'high-contrast-light';
+export type { ThemeKind };
 
 export interface Theme {
   kind: ThemeKind;

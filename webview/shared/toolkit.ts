@@ -3,15 +3,22 @@
 import {
   provideVSCodeDesignSystem,
   vsCodeButton,
+  vsCodeCheckbox,
   vsCodeDropdown,
   vsCodeOption,
   vsCodeTextField,
 } from '@vscode/webview-ui-toolkit';
-import { h, type Child } from './dom';
+import { h, setAttribute, type Child } from './dom';
 
 /** Defines the toolkit's elements. To be called once, by the page's entry. */
 export function registerToolkit(): void {
-  provideVSCodeDesignSystem().register(vsCodeButton(), vsCodeDropdown(), vsCodeOption(), vsCodeTextField());
+  provideVSCodeDesignSystem().register(
+    vsCodeButton(),
+    vsCodeCheckbox(),
+    vsCodeDropdown(),
+    vsCodeOption(),
+    vsCodeTextField(),
+  );
 }
 
 export interface ButtonOptions {
@@ -56,6 +63,7 @@ export function textField(options: TextFieldOptions): HTMLElement & { value: str
     title,
   }) as HTMLElement & { value: string };
   element.value = value;
+  keepLabel(element, label);
   element.addEventListener('input', () => onInput(element.value));
   return element;
 }
@@ -82,4 +90,18 @@ export function dropdown<V extends string>({
     if (chosen) onChange(chosen[0]);
   });
   return element;
+}
+
+/** A box that is ticked or not; `checked` is read and written as a property. */
+export function checkbox(label: string, onChange: (checked: boolean) => void): HTMLElement & { checked: boolean } {
+  const element = h('vscode-checkbox', { 'aria-label': label }) as HTMLElement & { checked: boolean };
+  keepLabel(element, label);
+  element.addEventListener('change', () => onChange(element.checked));
+  return element;
+}
+
+/** The toolkit names controls without a text of their own “Text field” or “Checkbox” once they are on the page. */
+function keepLabel(element: HTMLElement, label: string): void {
+  const mend = () => setAttribute(element, 'aria-label', label);
+  new MutationObserver(mend).observe(element, { attributeFilter: ['aria-label'] });
 }

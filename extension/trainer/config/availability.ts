@@ -16,8 +16,6 @@ export const restrictions: readonly Restriction[] = [
     available: ['grpo', 'gae', 'brpo', 'arpo', 'rloo', 'reinforce_plus_plus', 'reinforce_plus_plus_baseline'],
     feature: 'this estimator',
   },
-  { key: 'trainer.gradient_analysis_env_groups', available: [null], feature: 'a rollout for the gradients alone' },
-  { key: 'trainer.gradient_analysis_group_size', available: [null], feature: 'a rollout for the gradients alone' },
 ];
 
 /** The sentence about a key whose value needs a feature that is not there, or undefined when the value is available. */

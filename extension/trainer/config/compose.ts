@@ -4,7 +4,7 @@ import { readFileSync, readdirSync, statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import type { ConfigProblem, Place } from './config-error';
 import { shown } from './config-error';
-import { didYouMean } from './suggest';
+import { didYouMean } from '../../protocol/suggest';
 import { emptyMap, merge, parseYaml } from './yaml-tree';
 import type { MapNode, Tree } from './yaml-tree';
 

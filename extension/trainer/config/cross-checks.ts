@@ -2,12 +2,14 @@
 // assertions, plus combinations that would fail or mean nothing later in a run).
 import { shown } from './config-error';
 import type { RunConfig } from './schema';
-import { didYouMean } from './suggest';
+import { didYouMean } from '../../protocol/suggest';
 
 /** A broken rule; `sentence` goes on after the key's name. */
 export interface BrokenRule {
   key: string;
   sentence: string;
+  /** The value is a secret: no message shows it. */
+  unshown?: true;
 }
 
 /** All rules that `config` breaks, in the order of the keys. */
@@ -23,6 +25,8 @@ export function brokenRules(config: RunConfig): BrokenRule[] {
     ...optimizerRules(config),
     ...filterRules(config),
     ...resumeRules(config),
+    ...gradientRules(config),
+    ...secretRules(config),
   ];
 }
 
@@ -51,6 +55,41 @@ function groupRules({ es_manager, custom_envs }: RunConfig): BrokenRule[] {
       });
     return broken;
   });
+}
+
+/** Keys whose value is a secret, and addresses that hold a password. */
+const secretKey = /(^|_)(api_?key|passw(or)?d|secret|(access|auth|api|bearer|hub|hf)_?token)$/i;
+const secretAddress = /^[a-z][a-z\d+.-]*:\/\/[^\s/?#@]*:[^\s/?#@]+@/i;
+
+/** The manifest keeps the whole configuration: what an environment is given must hold no secret, which this never repeats. */
+function secretRules({ custom_envs }: RunConfig): BrokenRule[] {
+  const found = (value: unknown, key: string, name: string): BrokenRule[] => {
+    if (typeof value === 'string') {
+      if (secretAddress.test(value))
+        return [{ key, unshown: true, sentence: 'is an address with a password, which the run’s folder would keep: give the address alone' }]; // prettier-ignore
+      if (secretKey.test(name) && value !== '')
+        return [{ key, unshown: true, sentence: 'holds a secret, which the run’s folder would keep: take it out and put it into a variable, which api_key_env names where the environment has that key' }]; // prettier-ignore
+      if (/(^|_)key_env$/.test(name) && !/^[A-Z_][A-Z0-9_]{0,63}$/.test(value))
+        return [{ key, unshown: true, sentence: 'is no variable’s name: give the name in capitals of the variable that has the key, never the key itself' }]; // prettier-ignore
+      return [];
+    }
+    if (Array.isArray(value)) return value.flatMap((item, i) => found(item, `${key}[${i}]`, name));
+    if (typeof value !== 'object' || value === null) return [];
+    return Object.entries(value).flatMap(([name, child]) => found(child, `${key}.${name}`, name));
+  };
+  return Object.entries(custom_envs).flatMap(([tag, { env_config }]) =>
+    found(env_config, `custom_envs.${tag}.env_config`, ''),
+  );
+}
+
+/** A rollout for the gradients alone has the tags in training's shares. */
+function gradientRules({ trainer, es_manager }: RunConfig): BrokenRule[] {
+  const groups = trainer.gradient_analysis_env_groups;
+  const { env_groups, env_configs } = es_manager.train;
+  const { n_groups } = env_configs;
+  if (groups === null || n_groups.every(n => (n * groups) % env_groups === 0)) return [];
+  const sentence = `is ${groups}, which tags in shares of ${n_groups.join(' to ')} do not divide: use a multiple of ${env_groups}`;
+  return [{ key: 'trainer.gradient_analysis_env_groups', sentence }];
 }
 
 function contextRules({ agent_proxy }: RunConfig): BrokenRule[] {

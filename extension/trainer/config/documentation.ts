@@ -1,8 +1,9 @@
 // docs/CONFIGURATION.md, written from the schema, so that it cannot say anything else than the program does.
+import { expectation } from '../../protocol/json-schema';
+import type { JsonSchema } from '../../protocol/json-schema';
 import { restrictions } from './availability';
-import { idleKeys, ignoredKeys } from './ignored-keys';
-import { configJsonSchema, expectation } from './schema';
-import type { JsonSchema } from './schema';
+import { ignoredKeys } from './ignored-keys';
+import { configJsonSchema } from './schema';
 import type { Preset } from './load-config';
 
 const intro = `# Configuration
@@ -71,7 +72,7 @@ export function configurationDocument(presets: readonly Preset[], base: Record<s
     'Configurations written for RAGEN may keep these keys and everything below them; a run notes that they are ignored.\n',
     table(
       ['key', 'there it steers'],
-      Object.entries({ ...ignoredKeys, ...idleKeys }).map(([key, steers]) => [`\`${key}\``, steers]),
+      Object.entries(ignoredKeys).map(([key, steers]) => [`\`${key}\``, steers]),
     ),
   ].join('\n');
 }

@@ -70,9 +70,3 @@ export const ignoredKeys: Readonly<Record<string, string>> = {
   'trainer.rollout_data_dir': 'a folder of rollouts, which are in the run folder here',
   'trainer.validation_data_dir': 'a folder of rollouts, which are in the run folder here',
 };
-
-/** Keys that a configuration keeps, in all its tags, for a version that will obey them; as above. */
-export const idleKeys: Readonly<Record<string, string>> = {
-  'custom_envs.<tag>.parallel_friendly': 'threads that step environments, of which each tag has one here',
-  'custom_envs.<tag>.max_workers': 'threads that step environments, of which each tag has one here',
-};

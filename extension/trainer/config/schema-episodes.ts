@@ -71,8 +71,10 @@ const tag = z
       .nullish()
       .describe("What the system message says of the task, in place of the environment's own instruction."),
     max_tokens: count('Length of an answer that the prompt asks for; response_length where left out.').nullish(),
-    parallel_friendly: flag('Instances may step at the same time; no effect yet.').default(false),
-    max_workers: count('Instances that step at the same time, where they may; no effect yet.').default(1),
+    parallel_friendly: flag('Episodes may run in several processes, which share nothing.').default(false),
+    max_workers: count(
+      'Most processes that run episodes where they may run in several; no more than there are cores.',
+    ).default(1),
     env_config: z
       .record(z.string(), z.unknown())
       .nullable()

@@ -3,7 +3,8 @@
 import { z } from 'zod';
 import { agentProxy, customEnvs, esManager } from './schema-episodes';
 import { modelConfig, modelInfo, output } from './schema-evaluation';
-import { alarmNames } from '../diagnostics/alarms';
+import type { JsonSchema } from '../../protocol/json-schema';
+import { alarmNames } from '../../protocol/alarm-rules';
 import { actorRolloutRef, count, critic, flag } from './schema-policy';
 
 const algorithm = z
@@ -154,12 +155,35 @@ const workbench = z
       'Take the longest possible gradient once before the first step, so that too little memory shows at once.',
     ),
     threads: z.int().min(0).describe('Threads of the model on the CPU; 0 for one a core.'),
+    live_edit: flag('Follow the source files of environments: episodes that start after a save use what was saved.'),
+    check_types: flag('Refuse saved code whose types do not fit, as code that does not build.'),
+    async_rollout: flag(
+      'A slow episode holds up no other: the others go on to their next turns. On the CPU results are the same either way.',
+    ),
+    coverage: flag(
+      'Count the lines of environment code that episodes reach, which takes that code about two and a half times as long.',
+    ),
     step_timeout_ms: count('An environment that takes longer for a reset or step fails its episode.'),
     max_failed_episodes_share: z
       .number()
       .min(0)
       .max(1)
-      .describe('The run ends when more than this share of a batch failed.'),
+      .describe('The run pauses when more than this share of a batch failed; an evaluation ends.'),
+    // Runs made before there was the key go on.
+    max_environment_memory_gb: z
+      .number()
+      .positive()
+      .nullable()
+      .describe(
+        'GiB that an environment process may hold: the call that takes it beyond fails its episode; null for half of what the machine has.',
+      )
+      .default(null),
+    max_skipped_steps: z
+      .int()
+      .min(0)
+      .describe(
+        'The run ends when more steps in a row than this changed nothing, since their numbers were not finite.',
+      ),
     compat: z
       .enum(['corrected', 'ragen'])
       .describe("With ragen, RAGEN's oddities are kept for comparison, as docs/QUIRKS.md lists them."),
@@ -188,6 +212,8 @@ const workbench = z
         stop_on: z.array(z.enum(alarmNames)).describe('Alarms that end the run.'),
       })
       .describe('Watch over reward deviation, gradients, entropy, repetition, lengths and invalid answers.'),
+    // Runs made before there was the key go on.
+    tensorboard: flag("Write the metrics as TensorBoard's event files too, in tensorboard/ of the run.").default(true),
     keep_checkpoints: count('Newest checkpoints (weights, optimizer, random states) kept in the run folder.'),
   })
   .describe('What RAGEN has no key for.');
@@ -254,67 +280,5 @@ export type RunConfig = z.infer<typeof runConfigSchema>;
 /** `custom_envs.<tag>`. */
 export type TagConfig = RunConfig['custom_envs'][string];
 
-/** The part of a JSON schema (draft 2020-12) that a configuration needs. */
-export interface JsonSchema {
-  type?: string;
-  description?: string;
-  properties?: Record<string, JsonSchema>;
-  required?: string[];
-  additionalProperties?: boolean | JsonSchema;
-  items?: JsonSchema;
-  prefixItems?: JsonSchema[];
-  anyOf?: JsonSchema[];
-  enum?: unknown[];
-  default?: unknown;
-  minimum?: number;
-  maximum?: number;
-  exclusiveMinimum?: number;
-  exclusiveMaximum?: number;
-  minLength?: number;
-  pattern?: string;
-}
-
-/** JSON schema of a configuration file's keys, for completion and hover texts. */
+/** JSON schema of a whole configuration. */
 export const configJsonSchema = z.toJSONSchema(runConfigSchema, { io: 'input' }) as JsonSchema;
-
-/** The schema of the key at `path`, or undefined where the schema has no such key. */
-export function schemaAt(root: JsonSchema, path: readonly PropertyKey[]): JsonSchema | undefined {
-  let schema: JsonSchema | undefined = root;
-  for (const part of path) {
-    const options: JsonSchema[] = schema?.anyOf ?? (schema ? [schema] : []);
-    schema = options.map(option => below(option, part)).find(found => found !== undefined);
-  }
-  return schema;
-}
-
-function below(schema: JsonSchema, part: PropertyKey): JsonSchema | undefined {
-  const key = String(part);
-  if (schema.properties && Object.hasOwn(schema.properties, key)) return schema.properties[key];
-  if (typeof schema.additionalProperties === 'object') return schema.additionalProperties;
-  return schema.prefixItems?.[Number(key)] ?? schema.items;
-}
-
-/** What a value must be, as words: `an integer ≥ 1`, `one of top_p, min_p`. */
-export function expectation(schema: JsonSchema): string {
-  if (schema.anyOf) return schema.anyOf.map(expectation).join(' or ');
-  if (schema.enum) return schema.enum.length === 1 ? String(schema.enum[0]) : `one of ${schema.enum.join(', ')}`;
-  if (schema.type === 'boolean') return 'true or false';
-  if (schema.type === 'null') return 'null';
-  if (schema.type === 'string') return schema.minLength ? 'a text that is not empty' : 'a text';
-  if (schema.type === 'integer' || schema.type === 'number') {
-    const bounds = [
-      bound('>', schema.exclusiveMinimum),
-      bound('≥', schema.minimum),
-      bound('<', schema.exclusiveMaximum),
-      bound('≤', schema.maximum),
-    ].filter(text => text !== '');
-    return [schema.type === 'integer' ? 'an integer' : 'a number', bounds.join(' and ')].filter(Boolean).join(' ');
-  }
-  if (schema.prefixItems)
-    return `a list of ${schema.prefixItems.length} (${schema.prefixItems.map(expectation).join('; ')})`;
-  if (schema.type === 'array') return schema.items ? `a list, each ${expectation(schema.items)}` : 'a list';
-  return 'a map of keys';
-}
-
-const bound = (sign: string, value: number | undefined): string =>
-  value === undefined || Math.abs(value) >= Number.MAX_SAFE_INTEGER ? '' : `${sign} ${value}`;

@@ -1,14 +1,16 @@
 // From a composed tree to a typed configuration: takes out ignored keys, checks the schema, the features that are not there yet
 // and the rules between keys, and ties every problem to the place its value came from.
 import type { z } from 'zod';
+import { expectation, schemaAt } from '../../protocol/json-schema';
+import type { JsonSchema } from '../../protocol/json-schema';
+import { didYouMean } from '../../protocol/suggest';
 import { restrictions, unavailable } from './availability';
 import { shown } from './config-error';
 import type { ConfigProblem } from './config-error';
 import { brokenRules } from './cross-checks';
 import { ignoredKeys } from './ignored-keys';
-import { configJsonSchema, expectation, runConfigSchema, schemaAt } from './schema';
-import type { JsonSchema, RunConfig } from './schema';
-import { didYouMean } from './suggest';
+import { configJsonSchema, runConfigSchema } from './schema';
+import type { RunConfig } from './schema';
 import { nodeAt, toPlain } from './yaml-tree';
 import type { MapNode, Tree } from './yaml-tree';
 
@@ -24,7 +26,7 @@ const keyPath = (key: string): PropertyKey[] =>
   );
 
 /** Other spellings of values that RAGEN's scripts use, by key. */
-const spellings: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+export const spellings: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'actor_rollout_ref.actor.kl_loss_type': { 'low-var-kl': 'low_var_kl' },
   'algorithm.kl_penalty': { 'low-var-kl': 'low_var_kl' },
 };
@@ -48,13 +50,16 @@ export function validate(
   const before = problems.length;
   const failed = new Set(problems.map(problem => problem.key));
   const root = respell(withoutIgnored(tree, ignored));
-  const report = (path: readonly PropertyKey[], sentence: (key: string) => string, at?: 'key'): void => {
+  const report: Report = (path, sentence, at) => {
     const node = nodeAt(root, path);
-    const key = at ? keyText(path) : (node?.origin ?? keyText(path));
+    const key = at === 'key' ? keyText(path) : (node?.origin ?? keyText(path));
     const message = sentence(key);
     if (failed.has(key)) return;
     if (problems.some(problem => problem.message === message)) return;
-    problems.push({ key, message, ...placeOf(root, path, at) });
+    const place = placeOf(root, path, at);
+    const { override } = place;
+    const cut = at === 'unshown' && override !== undefined ? { override: override.replace(/=.*/s, '=…') } : {};
+    problems.push({ key, message, ...place, ...cut });
   };
 
   const parsed = runConfigSchema.safeParse(toPlain(root));
@@ -66,8 +71,8 @@ export function validate(
     if (unavailable(restriction, node.value)) report(path, key => unavailable(restriction, node.value, key) ?? '');
   }
   if (parsed.success) {
-    for (const { key, sentence } of brokenRules(parsed.data))
-      report(keyPath(key), name => `config: ${name} ${sentence}`);
+    for (const { key, sentence, unshown } of brokenRules(parsed.data))
+      report(keyPath(key), name => `config: ${name} ${sentence}`, unshown ? 'unshown' : undefined);
     const elsewhere = parsed.data.trainer.logger.filter(name => name !== 'console');
     if (elsewhere.length > 0)
       ignored.push({
@@ -78,7 +83,7 @@ export function validate(
   return parsed.success && problems.length === before ? parsed.data : null;
 }
 
-type Report = (path: readonly PropertyKey[], sentence: (key: string) => string, at?: 'key') => void;
+type Report = (path: readonly PropertyKey[], sentence: (key: string) => string, at?: 'key' | 'unshown') => void;
 
 function reportIssues(
   issues: readonly z.core.$ZodIssue[],
@@ -151,7 +156,7 @@ function hasRightType(key: string, node: Tree): boolean {
 }
 
 /** The place of the value at `path`; of its key when asked for; of the nearest node above it when it is missing. */
-function placeOf(root: MapNode, path: readonly PropertyKey[], at?: 'key') {
+function placeOf(root: MapNode, path: readonly PropertyKey[], at?: 'key' | 'unshown') {
   for (let length = path.length; length >= 0; length--) {
     const node = nodeAt(root, path.slice(0, length));
     if (node) return at === 'key' || length < path.length ? (node.keyPlace ?? node.place) : node.place;

@@ -205,10 +205,22 @@ export interface NamedTensor {
 
 export type WhichPolicy = 'actor' | 'reference';
 
+/** The distributions behind a sample's masked tokens; arrays have the length of its ids, 0 where mask = 0. */
+export interface InspectedSample {
+  logprobs: Float32Array;
+  entropies: Float32Array;
+  /** 1 where no token was likelier. */
+  ranks: Float32Array;
+  /** The likeliest tokens, [which][token], likeliest first. */
+  top: { ids: Float32Array; logprobs: Float32Array }[];
+}
+
 /** The engine as the training loop sees it. Rows and samples are plain data; how samples are packed into passes is the engine's. */
 export interface Engine {
   load(options: LoadOptions): Promise<LoadedModel>;
+  /** Calls overlap: rows join those that are being generated, and each call is answered by itself. A row is in one of them at a time. */
   generate(rows: GenerationRow[], sampling: SamplingOptions): Promise<GeneratedRow[]>;
+  /** Forgets rows, after the calls that have them in hand. */
   release(rows: string[]): Promise<void>;
   /** Log-probs and entropies per sample (0 where mask = 0). */
   score(
@@ -217,6 +229,13 @@ export interface Engine {
     budget: PassBudget,
     temperature: number,
   ): Promise<{ logprobs: Float32Array[]; entropies: Float32Array[] }>;
+  /** What the actor's distributions are where tokens stand, with the `top` likeliest tokens of each. */
+  inspect(
+    samples: Pick<TrainingSample, 'ids' | 'mask'>[],
+    budget: PassBudget,
+    temperature: number,
+    top: number,
+  ): Promise<InspectedSample[]>;
   /**
    * Sums of the actor's log-probs of the tokens of text i after prompt j, [texts][prompts], in nats. Each distinct prompt is read once,
    * whatever the number of texts. Prompts and texts are not empty.
@@ -261,6 +280,8 @@ export interface Engine {
   tryLongest(budget: PassBudget, length: number): Promise<{ tokens: number; seconds: number }>;
   state(): Promise<EngineState>;
   restore(state: EngineState): Promise<void>;
+  /** Gives the critic a checkpoint's weights alone, for whoever only asks for values. */
+  restoreCritic(weights: Float32Array): Promise<void>;
   /** The actor's trained parameters by Hugging Face's names: all weights, or the adapters' factors. */
   parameters(): Promise<NamedTensor[]>;
 }

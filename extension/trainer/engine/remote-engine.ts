@@ -4,6 +4,7 @@ import { Worker } from 'node:worker_threads';
 import { explainExit } from '../../protocol/process-exit';
 import { UserError } from '../../protocol/user-error';
 import type { Engine } from './engine';
+import { NotFiniteError } from './not-finite';
 
 export interface EngineCall {
   id: number;
@@ -11,15 +12,24 @@ export interface EngineCall {
   args: unknown[];
 }
 
+/** Asks for the tokens of a row as they are sampled, or of none. */
+export interface EngineWatch {
+  watch: string | null;
+}
+
 export type EngineMessage =
   | { kind: 'result'; id: number; result: unknown }
-  | { kind: 'error'; id: number; message: string; stack?: string; user: boolean }
-  /** Progress of the generation in hand. */
-  | { kind: 'tokens'; sampled: number };
+  | { kind: 'error'; id: number; message: string; stack?: string; user: boolean; notFinite: boolean }
+  /** Progress of the calls of a generation that are in hand. */
+  | { kind: 'tokens'; sampled: number }
+  /** Tokens of the row that is watched, in order; of each turn from its first on. */
+  | { kind: 'row'; row: string; ids: number[]; logprobs: number[] };
 
 export interface RemoteEngine extends Engine {
-  /** Called with the number of tokens that the generation in hand has sampled. */
+  /** Called with the number of tokens that the calls in hand have sampled. */
   onTokens: (sampled: number) => void;
+  /** Has `onTokens` hear of the tokens of one row as they are sampled, instead of any other row; null for none. */
+  watch(row: string | null, onTokens?: (ids: number[], logprobs: number[]) => void): void;
   stop(): Promise<void>;
 }
 
@@ -28,6 +38,7 @@ const methods: Record<keyof Engine, true> = {
   generate: true,
   release: true,
   score: true,
+  inspect: true,
   crossScore: true,
   update: true,
   analyseGradients: true,
@@ -37,6 +48,7 @@ const methods: Record<keyof Engine, true> = {
   tryLongest: true,
   state: true,
   restore: true,
+  restoreCritic: true,
   parameters: true,
 };
 
@@ -46,6 +58,7 @@ export function startEngine(workerFile: string): RemoteEngine {
   const waiting = new Map<number, { resolve: (result: never) => void; reject: (error: Error) => void }>();
   let count = 0;
   let dead: Error | undefined;
+  let watched: { row: string; onTokens: (ids: number[], logprobs: number[]) => void } | undefined;
   const fail = (error: Error): void => {
     dead ??= error;
     for (const { reject } of waiting.values()) reject(dead);
@@ -55,10 +68,15 @@ export function startEngine(workerFile: string): RemoteEngine {
   worker.on('exit', code => fail(new Error(`engine: its worker thread ${explainExit(code, null)}`)));
   worker.on('message', (message: EngineMessage) => {
     if (message.kind === 'tokens') return remote.onTokens(message.sampled);
+    if (message.kind === 'row') {
+      if (watched?.row === message.row) watched.onTokens(message.ids, message.logprobs);
+      return;
+    }
     const call = waiting.get(message.id);
     waiting.delete(message.id);
     if (message.kind === 'result') return call?.resolve(message.result as never);
-    const error = message.user ? new UserError(message.message) : new Error(message.message);
+    const Kind = message.notFinite ? NotFiniteError : message.user ? UserError : Error;
+    const error = new Kind(message.message);
     if (!message.user && message.stack) error.stack = message.stack;
     call?.reject(error);
   });
@@ -77,6 +95,10 @@ export function startEngine(workerFile: string): RemoteEngine {
   const remote: RemoteEngine = {
     ...calls,
     onTokens: () => undefined,
+    watch: (row, onTokens = () => undefined) => {
+      watched = row === null ? undefined : { row, onTokens };
+      worker.postMessage({ watch: row } satisfies EngineWatch);
+    },
     stop: async () => {
       await worker.terminate();
     },

@@ -29,7 +29,7 @@ const scratch = { p: new Float64Array(0), scores: new Float64Array(0) };
 
 /**
  * `logits` holds a row at [offset, offset + vocab); `uniform` in [0, 1); `seen` the ids that occurred in the row.
- * @throws where no logit is a finite number
+ * The log-prob is no number where the logits are none.
  */
 export function drawToken(
   logits: Float32Array,
@@ -44,8 +44,7 @@ export function drawToken(
   const inverse = 1 / cuts.temperature;
   let top = -Infinity;
   for (let i = 0; i < vocab; i++) if (logits[offset + i] > top) top = logits[offset + i];
-  if (!Number.isFinite(top))
-    throw new Error(`sampling: the model's logits hold ${top === Infinity ? 'Infinity' : 'no number'}`);
+  if (!Number.isFinite(top)) return { token: 0, logprob: NaN }; // as where one logit is no number: whoever asks looks at it
   const scored = (logit: number): number => (logit - top) * inverse; // at most 0: nothing overflows
   let total = 0;
   for (let i = 0; i < vocab; i++) total += Math.exp((scores[i] = scored(logits[offset + i])));

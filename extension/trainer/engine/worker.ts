@@ -1,12 +1,14 @@
-// Entry of the engine's worker thread: calls arrive as messages, one at a time in order, and leave as results. Started as a process,
-// with a provider and a number of threads, it tries that provider and sends what it found (models/self-check.ts).
+// Entry of the engine's worker thread: calls arrive as messages, are done one at a time in order, and leave as results; those of a
+// generation overlap. Started as a process, with a provider and a number of threads, it tries that provider and sends what it found
+// (models/self-check.ts).
 import { parentPort } from 'node:worker_threads';
 import type { MessagePort } from 'node:worker_threads';
 import { UserError } from '../../protocol/user-error';
 import { PolicyEngine } from '../models/policy-engine';
 import { selfCheck } from '../models/self-check';
 import type { Engine } from './engine';
-import type { EngineCall, EngineMessage } from './remote-engine';
+import { NotFiniteError } from './not-finite';
+import type { EngineCall, EngineMessage, EngineWatch } from './remote-engine';
 import type { Provider } from './session';
 
 if (parentPort) serve(parentPort);
@@ -15,18 +17,33 @@ else throw new Error('engine worker: must be started as a worker thread, or as a
 
 function serve(port: MessagePort): void {
   const send = (message: EngineMessage): void => port.postMessage(message);
-  const engine: Engine = new PolicyEngine(sampled => send({ kind: 'tokens', sampled }));
-  let last = Promise.resolve();
-  port.on('message', ({ id, method, args }: EngineCall) => {
+  const policies = new PolicyEngine(sampled => send({ kind: 'tokens', sampled }));
+  const engine: Engine = policies;
+  let last: Promise<unknown> = Promise.resolve();
+  /** Calls of a generation, which overlap. */
+  const joined = new Set<Promise<void>>();
+  port.on('message', (message: EngineCall | EngineWatch) => {
+    if ('watch' in message) {
+      const { watch: row } = message; // waits for no call: a generation in hand is what is watched
+      return policies.watch(
+        row === null ? null : { row, onTokens: (ids, logprobs) => send({ kind: 'row', row, ids, logprobs }) },
+      );
+    }
+    const { id, method, args } = message;
     const run = engine[method] as (...args: unknown[]) => Promise<unknown>;
-    last = last.then(async () => {
+    const answer = async (): Promise<void> => {
       try {
         send({ kind: 'result', id, result: await run.apply(engine, args) });
       } catch (error) {
         const { message, stack } = error as Error;
-        send({ kind: 'error', id, message, stack, user: error instanceof UserError });
+        send({ kind: 'error', id, message, stack, user: error instanceof UserError, notFinite: error instanceof NotFiniteError }); // prettier-ignore
       }
-    });
+    };
+    if (method === 'generate' || method === 'release') {
+      const call = last.then(answer);
+      joined.add(call);
+      void call.then(() => joined.delete(call));
+    } else last = Promise.all([last, ...joined]).then(answer);
   });
 }
 

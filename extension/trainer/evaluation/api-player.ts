@@ -79,6 +79,7 @@ export class ApiPlayer implements Player {
       custom_envs,
       enable_response_mask,
       ragen: config.workbench.compat === 'ragen',
+      async_rollout: config.workbench.async_rollout,
       max_failed_episodes_share: 1, // counted over the whole evaluation
       stop_token_ids: [],
     });

@@ -63,6 +63,8 @@ export async function evaluate(run: EvaluationRun, player: Player): Promise<Eval
     refuseFailures(episodes, places.length, config);
   });
 
+  await journal.settled();
+
   episodes.sort((a, b) => a.env_id - b.env_id);
   const metrics = evaluationMetrics(episodes, config.es_manager.val.group_size);
   const files = resultFiles(run);

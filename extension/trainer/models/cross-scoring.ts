@@ -16,7 +16,7 @@ import type { ParameterBank } from './parameter-bank';
 import type { Network } from './policy-graphs';
 
 /** Packed tokens of a pass that goes on from a prompt: of 256 to 4096 the fastest on the CPU, whose caches hold the scores of so many. */
-const continuedTokens = 1024;
+export const continuedTokens = 1024;
 
 export class CrossScoring {
   private readonly network: Network;
@@ -27,7 +27,11 @@ export class CrossScoring {
     private readonly bank: ParameterBank,
     options: SessionOptions,
   ) {
-    this.network = withoutDropout(network);
+    // A text of one episode after the prompt of another may reach beyond the length that episodes are held to.
+    this.network = {
+      ...withoutDropout(network),
+      maxPositions: 2 * (network.maxPositions ?? network.config.maxPositions),
+    };
     this.sessions = new PackedSessions(this.network, options, false);
   }
 

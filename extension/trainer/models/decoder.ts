@@ -21,7 +21,7 @@ export interface TokenInputs {
   ids: Value;
   /** int64 [n] */
   positions: Value;
-  /** Every position is below this; the graph carries a table of so many rows. At most, and by default, the model's own limit. */
+  /** Every position is below this; the graph carries a table of so many rows. By default the model's own limit. */
   maxPositions?: number;
   /** Compute each layer's inner values again on the way back instead of keeping them. */
   checkpointed?: boolean;
@@ -39,7 +39,7 @@ export function decoderHidden(
   tokens: TokenInputs,
   attend: Attend,
 ): Value {
-  const rotation = rotaryTables(g, c, Math.min(c.maxPositions, tokens.maxPositions ?? c.maxPositions));
+  const rotation = rotaryTables(g, c, tokens.maxPositions ?? c.maxPositions);
   const [n] = tokens.ids.dims;
   const positions = reshape(g, tokens.positions, [n, 1]); // each token a sequence of its own: tables may be shorter than n
   const norm = (x: Value, name: string): Value => rmsNorm(g, x, parameters.vector(`${name}.weight`), c.normEps);

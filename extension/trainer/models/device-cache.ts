@@ -267,6 +267,10 @@ class DeviceBatch implements DecodingBatch {
     if (r < this.active.length) this.active[r] = last;
   }
 
+  async settle(): Promise<void> {
+    return this.active.length > 0 ? this.repack() : this.close();
+  }
+
   async close(): Promise<void> {
     await this.turnWindow();
     const { page, past } = this;
@@ -276,13 +280,13 @@ class DeviceBatch implements DecodingBatch {
     page.slots = past.slots;
     if (page.users === 0) dispose(page.parts);
     this.past = { rows: [], parts: null, slots: 0 };
+    this.page = { parts: [], slots: 0, users: 0 };
   }
 
   /** Begins anew with the active rows alone, wherever they point to now. */
   private async repack(): Promise<void> {
     await this.close();
     this.past = await this.cache.gather(this.active);
-    this.page = { parts: [], slots: 0, users: 0 };
     this.past.rows.forEach((row, b) => row.move(this.page, b, [...row.slots.keys()]));
     await this.makeMask();
   }

@@ -24,7 +24,9 @@ export interface DecodingBatch {
   step(tokens: readonly number[]): Promise<Tensor>;
   /** A row is done; the last row takes its place. */
   leave(r: number): void;
-  /** No row is in it any more; the rows that were hold what they computed. */
+  /** Rows that have left hold what they computed, so that they may go on while others are still in it. */
+  settle(): Promise<void>;
+  /** No row is in it any more; the rows that were hold what they computed. It may be entered again. */
   close(): Promise<void>;
 }
 

@@ -1,17 +1,18 @@
 // Batched generation over a key-value cache that rows keep between turns, on the host or on the device (generation-cache.ts). A call
 // appends each row's new ids in one chunk (prompts that are equal are computed once), then decodes token by token; a row that has
-// stopped makes room for one that waits.
+// stopped makes room for one that waits. Calls overlap: the rows of one that comes while others are decoded join their batch between two
+// steps, and each call is answered when its own rows have stopped.
 // Invariant: a row's tokens depend on its own ids, seed and the weights alone. On the CPU that holds bit for bit: products compute each
 // row by itself, sums over cached tokens run in blocks, and a step never has a single row, for which other kernels are used.
 import type { GeneratedRow, GenerationRow, SamplingOptions } from '../engine/engine';
 import { RandomStream } from '../engine/random-stream';
 import { Sampler } from '../engine/sampler';
+import { NotFiniteError } from '../engine/not-finite';
 import { drawToken, isUncut } from '../engine/sampling';
 import { dispose } from '../engine/device-tensor';
 import { Session, loweringOf } from '../engine/session';
 import type { SessionOptions, Tensor } from '../engine/session';
 import { Transfer } from '../engine/transfer';
-import { UserError } from '../../protocol/user-error';
 import { DeviceCache } from './device-cache';
 import type { CachedRow, GenerationCache } from './generation-cache';
 import { HostCache } from './host-cache';
@@ -36,6 +37,17 @@ export interface GeneratorOptions extends SessionOptions {
   cache?: 'host' | 'device';
 }
 
+/** A call that is not answered yet. */
+interface Call {
+  decodings: Decoding[];
+  sampling: SamplingOptions;
+  onTokens?: (sampled: number) => void;
+  answer(): void;
+  fail(error: unknown): void;
+  /** Resolves when it is over. */
+  done: Promise<unknown>;
+}
+
 interface Decoding {
   request: GenerationRow;
   cache: CachedRow;
@@ -45,6 +57,14 @@ interface Decoding {
   ids: number[];
   logprobs: number[];
   finish: 'stop' | 'length' | null;
+  /** Sampled tokens that whoever watches the row has heard of. */
+  told: number;
+}
+
+/** Somebody who watches a row: hears of its sampled tokens a few at a time, in order. */
+export interface RowWatch {
+  row: string;
+  onTokens(ids: number[], logprobs: number[]): void;
 }
 
 export class Generator {
@@ -58,6 +78,11 @@ export class Generator {
   /** All ids of a row, for the repetition penalty. */
   private readonly history = new Map<string, number[]>();
   private readonly sampler: Sampler;
+  private readonly calls = new Set<Call>();
+  /** A call has come that was not looked at yet. */
+  private arrived = false;
+  private serving = false;
+  private watched: RowWatch | null = null;
 
   constructor(
     private readonly network: Network,
@@ -73,29 +98,60 @@ export class Generator {
     this.sampler = new Sampler(config.vocabSize, options.provider === 'cuda' ? { threads: options.threads } : options);
   }
 
-  /** Generates for all rows; results are in the order of `requests`. `onTokens` hears how many were sampled so far. */
-  async generate(
+  /**
+   * Generates for all rows; results are in the order of `requests`. `onTokens` hears how many tokens the calls in hand have sampled so far.
+   * A row may be in one call at a time.
+   */
+  generate(
     requests: readonly GenerationRow[],
     sampling: SamplingOptions,
     onTokens?: (sampled: number) => void,
   ): Promise<GeneratedRow[]> {
-    const all = requests.map((request): Decoding => {
+    const decodings = requests.map((request): Decoding => {
       let cache = this.rows.get(request.row);
       if (!cache) this.rows.set(request.row, (cache = this.cache.row()));
       this.remember(request.row, request.append);
-      return { request, cache, stream: new RandomStream(request.seed), prefix: 0, ids: [], logprobs: [], finish: null };
+      return {
+        request,
+        cache,
+        stream: new RandomStream(request.seed),
+        prefix: 0,
+        ids: [],
+        logprobs: [],
+        finish: null,
+        told: 0,
+      };
     });
-    await this.prefill(all, sampling);
-    await this.decode(all, sampling, onTokens);
-    return all.map(({ request, cache, ids, logprobs, finish }) => {
+    let end!: Pick<Call, 'answer' | 'fail'>;
+    const answer = new Promise<GeneratedRow[]>(
+      (resolve, fail) => (end = { answer: () => resolve(this.answered(decodings)), fail }),
+    );
+    this.calls.add({ decodings, sampling, onTokens, ...end, done: answer.catch(() => undefined) });
+    this.arrived = true;
+    if (!this.serving) void this.serve();
+    return answer;
+  }
+
+  /** Has one row watched, or none; of a turn in hand its tokens so far are told first. Nothing is sampled otherwise. */
+  watch(watched: RowWatch | null): void {
+    this.watched = watched;
+    for (const { decodings } of this.calls) for (const decoding of decodings) decoding.told = 0;
+    this.tellWatcher();
+  }
+
+  private answered(decodings: readonly Decoding[]): GeneratedRow[] {
+    return decodings.map(({ request, cache, ids, logprobs, finish }) => {
       cache.pending = ids.at(-1) ?? null;
       this.remember(request.row, ids);
       return { row: request.row, ids, logprobs, finish: finish ?? 'length' };
     });
   }
 
-  /** Forgets rows: their episodes are over, or the weights have changed. */
-  release(rows: readonly string[]): void {
+  /** Forgets rows: their episodes are over, or the weights have changed. Waits for calls that have them in hand. */
+  async release(rows: readonly string[]): Promise<void> {
+    const released = new Set(rows);
+    const busy = [...this.calls].filter(call => call.decodings.some(({ request }) => released.has(request.row)));
+    if (busy.length > 0) await Promise.all(busy.map(({ done }) => done));
     for (const row of rows) {
       const cached = this.rows.get(row);
       if (cached) this.cache.forget(cached);
@@ -128,6 +184,82 @@ export class Generator {
     else this.history.set(row, [...ids]);
   }
 
+  /** Answers calls until none is left; an error is that of all of them. */
+  private async serve(): Promise<void> {
+    this.serving = true;
+    try {
+      while (this.calls.size > 0) await this.decode();
+    } catch (error) {
+      const calls = [...this.calls];
+      this.calls.clear();
+      for (const call of calls) call.fail(error);
+    }
+    this.serving = false;
+  }
+
+  /** Decodes the calls that sample alike, those that come meanwhile included, until none of them is left. */
+  private async decode(): Promise<void> {
+    const [{ sampling }] = this.calls;
+    const alike = JSON.stringify(sampling);
+    const seen = new Set<Call>();
+    const waiting: Decoding[] = [];
+    const active: Decoding[] = [];
+    const batch = this.cache.batch();
+    for (this.arrived = true; this.arrived || active.length > 0 || waiting.length > 0;) {
+      if (this.arrived) {
+        this.arrived = false;
+        const fresh = [...this.calls].filter(call => !seen.has(call) && JSON.stringify(call.sampling) === alike);
+        for (const call of fresh) seen.add(call);
+        await batch.settle();
+        const rows = fresh.flatMap(({ decodings }) => decodings);
+        await this.prefill(rows, sampling);
+        waiting.push(...rows.filter(({ finish }) => finish === null));
+      }
+      if (active.length > 0 || waiting.length > 0) {
+        const entering = waiting.splice(0, (this.options.maxRows ?? decodedRows) - active.length);
+        await batch.enter(entering.map(d => d.cache));
+        active.push(...entering);
+        const logits = await batch.step(active.map(d => d.ids[d.ids.length - 1]));
+        await this.sample(active, logits, sampling);
+        this.tell();
+        for (let r = active.length - 1; r >= 0; r--) {
+          if (active[r].finish === null) continue;
+          batch.leave(r);
+          active[r] = active[active.length - 1];
+          active.pop();
+        }
+      }
+      // Whoever is answered may release the rows, which then leaves nothing behind.
+      if (active.length === 0 && waiting.length === 0) await batch.close();
+      for (const call of seen) {
+        if (call.decodings.some(({ finish }) => finish === null)) continue;
+        seen.delete(call);
+        this.calls.delete(call);
+        call.answer();
+      }
+    }
+  }
+
+  /** Tells how many tokens the calls in hand have sampled. */
+  private tell(): void {
+    let sampled = 0;
+    for (const { decodings } of this.calls) for (const { ids } of decodings) sampled += ids.length;
+    for (const onTokens of new Set([...this.calls].map(call => call.onTokens))) onTokens?.(sampled);
+    this.tellWatcher();
+  }
+
+  private tellWatcher(): void {
+    if (!this.watched) return;
+    const { row, onTokens } = this.watched;
+    for (const { decodings } of this.calls) {
+      const decoding = decodings.find(({ request }) => request.row === row);
+      if (!decoding || decoding.told === decoding.ids.length) continue;
+      const { ids, logprobs, told } = decoding;
+      decoding.told = ids.length;
+      onTokens(ids.slice(told), logprobs.slice(told));
+    }
+  }
+
   /** Appends each row's new ids and samples its first token. */
   private async prefill(all: readonly Decoding[], sampling: SamplingOptions): Promise<void> {
     const chunks = new Map<string, { ids: number[]; members: Decoding[] }>();
@@ -155,33 +287,6 @@ export class Generator {
     }
   }
 
-  private async decode(
-    all: readonly Decoding[],
-    sampling: SamplingOptions,
-    onTokens?: (sampled: number) => void,
-  ): Promise<void> {
-    const waiting = all.filter(d => d.finish === null);
-    const batch = this.cache.batch();
-    const active: Decoding[] = [];
-    let sampled = all.length;
-    while (active.length > 0 || waiting.length > 0) {
-      const entering = waiting.splice(0, (this.options.maxRows ?? decodedRows) - active.length);
-      await batch.enter(entering.map(d => d.cache));
-      active.push(...entering);
-      const logits = await batch.step(active.map(d => d.ids[d.ids.length - 1]));
-      await this.sample(active, logits, sampling);
-      sampled += active.length;
-      onTokens?.(sampled);
-      for (let r = active.length - 1; r >= 0; r--) {
-        if (active[r].finish === null) continue;
-        batch.leave(r);
-        active[r] = active[active.length - 1];
-        active.pop();
-      }
-    }
-    await batch.close();
-  }
-
   private async run(feeds: Readonly<Record<string, Tensor>>): Promise<Record<string, Tensor>> {
     return (await this.open()).run(this.options.layOut ? feeds : { ...this.bank.feeds(), ...feeds });
   }
@@ -198,7 +303,7 @@ export class Generator {
         ? { token: drawn.tokens[r], logprob: drawn.logprobs[r] }
         : drawToken(numbers!, r * vocab, vocab, sampling, uniforms[r], this.occurred(d));
       if (!Number.isFinite(logprob))
-        throw new UserError(
+        throw new NotFiniteError(
           `engine: the policy's logits are no numbers (row ${d.request.row}): its weights have diverged; resume from an earlier checkpoint with a lower learning rate`,
         );
       d.ids.push(token);

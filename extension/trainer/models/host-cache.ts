@@ -49,6 +49,7 @@ export class HostCache implements GenerationCache {
         return tokens.length === 1 ? spreadRows(outputs.logits, [0]) : outputs.logits;
       },
       leave: r => batch.leave(r),
+      settle: async () => undefined,
       close: async () => undefined,
     };
   }

@@ -110,7 +110,7 @@ export async function loadAdapted(
 const withinOptions = (network: Network, { maxPositions, precision }: LoadOptions): Network => ({
   ...network,
   plan: { ...network.plan, products: precision },
-  maxPositions: maxPositions ?? undefined,
+  maxPositions: Math.min(maxPositions ?? Infinity, network.config.maxPositions),
 });
 
 /** Up to so many bytes of weights are laid out anew for the rollouts of each iteration, which takes memory three times over for a while. */

@@ -8,6 +8,8 @@ import type { MomentFormat } from '../engine/engine';
 import type { Graph } from '../engine/graph';
 import { graphMemory } from '../engine/graph-memory';
 import { headChunks, headTokens, logitsAtATime } from './batch-feeds';
+import { continuedTokens } from './cross-scoring';
+import { beginningsGraph, continuationsGraph } from './cross-graphs';
 import { criticGraph, criticSpecs, valueHeadSpec, valuesGraph } from './critic';
 import { elements, parameterSpecs } from './decoder-config';
 import type { DecoderConfig, ParameterSpec } from './decoder-config';
@@ -17,7 +19,7 @@ import { loraSpecs } from './lora';
 import type { LoraOptions } from './lora';
 import { adaptedNetwork, frozenNetwork, trainedNetwork } from './networks';
 import { generateGraph, headGradientBytes, scoreGraph, updateGraph } from './policy-graphs';
-import type { Network, PackedShape } from './policy-graphs';
+import type { LossTerms, Network, PackedShape } from './policy-graphs';
 
 /** What was measured on Linux with Node 20 to 24 and onnxruntime 1.30. */
 const measured = {
@@ -34,7 +36,7 @@ const measured = {
 const momentBytes: Record<MomentFormat, number> = { float32: 8, int8: 2 + 8 / blockSize };
 
 /** The parts of a run, in the order of a step; each holds what those before it hold too, since arenas give nothing back. */
-export const phases = ['loading', 'rollout', 'log-probs', 'critic update', 'policy update'] as const;
+export const phases = ['loading', 'rollout', 'diagnosis', 'log-probs', 'critic update', 'policy update'] as const;
 export type Phase = (typeof phases)[number];
 
 export interface PlanInput {
@@ -52,6 +54,7 @@ export interface PlanInput {
   reference: boolean;
   critic: boolean;
   klLoss: boolean;
+  lossMode: LossTerms['mode'];
   /** False where episodes are played alone. */
   trains: boolean;
   /** Most tokens of a sequence. */
@@ -62,6 +65,8 @@ export interface PlanInput {
   /** Packed tokens of one pass for old log-probs, 0 where the sampler's own are taken; and of one of the reference. */
   scoreTokens: number;
   referenceTokens: number;
+  /** Packed tokens of one pass over prompts by the diagnosis of collapse, 0 where there is none. */
+  diagnosisTokens: number;
   /** Episodes played at the same time. */
   rollouts: number;
 }
@@ -197,7 +202,8 @@ class Planner {
     const { scoreTokens, referenceTokens, reference, critic, moments } = this.input;
     const pass = (phase: Phase, what: string, kind: PassKind, tokens: number, whose: string): PlanRow =>
       row(phase, what, tokens > 0 ? this.peak(kind, tokens) : 0, `${tokens} tokens through ${whose}, as its values live and die, × ${measured.arena}`); // prettier-ignore
-    const rows = [pass('log-probs', 'old log-probs', 'score', scoreTokens, "the policy's graph without gradient")];
+    const rows = this.diagnosisRows();
+    rows.push(pass('log-probs', 'old log-probs', 'score', scoreTokens, "the policy's graph without gradient"));
     if (reference)
       rows.push(pass('log-probs', 'reference log-probs', 'reference', referenceTokens, "the reference's graph"));
     if (critic)
@@ -210,6 +216,27 @@ class Planner {
       ...rows,
       pass('policy update', 'activations and logits', 'update', updateTokens, "the policy's graph with gradient"),
       ...optimizerRows('policy update', '', this.trained(), moments.actor),
+    ];
+  }
+
+  /** Cross-scoring: a pass over prompts, whose keys and values are kept while texts go on from the longest of them. */
+  private diagnosisRows(): PlanRow[] {
+    const { decoder: c, longest, diagnosisTokens: tokens } = this.input;
+    if (tokens === 0) return [];
+    const prompts = Math.max(1, Math.floor(tokens / longest));
+    const t = Math.min(longest, tokens);
+    const read = this.graph('beginnings', () => beginningsGraph(this.actor, { lowering: 'cpu', shared: false }))(
+      sizesOf(c, { tokens: prompts * t, t, b: prompts, r: prompts }),
+    );
+    const texts = Math.min(tokens, continuedTokens);
+    const chunks = headChunks(texts, c.vocabSize);
+    const own = Math.min(longest, texts);
+    const continued = this.graph(`continuations ${chunks}`, () =>
+      continuationsGraph(this.actor, { lowering: 'cpu', chunks }),
+    )(sizesOf(c, { tokens: texts, n: texts, t: own, m: Math.ceil(texts / own), u: longest, 'tokens+1': texts + 1, part: texts / chunks })); // prettier-ignore
+    return [
+      row('diagnosis', 'prompts of the diagnosis', measured.arena * read.peak + read.outputs, `${prompts * t} tokens with their keys and values, × ${measured.arena}`), // prettier-ignore
+      row('diagnosis', 'texts of the diagnosis', measured.arena * continued.peak, `${texts} tokens after a prompt of ${longest}, × ${measured.arena}`), // prettier-ignore
     ];
   }
 
@@ -242,30 +269,17 @@ class Planner {
     const { decoder: c } = this.input;
     const b = n / (t - 1);
     const memory = this.graph(`${kind} ${chunks}`, () => this.build(kind, chunks));
-    const sizes = new Map([
-      ['tokens', b * t],
-      ['n', n],
-      ['b', b],
-      ['t', t],
-      ['e', Math.ceil(t / 2)], // the earlier and the later tokens of a row
-      ['l', Math.floor(t / 2)],
-      ['n*h', b * t * c.heads],
-      ['n*k', b * t * c.kvHeads],
-      ['features', c.intermediateSize],
-    ]);
     const part = n / chunks; // `n0`, `weight1`, …: what a chunk has of the predicted tokens
-    const { peak, outputs } = memory(
-      symbol => sizes.get(symbol) ?? (/^[a-z_]+\d+$/.test(symbol) ? part : within(symbol, t)),
-    );
+    const { peak, outputs } = memory(sizesOf(c, { tokens: b * t, n, b, r: b, t, part, features: c.intermediateSize }));
     return measured.arena * peak - (kind === 'update' || kind === 'critic' ? outputs : 0);
   }
 
   private build(kind: PassKind, chunks: number): Graph {
-    const { checkpointed, klLoss, lora, decoder } = this.input;
+    const { checkpointed, klLoss, lossMode, lora, decoder } = this.input;
     const shape: PackedShape = { lowering: 'cpu', shared: false, chunks, checkpointed };
     if (kind === 'score') return scoreGraph(this.actor, shape);
     if (kind === 'reference') return scoreGraph(lora ? this.base : { ...this.frozen('none'), maxPositions: this.base.maxPositions }, shape); // prettier-ignore
-    if (kind === 'update') return updateGraph(this.actor, shape, { mode: 'vanilla', kl: klLoss ? 'k3' : null, entropy: true }); // prettier-ignore
+    if (kind === 'update') return updateGraph(this.actor, shape, { mode: lossMode, kl: klLoss ? 'k3' : null, entropy: true }); // prettier-ignore
     const value = valueHeadSpec(decoder);
     const network = lora ? adaptedNetwork(this.base, lora, [value]) : trainedNetwork(decoder, criticSpecs(decoder));
     const critic = { ...network, maxPositions: this.input.longest };
@@ -290,16 +304,7 @@ class Planner {
       const network = lora ? adaptedNetwork({ ...base, plan }, { ...lora, dropout: 0 }) : trainedNetwork(c);
       return generateGraph({ ...network, maxPositions: this.input.longest }, 'cpu');
     });
-    const sizes = new Map([
-      ['tokens', rows * t],
-      ['r', rows],
-      ['b', rows],
-      ['t', t],
-      ['s', s],
-      ['n*h', rows * t * c.heads],
-      ['n*k', rows * t * c.kvHeads],
-    ]);
-    const { peak, outputs } = memory(symbol => sizes.get(symbol) ?? within(symbol, t));
+    const { peak, outputs } = memory(sizesOf(c, { tokens: rows * t, r: rows, b: rows, t, s }));
     return measured.arena * peak + outputs;
   }
 
@@ -323,6 +328,22 @@ class Planner {
     const source = (name: string): TensorSource => (isLinear(name, c) && name !== embedding ? eightBit : plain);
     return { config: c, plan: { specs: c.tiedHead ? [...specs, head] : specs, source } };
   }
+}
+
+/** Sizes of a graph's dimensions: those given, what heads make of the tokens, and `part` for what a chunk of the head's rows has. */
+function sizesOf(c: DecoderConfig, given: Record<string, number>): (symbol: string) => number | undefined {
+  const groups = c.heads / c.kvHeads;
+  const { tokens, t, part } = given;
+  const sizes: Record<string, number> = {
+    ...given,
+    'n*h': tokens * c.heads,
+    'n*k': tokens * c.kvHeads,
+    'n*g': tokens * groups,
+    'u+t': given.u + t,
+    e: Math.ceil(t / 2), // the earlier and the later tokens of a row
+    l: Math.floor(t / 2),
+  };
+  return symbol => sizes[symbol] ?? (/^[a-z_]+\d+$/.test(symbol) ? part : within(symbol, t));
 }
 
 /** Any other dimension is some of a row's tokens. */

@@ -9,6 +9,7 @@ import type {
   GeneratedRow,
   GenerationRow,
   GradientAnalysis,
+  InspectedSample,
   LoadOptions,
   LoadedModel,
   NamedTensor,
@@ -27,7 +28,7 @@ import { RandomStream } from '../engine/random-stream';
 import type { Provider, SessionOptions } from '../engine/session';
 import type { Critic } from './critic';
 import { CrossScoring } from './cross-scoring';
-import type { Generator } from './generator';
+import type { Generator, RowWatch } from './generator';
 import { analyseGradients } from './gradient-analysis';
 import { loadAdapted, loadTrained } from './load-models';
 import { readTokenizer } from './model-folder';
@@ -82,8 +83,13 @@ export class PolicyEngine implements Engine {
     return this.models.generator.generate(rows, sampling, this.onTokens);
   }
 
+  /** Has the tokens of one row told as they are sampled, or of none. */
+  watch(watched: RowWatch | null): void {
+    this.loaded?.generator.watch(watched);
+  }
+
   async release(rows: string[]): Promise<void> {
-    this.models.generator.release(rows);
+    await this.models.generator.release(rows);
   }
 
   async score(
@@ -95,6 +101,15 @@ export class PolicyEngine implements Engine {
     const policy = which === 'actor' ? this.models.actor : this.models.reference;
     if (!policy) throw new Error('engine: no reference policy was loaded');
     return policy.score(samples, budget, temperature);
+  }
+
+  async inspect(
+    samples: Pick<TrainingSample, 'ids' | 'mask'>[],
+    budget: PassBudget,
+    temperature: number,
+    top: number,
+  ): Promise<InspectedSample[]> {
+    return this.models.actor.inspect(samples, budget, temperature, top);
   }
 
   async crossScore(
@@ -178,13 +193,18 @@ export class PolicyEngine implements Engine {
     const { actor, critic } = this.models;
     await actor.bank.restoreMoments(state.actor);
     if (!critic || !state.critic) return;
-    const { specs, flat } = await critic.bank.read();
-    if (flat.length !== state.critic.weights.length)
-      throw new UserError(
-        `checkpoint: it holds ${state.critic.weights.length} numbers of a critic where the model's has ${flat.length}: resume with the model it was made with`,
-      );
-    await critic.bank.write(new Weights(specs, state.critic.weights));
+    await this.restoreCritic(state.critic.weights);
     await critic.bank.restoreMoments(state.critic);
+  }
+
+  async restoreCritic(weights: Float32Array): Promise<void> {
+    const { bank } = this.critic;
+    const { specs, flat } = await bank.read();
+    if (flat.length !== weights.length)
+      throw new UserError(
+        `checkpoint: it holds ${weights.length} numbers of a critic where the model's has ${flat.length}: resume with the model it was made with`,
+      );
+    await bank.write(new Weights(specs, weights));
   }
 
   async parameters(): Promise<NamedTensor[]> {

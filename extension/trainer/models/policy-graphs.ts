@@ -13,12 +13,14 @@ import {
   binary,
   clip,
   compare,
+  converted,
   exp,
   gatherRows,
   maximum,
   minimum,
   mul,
   neg,
+  reduced,
   reshape,
   scale,
   select,
@@ -86,6 +88,44 @@ export function scoreGraph(network: Network, shape: PackedShape): Graph {
     values.length === 1 ? values[0] : g.emit('Concat', values, 'float32', ['n'], { axis: 0 });
   g.output('logprob', joined(chunks.map(({ logprob, entropy }) => following(g, logprob, sumAll(g, entropy)))));
   g.output('entropy', joined(chunks.map(({ entropy }) => entropy)));
+  return g;
+}
+
+/**
+ * Inputs as those of the score graph. Outputs: logprob, entropy, rank [n'] (1 where no token is likelier), top_ids and top_logprobs
+ * [n', top], likeliest first.
+ */
+export function inspectGraph(network: Network, shape: PackedShape, top: number): Graph {
+  const g = new Graph('inspect', shape.lowering);
+  let before: Value | undefined;
+  const chunks = tokenChunks(g, network, { ...shape, checkpointed: false }).chunks.map(chunk => {
+    const { logits: raw, targets } = chunk.logits(before);
+    const logits = converted(g, raw, 'float32');
+    const [n] = logits.dims;
+    const { logprob, entropy } = tokenLogProbs(g, logits, targets);
+    const at = g.emit('Unsqueeze', [targets, g.integers([1])], 'int64', [n, 1]);
+    const chosen = g.emit('GatherElements', [logits, at], 'float32', [n, 1], { axis: 1 });
+    const likelier = reduced(g, 'ReduceSum', toFloat(g, compare(g, 'Greater', logits, chosen)), [1]);
+    const rank = binary(g, 'Add', g.emit('Squeeze', [likelier, g.integers([1])], 'float32', [n]), g.scalar(1));
+    const [values, ids] = g.emitMany(
+      'TopK',
+      [logits, g.integers([top])],
+      [
+        { type: 'float32', dims: [n, top] },
+        { type: 'int64', dims: [n, top] },
+      ],
+      { axis: 1, largest: 1, sorted: 1 },
+    );
+    const column = g.emit('Unsqueeze', [logprob, g.integers([1])], 'float32', [n, 1]);
+    const logTotal = binary(g, 'Sub', chosen, column);
+    before = entropy;
+    return { logprob, entropy, rank, top_ids: ids, top_logprobs: binary(g, 'Sub', values, logTotal) };
+  });
+  for (const name of ['logprob', 'entropy', 'rank', 'top_ids', 'top_logprobs'] as const) {
+    const parts = chunks.map(chunk => chunk[name]);
+    const dims = ['n', ...parts[0].dims.slice(1)];
+    g.output(name, parts.length === 1 ? parts[0] : g.emit('Concat', parts, parts[0].type, dims, { axis: 0 }));
+  }
   return g;
 }
 
@@ -302,6 +342,8 @@ function sequenceLogRatios(
 }
 
 interface TokenChunk {
+  /** Logits [chunk's tokens, vocab], over the temperature, and the targets; computed after the vector `after`, if one is given. */
+  logits(after?: Value): { logits: Value; targets: Value };
   /** Log-prob of each target and entropy of its distribution, [chunk's tokens]; computed after the vector `after`, if one is given. */
   statistics(after?: Value): { logprob: Value; entropy: Value };
   /** The chunk's gradient is to follow a scalar made from its logits, which else would all be kept until it is computed. */
@@ -338,10 +380,15 @@ function tokenChunks(
   const chunks = split(predicting).map((part, i): TokenChunk => {
     let first: Value | undefined;
     const hidden = sizes ? gradientFollowing(g, part, () => first) : part;
+    const logits: TokenChunk['logits'] = after => {
+      const x = after ? following(g, hidden, sumAll(g, after)) : hidden;
+      return { logits: decoderLogits(network.config, parameters, x), targets: targetsOf[i] };
+    };
     return {
+      logits,
       statistics: after => {
-        const x = after ? following(g, hidden, sumAll(g, after)) : hidden;
-        return tokenLogProbs(g, decoderLogits(network.config, parameters, x), targetsOf[i]);
+        const { logits: found, targets } = logits(after);
+        return tokenLogProbs(g, found, targets);
       },
       readBeforeGradient: value => (first = value),
     };

@@ -2,6 +2,7 @@
 // Samples are packed into passes (packing.ts); the gradient of a mini-batch is summed over them, then AdamW steps once, so that how
 // samples are packed never changes the result beyond rounding.
 import type {
+  InspectedSample,
   LossPart,
   OptimizerOptions,
   PassBudget,
@@ -21,7 +22,7 @@ import { PackedSessions } from './packed-sessions';
 import { planPasses } from './packing';
 import type { Sample } from './packing';
 import type { ParameterBank } from './parameter-bank';
-import { headGradientBytes, imitateGraph, scoreGraph, updateGraph, updateSums } from './policy-graphs';
+import { headGradientBytes, imitateGraph, inspectGraph, scoreGraph, updateGraph, updateSums } from './policy-graphs';
 import type { LossTerms, Network } from './policy-graphs';
 
 export interface Scores {
@@ -101,6 +102,46 @@ export class Policy {
       scores.entropies[i] ??= new Float32Array(ids.length);
     });
     return scores;
+  }
+
+  /** The distributions behind the masked tokens under the present weights, with the `top` likeliest tokens of each. */
+  async inspect(
+    samples: readonly Pick<TrainingSample, 'ids' | 'mask'>[],
+    budget: PassBudget,
+    temperature: number,
+    top: number,
+  ): Promise<InspectedSample[]> {
+    const count = Math.min(top, this.network.config.vocabSize);
+    const zeros = (): Float32Array[] => samples.map(({ ids }) => new Float32Array(ids.length));
+    const columns = (): Float32Array[][] => Array.from({ length: count }, zeros);
+    const [logprobs, entropies, ranks, topIds, topLogprobs] = [zeros(), zeros(), zeros(), columns(), columns()];
+    const { passes, chunks } = this.prepare(samples, budget, 0);
+    for (const { shared, feeds, count: tokens, scatter } of passes) {
+      const session = await this.scoring.get(`inspect ${count}`, { shared, chunks }, (...of) =>
+        inspectGraph(...of, count),
+      );
+      const found = await session.run({
+        ...this.bank.feeds(),
+        ...feeds,
+        ...chunkFeeds(tokens, chunks),
+        ...scalarFeeds({ inverse_temperature: 1 / temperature }),
+      });
+      const column = (data: Tensor['data'], k: number): Float32Array =>
+        Float32Array.from({ length: tokens }, (_, n) => Number(data[n * count + k]));
+      scatter(found.logprob.data as Float32Array, logprobs);
+      scatter(found.entropy.data as Float32Array, entropies);
+      scatter(found.rank.data as Float32Array, ranks);
+      for (let k = 0; k < count; k++) {
+        scatter(column(found.top_ids.data, k), topIds[k]);
+        scatter(column(found.top_logprobs.data, k), topLogprobs[k]);
+      }
+    }
+    return samples.map((_, i) => ({
+      logprobs: logprobs[i],
+      entropies: entropies[i],
+      ranks: ranks[i],
+      top: topIds.map((ids, k) => ({ ids: ids[i], logprobs: topLogprobs[k][i] })),
+    }));
   }
 
   /** One optimizer step on the policy loss of a mini-batch; `seed` is that of the adapters' dropout. */

@@ -1,5 +1,6 @@
-// The agent proxy (RAGEN's LLMAgentProxy): plays a whole batch of episodes turn by turn, all living episodes together. One code path
-// serves training and validation; they differ in groups, seeds and sampling alone.
+// The agent proxy (RAGEN's LLMAgentProxy): plays a whole batch of episodes turn by turn, those together that are ready together. Where all
+// environments are fast these are all that live; a slow one holds up no other, unless `async_rollout` is off. One code path serves
+// training and validation; they differ in groups, seeds and sampling alone.
 // Invariant: an episode's tokens are a function of the weights and (seed, step, env_id, turn), whatever is beside it in the batch.
 import type { EnvironmentFailure, LoadedEnvironment } from '../../protocol/environment-link';
 import type { EpisodeTurn } from '../../protocol/run-folder';
@@ -26,13 +27,25 @@ import { generationPrefix, parseResponse, type TurnPrompt, type TurnProtocol } f
 
 /** The engine's generation, with a row's keys and values cached until it is released. */
 export interface Generator {
-  /** Answers in the order of `rows`; `onTokens` may hear how many tokens were sampled so far in this call. */
+  /** Answers in the order of `rows`; calls overlap. `onTokens` may hear how many tokens the calls in hand have sampled so far. */
   generate(
     rows: readonly GenerationRow[],
     sampling: SamplingOptions,
     onTokens?: (sampled: number) => void,
   ): Promise<GeneratedRow[]>;
   release(rows: readonly string[]): void | Promise<void>;
+}
+
+/** Somebody who looks on. It changes nothing, and what it is shown is the rollout's own: to be read at once. */
+export interface RolloutObserver {
+  /** A rollout begins with these episodes; nothing is known of them yet but who they are. */
+  begun(at: Pick<RolloutRequest, 'mode' | 'step'>, all: readonly PlayedSoFar[]): void;
+  /** These are reset, or their turn is over. */
+  ready(some: readonly PlayedSoFar[]): void;
+  /** These are asked for an answer; the generator hears of them next. */
+  asked(some: readonly PlayedSoFar[]): void;
+  /** The rollout is over. */
+  ended(): void;
 }
 
 /** How tokens are drawn; `top_k` −1 or 0, `top_p` 1, `min_p` 0 and `repetition_penalty` 1 are off. */
@@ -59,9 +72,12 @@ export interface AgentProxyOptions {
   rollout: Sampling & { max_model_len: number; response_length: number; stop: string[]; val_kwargs: Sampling };
   es_manager: { format_penalty: number; train: EnvGroups; val: EnvGroups };
   custom_envs: Record<string, TagSettings & { env_instruction?: string | null; max_tokens?: number | null }>;
-  /** `workbench.max_failed_episodes_share`: with a larger share of failed episodes the rollout fails. */
+  /** `workbench.async_rollout`: episodes that are ready do not wait for the others. */
+  async_rollout: boolean;
+  /** `workbench.max_failed_episodes_share`: with a larger share of failed episodes the batch fails. */
   max_failed_episodes_share: number;
   stop_token_ids: number[];
+  observer?: RolloutObserver;
 }
 
 /** What shapes an episode's context. */
@@ -89,11 +105,14 @@ export interface RolloutRequest {
 }
 
 /** An episode being played. */
-interface Playing {
+export interface PlayedSoFar {
   entry: EpisodeEntry;
   context: EpisodeContext;
   finishes: EpisodeTurn['finish'][];
 }
+
+/** More episodes of a batch failed than a configuration allows: it leaves no trace and may be played again. */
+export class FailedBatch extends UserError {}
 
 export class AgentProxy {
   private readonly managers: Record<'train' | 'val', EnvironmentStateManager>;
@@ -126,7 +145,7 @@ export class AgentProxy {
 
   /**
    * Plays one batch to its end.
-   * @throws UserError when too many environments failed, or no prompt fits into the model's context
+   * @throws FailedBatch when too many environments failed; UserError when no prompt fits into the model's context
    */
   async rollout(request: RolloutRequest): Promise<RolloutBatch> {
     const { mode, step } = request;
@@ -135,12 +154,15 @@ export class AgentProxy {
     const laidOut = manager.layOut(step, request.environments, request.seed, request.round);
     const entries = laidOut.filter(({ env_id }) => request.only?.has(env_id) ?? true);
     const playing = entries.map(entry => ({ entry, context: this.openContext(entry), finishes: [] }));
+    this.options.observer?.begun({ mode, step }, playing);
     try {
       await this.play(manager, playing, request);
     } catch (error) {
       manager.restore(before); // the same batch is played again when the caller tries again
       await this.cleanUp(manager, entries).catch(() => undefined); // the first error is the one that tells
       throw error;
+    } finally {
+      this.options.observer?.ended();
     }
     await this.cleanUp(manager, entries);
     const episodes = playing.map(({ entry, context, finishes }) => finishedEpisode(request, entry, context, finishes));
@@ -148,28 +170,59 @@ export class AgentProxy {
     return { mode, step, episodes, metrics };
   }
 
-  private async play(manager: EnvironmentStateManager, all: Playing[], request: RolloutRequest): Promise<void> {
-    const { max_turn } = this.options.agent_proxy;
+  private async play(manager: EnvironmentStateManager, all: PlayedSoFar[], request: RolloutRequest): Promise<void> {
+    const { agent_proxy, async_rollout } = this.options;
+    const { max_turn } = agent_proxy;
     const sampling = samplingFor(request.mode, this.options);
     const progress = progressReporter(all, max_turn, sampling.max_new_tokens, request.onProgress);
-    request.signal?.throwIfAborted();
-    this.reportFailures(await manager.reset(all.map(({ entry }) => entry)), all, request);
-    for (let turn = 1; turn <= max_turn; turn++) {
+    const byEntry = new Map(all.map(episode => [episode.entry, episode]));
+    const gathering = (ms: number): number => (async_rollout ? ms : Infinity);
+    let failure: { error: unknown } | undefined; // the first ends the rollout, when what is in hand has come back
+    const goOn = (): void => {
       request.signal?.throwIfAborted();
-      const rows = await this.promptAll(all, turn, request);
-      const living = all.filter(({ entry }) => !isDone(entry));
-      if (turn === 1) this.requireRoom(all);
-      if (living.length === 0) break;
-      const generated = await this.generator.generate(rows, sampling, sampled => progress(sampled));
-      request.signal?.throwIfAborted();
-      const inputs = living.map((episode, index) => this.readAnswer(episode, generated[index]));
-      this.reportFailures(await manager.step(inputs), all, request);
-      living.forEach(({ entry }, index) => {
-        if (generated[index].failed) Object.assign(entry, { truncated: true, success: false });
-      });
-      await this.generator.release(living.filter(({ entry }) => isDone(entry)).map(({ entry }) => entry.id));
+      if (failure) throw failure.error;
+    };
+
+    const playTurns = async (ready: readonly EpisodeEntry[]): Promise<void> => {
+      this.options.observer?.ready(ready.map(entry => byEntry.get(entry)!));
+      this.reportFailures(ready, all, request);
+      await this.generator.release(ready.filter(isDone).map(({ id }) => id));
       progress(0);
-    }
+      goOn();
+      const open = ready.filter(entry => !isDone(entry) && entry.history.length < max_turn);
+      const asked = open.map(entry => byEntry.get(entry)!);
+      const rows = await this.promptAll(asked, request);
+      const living = asked.filter(({ entry }) => !isDone(entry));
+      if (living.length === 0) return;
+      this.options.observer?.asked(living);
+      const start = performance.now();
+      const generated = await this.generator.generate(rows, sampling, progress);
+      goOn();
+      const refused = new Set(living.filter((_, i) => generated[i].failed).map(({ entry }) => entry));
+      const inputs = living.map((episode, i) => this.readAnswer(episode, generated[i]));
+      const ms = gathering(Math.max(leastGatheringMs, (performance.now() - start) * gatheringShare));
+      await inWaves(
+        living.length,
+        ms,
+        tell => manager.step(inputs, tell),
+        wave => {
+          for (const entry of wave) if (refused.has(entry)) Object.assign(entry, { truncated: true, success: false });
+          return playWave(wave);
+        },
+      );
+    };
+    const playWave = async (wave: readonly EpisodeEntry[]): Promise<void> => {
+      try {
+        await playTurns(wave);
+      } catch (error) {
+        failure ??= { error };
+      }
+    };
+    const entries = all.map(({ entry }) => entry);
+    goOn();
+    await inWaves(all.length, gathering(firstGatheringMs), tell => manager.reset(entries, tell), playWave);
+    goOn();
+    this.requireRoom(all);
     request.onProgress?.(1);
   }
 
@@ -184,16 +237,12 @@ export class AgentProxy {
     return episodeContext(this.tokenizer, this.options, system, environment.name);
   }
 
-  /** The next prompt of each living episode; one that does not fit ends its episode. Rows that begin anew are let go of first. */
-  private async promptAll(
-    all: readonly Playing[],
-    turn: number,
-    { mode, step }: RolloutRequest,
-  ): Promise<GenerationRow[]> {
+  /** The next prompt of each episode; one that does not fit ends its episode. Rows that begin anew are let go of first. */
+  private async promptAll(all: readonly PlayedSoFar[], { mode, step }: RolloutRequest): Promise<GenerationRow[]> {
     const rows: GenerationRow[] = [];
     const renewed: string[] = [];
     for (const { entry, context } of all) {
-      if (isDone(entry)) continue;
+      const turn = entry.history.length + 1;
       const ids = context.prompt(this.turnPrompt(entry, turn), entry.history);
       if (ids) {
         const seed = deriveSeed(`${mode}-sampling`, this.options.seed[mode], step, entry.env_id, turn);
@@ -215,28 +264,28 @@ export class AgentProxy {
     };
   }
 
-  private readAnswer({ entry, context, finishes }: Playing, generated: GeneratedRow): TurnInput {
+  private readAnswer({ entry, context, finishes }: PlayedSoFar, generated: GeneratedRow): TurnInput {
     const raw = context.accept(generated);
     finishes.push(generated.finish);
     return { entry, raw, response: parseResponse(raw, this.options.agent_proxy, entry.environment.whole_answer) };
   }
 
-  /** Tells of failed episodes, and gives up when they are too many to go on. */
-  private reportFailures(failed: readonly EpisodeEntry[], all: readonly Playing[], request: RolloutRequest): void {
+  /** Tells of episodes that have failed now, and gives up when they are too many to go on. */
+  private reportFailures(ready: readonly EpisodeEntry[], all: readonly PlayedSoFar[], request: RolloutRequest): void {
+    const failed = ready.filter(({ error }) => error);
     for (const { id, tag, seed, error } of failed) if (error) request.onFailure?.({ id, tag, seed, failure: error });
     const failures = all.flatMap(({ entry }) => entry.error ?? []);
     const { max_failed_episodes_share: share } = this.options;
     if (failures.length > share * all.length)
-      throw new UserError(
+      throw new FailedBatch(
         `${(failed[0]?.error ?? failures[0]).message} (${failures.length} of ${all.length} episodes failed; workbench.max_failed_episodes_share is ${share})`,
       );
   }
 
-  /** Refuses a batch in which no episode's first prompt leaves room for an answer. */
-  private requireRoom(all: readonly Playing[]): void {
+  /** Refuses a batch in which no episode's first prompt left room for an answer. */
+  private requireRoom(all: readonly PlayedSoFar[]): void {
     const { max_model_len, response_length } = this.options.rollout;
-    const healthy = all.filter(({ entry }) => !entry.error);
-    if (healthy.length > 0 && healthy.every(({ entry }) => entry.context_full))
+    if (all.some(({ entry }) => entry.context_full) && all.every(({ entry }) => entry.history.length === 0))
       throw new UserError(
         `config: actor_rollout_ref.rollout.max_model_len is ${max_model_len}, too little for a first prompt and an answer of response_length ${response_length}: raise max_model_len or lower response_length`,
       );
@@ -245,6 +294,44 @@ export class AgentProxy {
   private async cleanUp(manager: EnvironmentStateManager, entries: readonly EpisodeEntry[]): Promise<void> {
     await this.generator.release(entries.map(({ id }) => id));
     await manager.close(entries);
+  }
+}
+
+/** What comes within this share of the time that its answers took is waited for, since many rows are generated faster together. */
+const gatheringShare = 1 / 20;
+/** Milliseconds that are waited in any case; and at the beginning, where nothing was generated yet. */
+const leastGatheringMs = 2;
+const firstGatheringMs = 50;
+
+/**
+ * Has episodes played on in waves, in the order of their env_ids: those that are ready within `gatherMs` of the first go together.
+ * `ask` tells of `count` episodes as they are ready. Ends when all waves have.
+ */
+async function inWaves(
+  count: number,
+  gatherMs: number,
+  ask: (tell: (ready: EpisodeEntry[]) => void) => Promise<void>,
+  play: (wave: EpisodeEntry[]) => Promise<void>,
+): Promise<void> {
+  const waves: Promise<void>[] = [];
+  const ready: EpisodeEntry[] = [];
+  let told = 0;
+  let timer: NodeJS.Timeout | undefined;
+  const go = () => {
+    clearTimeout(timer);
+    timer = undefined;
+    waves.push(play(ready.splice(0).sort((a, b) => a.env_id - b.env_id)));
+  };
+  try {
+    await ask(entries => {
+      ready.push(...entries);
+      told += entries.length;
+      if (told === count) go();
+      else if (gatherMs < Infinity) timer ??= setTimeout(go, gatherMs);
+    });
+  } finally {
+    clearTimeout(timer);
+    await Promise.all(waves);
   }
 }
 
@@ -293,7 +380,7 @@ export function samplingFor(mode: 'train' | 'val', { rollout, stop_token_ids }: 
 
 /** Reports the share that is done: turns played of all that could be, a finished episode counting whole, plus tokens of the turn in hand. */
 function progressReporter(
-  all: readonly Playing[],
+  all: readonly PlayedSoFar[],
   max_turn: number,
   max_new_tokens: number,
   onProgress?: (fraction: number) => void,

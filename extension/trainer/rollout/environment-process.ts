@@ -1,8 +1,11 @@
 // The trainer's side of the environment process: starts it, asks it, and ends it with all it started. Where the process itself dies it is
-// started anew once for the request in hand, its environments are loaded again and the live episodes are rebuilt from (seed,
-// member, actions), since an episode is a pure function of those. Requests are answered one after the other, in order.
-import { execFile, fork, type ChildProcess } from 'node:child_process';
+// started anew, the code it ran is loaded again and the live episodes are rebuilt from (code, seed, member, actions), since an episode is a
+// pure function of those. What was in hand is done again: all of it, and where the process dies over it once more, one episode at a time, so
+// that the one whose code ends the process fails alone. Requests of an episode are answered in order, others overlap.
+import { fork, type ChildProcess } from 'node:child_process';
+import { endAbandoned, endStarted, markVariable, newMark } from '../../protocol/end-processes';
 import type {
+  CoveredCode,
   EnvironmentFailure,
   EnvironmentNotice,
   EnvironmentReply,
@@ -13,8 +16,13 @@ import type {
   EpisodeState,
   EpisodeStep,
   LoadedEnvironment,
+  PreparedEnvironment,
 } from '../../protocol/environment-link';
+import { OutputBudget } from '../../protocol/output-budget';
+import { Turns } from '../../protocol/turns';
 import { UserError } from '../../protocol/user-error';
+import { environmentMemory } from '../machine-memory';
+import { handOn } from './printed-output';
 
 export interface EnvironmentProcessOptions {
   /** The Node.js that runs the process; this process's own by default. */
@@ -23,11 +31,16 @@ export interface EnvironmentProcessOptions {
   entry: string;
   /** Limit of one call into environment code, in milliseconds. */
   stepTimeoutMs: number;
+  /** Bytes that the process may hold; half of the machine's memory by default. */
+  memoryBytes?: number;
   /** Options of Node.js for the process, such as `--inspect=127.0.0.1:0`. */
   execArgv?: string[];
   /** What environments print; the tag is empty where it is not known. */
   onNotice(notice: EnvironmentNotice): void;
 }
+
+/** Hears of episodes as soon as they are ready. */
+export type StatesListener<State extends EpisodeState> = (states: State[]) => void;
 
 type Method = EnvironmentRequest['method'];
 type Content<M extends Method> = Omit<Extract<EnvironmentRequest, { method: M }>, 'id' | 'method'>;
@@ -46,14 +59,34 @@ const grace = 1000;
 /** Milliseconds to wait for the output of a process that has ended. */
 const lastWordsMs = 300;
 
+/** Characters of what a process and its environments print that are passed on in a second. */
+export const printedPerSecond = 131_072;
+
+/** The process cannot be made to stand where it stood: it may, the next time. */
+class Unavailable extends UserError {
+  constructor(readonly failure: EnvironmentFailure) {
+    super(failure.message);
+  }
+}
+
 export class EnvironmentProcess {
   private link: Link | undefined;
   private nextId = 1;
-  private queue: Promise<unknown> = Promise.resolve();
+  private connecting: Promise<Link> | undefined;
+  /** Of episodes. */
+  private readonly turns = new Turns();
+  /** The newest load. */
+  private loading: Promise<unknown> = Promise.resolve();
   private readonly specs = new Map<string, EnvironmentSpec>();
+  /** By tag and version, in the order of their loads: what is run now, and what live episodes began on. */
+  private readonly builds = new Map<string, EnvironmentSpec>();
   private readonly live = new Map<string, LiveEpisode>();
   /** Episodes that did not survive a restart. */
   private readonly lost = new Map<string, EnvironmentFailure>();
+  /** Work that is done with nothing else in hand: the process died over something. */
+  private alone: Promise<unknown> | undefined;
+  /** How the process ended the last time. */
+  private lastEnd = '';
   private dead: UserError | undefined;
   private stopping: Promise<void> | undefined;
 
@@ -64,8 +97,9 @@ export class EnvironmentProcess {
    * @throws UserError when it cannot be started.
    */
   static async start(options: EnvironmentProcessOptions): Promise<EnvironmentProcess> {
+    endAbandoned();
     const started = new EnvironmentProcess(options);
-    await started.inTurn(() => started.connect());
+    await started.connect();
     return started;
   }
 
@@ -79,51 +113,132 @@ export class EnvironmentProcess {
    * failed; its tag keeps the code it had.
    */
   async load(specs: EnvironmentSpec[]): Promise<{ environments: LoadedEnvironment[]; error?: EnvironmentFailure }> {
-    const content = { environments: specs, timeout_ms: this.options.stepTimeoutMs };
-    const { environments, error } = await this.request('load', content);
-    for (const { tag } of environments)
-      this.specs.set(
-        tag,
-        specs.find(spec => spec.tag === tag)!,
-      );
-    return error ? { environments, error } : { environments };
+    return this.afterLoads(async () => {
+      const { environments, error } = await this.request('load', this.loads(specs));
+      for (const environment of environments)
+        this.keep(
+          specs.find(({ tag }) => tag === environment.tag)!,
+          environment,
+        );
+      return error ? { environments, error } : { environments };
+    });
+  }
+
+  /**
+   * Builds, checks and loads what the files hold now, while what runs goes on; `use` makes it the code of the episodes reset after.
+   * Waits for no other request. Code that ends the process is refused.
+   */
+  async prepare(specs: EnvironmentSpec[], checkTypes: boolean): Promise<PreparedEnvironment[]> {
+    if (this.dead) return [];
+    const content = (some: EnvironmentSpec[]) => ({ ...this.loads(some), check_types: checkTypes });
+    const { link } = this; // where there is none at the moment, the next one is waited for
+    const together = this.alone || !link?.alive ? undefined : await this.ask(link, 'prepare', content(specs));
+    if (together) return together.environments;
+    const prepared: PreparedEnvironment[] = [];
+    try {
+      for (const spec of specs) {
+        const own = await this.withNothingElse(() => this.attempt('prepare', content([spec])));
+        prepared.push(...(own?.environments ?? [this.endsItsProcess(spec)]));
+      }
+    } catch {
+      // it was stopped, or what ran before does not load any more, which the next request tells
+    }
+    return prepared;
+  }
+
+  private endsItsProcess({ tag, source }: EnvironmentSpec): PreparedEnvironment {
+    const message = `environment ${tag} (${source}) ends its process while it loads (${this.lastEnd}): mend the file and save it`;
+    return { tag, files: [source], problems: [{ file: source, line: 1, column: 1, message, kind: 'load' }] };
+  }
+
+  /** Episodes reset from here on run what was prepared last. A process that dies meanwhile comes back with this code. */
+  use(prepared: readonly { spec: EnvironmentSpec; environment: LoadedEnvironment }[]): Promise<void> {
+    return this.afterLoads(async () => {
+      const environments = prepared.map(({ spec, environment }) => this.keep(spec, environment));
+      await this.request('use', { tags: environments.map(({ tag }) => tag) });
+      const { error } = await this.request('load', this.loads(environments)); // where it died and forgot what was prepared
+      if (error) throw new UserError(error.message);
+    });
+  }
+
+  /** Opens the process to a debugger, or closes it; gives the URL that one may connect to. While it is open no call has a time limit. */
+  async debug(on: boolean): Promise<string | undefined> {
+    return (await this.request('debug', { on })).url;
+  }
+
+  /** Has the lines counted that episodes reach from their reset on, or no more; gives the counts since the last time, none where they are lost. */
+  async cover(on: boolean): Promise<CoveredCode[]> {
+    return (await this.mayFail(() => this.request('cover', { on })))?.covered ?? [];
+  }
+
+  private loads(environments: EnvironmentSpec[]): Content<'load'> {
+    return { environments, timeout_ms: this.options.stepTimeoutMs };
+  }
+
+  /** Remembers what a tag runs: the same code is loaded again after a death, whatever the file holds then. */
+  private keep(spec: EnvironmentSpec, { version, bundle, files }: LoadedEnvironment): EnvironmentSpec {
+    const kept = { ...spec, built: { bundle, files } };
+    const before = this.specs.get(spec.tag); // of which episodes may be beginning
+    this.specs.set(spec.tag, kept);
+    const played = new Set([...this.live.values()].map(buildOf));
+    for (const [build, known] of this.builds)
+      if (known.tag === spec.tag && known !== before && !played.has(build)) this.builds.delete(build);
+    this.builds.set(buildOf({ reset: spec, version }), kept);
+    return kept;
+  }
+
+  private afterLoads<T>(job: () => Promise<T>): Promise<T> {
+    const work = this.loading.then(job);
+    this.loading = work.catch(() => undefined);
+    return work;
   }
 
   /** Begins episodes; the states come in the order of the request, each with its own `error` where it failed. */
-  async reset(episodes: EpisodeReset[]): Promise<EpisodeState[]> {
-    const states = (await this.request('reset', { episodes })).episodes;
-    states.forEach(({ episode, version, error }, i) => {
+  reset(episodes: EpisodeReset[], onStates?: StatesListener<EpisodeState>): Promise<EpisodeState[]> {
+    const resets = new Map(episodes.map(reset => [reset.episode, reset]));
+    const settled = (state: EpisodeState): EpisodeState => {
+      const { episode, version, error } = state;
       this.lost.delete(episode);
       if (error) this.live.delete(episode);
-      else this.live.set(episode, { reset: episodes[i], actions: [], version });
-    });
-    return states;
+      else this.live.set(episode, { reset: resets.get(episode)!, actions: [], version });
+      return state;
+    };
+    return this.turns.take([...resets.keys()], leave =>
+      this.loading.then(() => this.states('reset', episodes, settled, leave, onStates)),
+    );
   }
 
   /** Executes actions in order, stopping after the one that ends its episode. */
-  async step(episodes: EpisodeActions[]): Promise<EpisodeStep[]> {
-    const steps = (await this.request('step', { episodes })).episodes;
-    return steps.map(step => {
+  step(episodes: EpisodeActions[], onSteps?: StatesListener<EpisodeStep>): Promise<EpisodeStep[]> {
+    const settled = (step: EpisodeStep): EpisodeStep => {
       const live = this.live.get(step.episode);
       live?.actions.push(...step.outcomes.map(({ action }) => action));
       const error = this.lost.get(step.episode) ?? step.error;
       if (error) this.live.delete(step.episode);
       return error ? { ...step, error } : step;
-    });
+    };
+    const names = episodes.map(({ episode }) => episode);
+    return this.turns.take(names, leave => this.states('step', episodes, settled, leave, onSteps));
   }
 
   /** Actions that solve each episode from where it stands; absent where there is no solver or no solution. */
-  async solve(episodes: string[]): Promise<{ episode: string; actions?: (number | string)[] }[]> {
-    return (await this.request('solve', { episodes })).solutions;
+  solve(episodes: string[]): Promise<{ episode: string; actions?: (number | string)[] }[]> {
+    const none = episodes.map(episode => ({ episode }));
+    return this.turns.take(
+      episodes,
+      async () => (await this.mayFail(() => this.request('solve', { episodes })))?.solutions ?? none,
+    );
   }
 
   /** Ends episodes; unknown ones are passed over. */
-  async closeEpisodes(episodes: string[]): Promise<void> {
-    for (const episode of episodes) {
-      this.live.delete(episode);
-      this.lost.delete(episode);
-    }
-    await this.request('close', { episodes });
+  closeEpisodes(episodes: string[]): Promise<void> {
+    return this.turns.take(episodes, async () => {
+      for (const episode of episodes) {
+        this.live.delete(episode);
+        this.lost.delete(episode);
+      }
+      await this.mayFail(() => this.request('close', { episodes })); // a new process knows nothing of them
+    });
   }
 
   /** Ends the process and all it started; the same promise each time. Requests in hand end with an error. */
@@ -135,76 +250,235 @@ export class EnvironmentProcess {
     this.dead ??= new UserError('environment process: it was stopped: start the run again to go on');
     const { link } = this;
     if (!link) return;
-    void link.ask({ id: this.nextId++, method: 'shutdown' });
-    const timer = setTimeout(() => killTree(link.child), grace);
+    if (process.platform === 'win32')
+      link.end(); // finds what it started by its tree, which must be there still
+    else void link.ask({ id: this.nextId++, method: 'shutdown' });
+    const timer = setTimeout(() => link.end(), grace);
     await link.ended;
     clearTimeout(timer);
   }
 
-  private inTurn<T>(job: () => Promise<T>): Promise<T> {
-    const turn = this.queue.then(job);
-    this.queue = turn.catch(() => undefined);
-    return turn;
+  /** A reset or step of episodes, of which each is done once whatever dies meanwhile; in the order of the request. */
+  private async states<M extends 'reset' | 'step', State extends EpisodeState>(
+    method: M,
+    episodes: readonly { episode: string }[],
+    settled: (state: State) => State,
+    leave: (episode: string) => void,
+    onStates?: StatesListener<State>,
+  ): Promise<State[]> {
+    const done = new Map<string, State>();
+    const take = (answered: State[]) => {
+      const states = answered.map(settled);
+      for (const state of states) {
+        done.set(state.episode, state);
+        leave(state.episode);
+      }
+      onStates?.(states);
+    };
+    const open = () => episodes.filter(({ episode }) => !done.has(episode));
+    /** Whether the process has answered for all of them. */
+    const answers = async (some: readonly { episode: string }[]): Promise<boolean> => {
+      const part = (reply: Reply<M>) => take((reply as unknown as { episodes: State[] }).episodes);
+      const reply = await this.attempt(method, { episodes: some } as unknown as Content<M>, part);
+      if (reply) part(reply);
+      return reply !== undefined;
+    };
+    const fail = (some: readonly { episode: string }[], failure: (item: { episode: string }) => EnvironmentFailure) =>
+      take(
+        some.map(
+          item =>
+            ({
+              episode: item.episode,
+              observation: '',
+              outcomes: [],
+              version: '',
+              error: failure(item),
+            }) as unknown as State,
+        ),
+      );
+    try {
+      if (this.alone || !(await answers(open())))
+        await this.withNothingElse(async () => {
+          if (await answers(open())) return; // most deaths have other causes, such as memory that another program took
+          for (const item of open()) if (!(await answers([item]))) fail([item], () => this.endedBy(method, item));
+        });
+    } catch (error) {
+      if (!(error instanceof Unavailable)) throw error;
+      fail(open(), () => error.failure);
+    }
+    return episodes.map(({ episode }) => done.get(episode)!);
   }
 
-  private request<M extends Method>(method: M, content: Content<M>): Promise<Reply<M>> {
-    return this.inTurn(async () => {
-      for (let deaths = 0; ;) {
-        const link = await this.connect();
-        const reply = await this.ask(link, method, content);
-        if (reply && !this.dead) return reply;
-        if (!this.dead && ++deaths > 1)
-          this.dead = new UserError(
-            `environment process: it died twice during ${method} (${await link.ended}): mend the environment that ends it, or see the run's log for what it printed`,
-          );
-      }
-    });
+  /** Why an episode failed over whose request the process died when there was nothing else in hand. */
+  private endedBy(
+    method: 'reset' | 'step',
+    item: { episode: string } | EpisodeReset | EpisodeActions,
+  ): EnvironmentFailure {
+    const live = this.live.get(item.episode);
+    const reset = 'tag' in item ? item : live?.reset;
+    const actions = 'tag' in item ? [] : live?.actions;
+    const given = 'actions' in item ? item.actions.map(action => JSON.stringify(action).slice(0, 80)).join(', ') : '';
+    const tag = reset?.tag ?? '';
+    const where = reset ? ` at seed ${reset.seed}, member ${reset.member} after ${actions?.length ?? 0} actions` : '';
+    const source = this.specs.get(tag)?.source;
+    const message = `environment ${tag} (${source}) ended its process (${this.lastEnd}) in ${method}(${given})${where}: throw an error instead, or look for native code that fails`;
+    return { kind: 'died', message, at: source };
+  }
+
+  /** Asks, and asks again where the process died. @throws UserError where it died again, or was stopped */
+  private async request<M extends Method>(method: M, content: Content<M>): Promise<Reply<M>> {
+    const first = this.alone ? undefined : await this.attempt(method, content);
+    const reply = first ?? (await this.withNothingElse(() => this.attempt(method, content)));
+    if (reply) return reply;
+    throw new UserError(
+      `environment process: it died twice during ${method} (${this.lastEnd}): mend the environment that ends it, or see the run's log for what it printed`,
+    );
+  }
+
+  /** What comes of `job`, or undefined where the environments' code is to blame that nothing does. */
+  private async mayFail<T>(job: () => Promise<T>): Promise<T | undefined> {
+    try {
+      return await job();
+    } catch (error) {
+      if (this.dead) throw this.dead;
+      if (!(error instanceof UserError)) throw error;
+      this.options.onNotice({ method: 'log', tag: '', stream: 'stderr', text: `${error.message}\n` });
+      return undefined;
+    }
+  }
+
+  /** Does `job` when what was asked before in this way is done; meanwhile no other request is sent. */
+  private withNothingElse<T>(job: () => Promise<T>): Promise<T> {
+    const work = (this.alone ?? Promise.resolve()).then(job);
+    const mine: Promise<unknown> = work
+      .catch(() => undefined)
+      .then(() => {
+        if (this.alone === mine) this.alone = undefined;
+      });
+    this.alone = mine;
+    return work;
+  }
+
+  /** Asks the process once: undefined when it died over it. @throws UserError where there is none or it was stopped */
+  private async attempt<M extends Method>(
+    method: M,
+    content: Content<M>,
+    onPart?: (part: Reply<M>) => void,
+  ): Promise<Reply<M> | undefined> {
+    const link = await this.connect();
+    const reply = await this.ask(link, method, content, part => this.dead || onPart?.(part));
+    if (!reply) this.lastEnd = await link.ended;
+    if (this.dead) throw this.dead;
+    return reply;
   }
 
   /** The reply, or undefined when the process died over it. */
-  private async ask<M extends Method>(link: Link, method: M, content: Content<M>): Promise<Reply<M> | undefined> {
-    return (await link.ask({ ...content, method, id: this.nextId++ } as unknown as EnvironmentRequest)) as
-      Reply<M> | undefined;
+  private async ask<M extends Method>(
+    link: Link,
+    method: M,
+    content: Content<M>,
+    onPart?: (part: Reply<M>) => void,
+  ): Promise<Reply<M> | undefined> {
+    const request = { ...content, method, id: this.nextId++ } as unknown as EnvironmentRequest;
+    return (await link.ask(request, onPart as ((part: EnvironmentReply) => void) | undefined)) as Reply<M> | undefined;
   }
 
   /** The running process; after a death a new one that stands where the old one stood. */
   private async connect(): Promise<Link> {
     if (this.dead) throw this.dead;
-    if (this.link?.alive) return this.link;
-    const link = new Link(this.options);
-    this.link = link;
-    const rebuilt = await this.rebuild(link);
-    if (this.dead) throw this.dead;
-    if (rebuilt) return link;
-    this.dead = new UserError(
-      `environment process: ${this.options.nodePath ?? process.execPath} could not run ${this.options.entry} (${await link.ended}): check the path of Node.js and that the extension is complete`,
-    );
-    throw this.dead;
+    if (this.link?.alive && !this.connecting) return this.link;
+    return (this.connecting ??= this.begin().finally(() => (this.connecting = undefined)));
   }
 
-  /** Loads the environments and replays the live episodes; false when the process died over it. */
-  private async rebuild(link: Link): Promise<boolean> {
-    const environments = [...this.specs.values()];
+  private async begin(): Promise<Link> {
+    for (let careful = false; ; careful = true) {
+      const link = new Link(this.options);
+      this.link = link;
+      try {
+        if (await this.rebuild(link, careful)) return link;
+      } catch (error) {
+        this.link = undefined; // it holds less than it should: the next request begins anew
+        link.end();
+        throw error;
+      }
+      if (this.dead) throw this.dead;
+    }
+  }
+
+  /**
+   * Loads the environments and replays the live episodes, one after the other where that is `careful`; those that began before an edit on the
+   * code that they began on. False when the process died over it; an episode that ended it twice is lost then.
+   * @throws Unavailable where the code does not load any more
+   */
+  private async rebuild(link: Link, careful: boolean): Promise<boolean> {
     const timeout_ms = this.options.stepTimeoutMs;
-    const loaded = await this.ask(link, 'load', { environments, timeout_ms });
-    if (!loaded) return false;
-    if (loaded.error) this.dead = new UserError(loaded.error.message);
-    if (this.live.size === 0) return true;
+    const present = [...this.specs.values()];
     const live = [...this.live.values()];
-    const begun = await this.ask(link, 'reset', { episodes: live.map(({ reset }) => reset) });
-    const episodes = live.map(({ reset, actions }) => ({ episode: reset.episode, actions }));
-    const stepped = begun && (await this.ask(link, 'step', { episodes }));
-    if (!stepped) return false;
-    stepped.episodes.forEach(({ episode, version, error }, i) => {
-      const { reset } = live[i];
-      const message = `environment ${reset.tag} changed while its process had died, so the episode at seed ${reset.seed}, member ${reset.member} is lost: nothing is to be done, the next episodes use the new code`;
-      const failure = error ?? (version === live[i].version ? undefined : { kind: 'died' as const, message });
-      if (!failure) return;
-      this.live.delete(episode);
-      this.lost.set(episode, failure);
+    const past = [...this.builds].flatMap(([build, spec]) => {
+      const episodes = present.includes(spec) ? [] : live.filter(episode => buildOf(episode) === build);
+      return episodes.length > 0 ? [{ environments: [spec], episodes }] : [];
     });
+    const others = live.filter(episode => !past.some(({ episodes }) => episodes.includes(episode)));
+    for (const { environments, episodes } of [...past, { environments: present, episodes: others }]) {
+      const loaded = await this.ask(link, 'load', { environments, timeout_ms });
+      if (this.dead) throw this.dead;
+      if (!loaded && careful) throw await this.unloadable(link);
+      if (!loaded) return false;
+      if (loaded.error) throw new Unavailable(loaded.error);
+      for (const part of careful ? episodes.map(episode => [episode]) : [episodes]) {
+        if (part.length === 0 || (await this.replay(link, part))) continue;
+        this.lastEnd = await link.ended;
+        if (careful) this.lose(part[0].reset, `ended its process (${this.lastEnd}) when it was played again`);
+        return false;
+      }
+    }
     return true;
   }
+
+  /** Plays live episodes again up to where they stood; false when the process died over it. */
+  private async replay(link: Link, live: readonly LiveEpisode[]): Promise<boolean> {
+    const begun = await this.ask(link, 'reset', { episodes: live.map(({ reset }) => reset) });
+    const episodes = live.map(({ reset, actions }) => ({ episode: reset.episode, actions }));
+    const check = (reply: Reply<'step'>) => {
+      for (const { episode, version, error } of reply.episodes) {
+        const lived = this.live.get(episode);
+        if (!lived) continue;
+        if (error) this.lose(lived.reset, error);
+        else if (version !== lived.version) this.lose(lived.reset, 'changed and then its process died');
+      }
+    };
+    const stepped = begun && (await this.ask(link, 'step', { episodes }, check));
+    if (stepped) check(stepped);
+    return stepped !== undefined;
+  }
+
+  private lose({ episode, tag, seed, member }: EpisodeReset, why: string | EnvironmentFailure): void {
+    const message = `environment ${tag} ${String(why)}, so the episode at seed ${seed}, member ${member} is lost: nothing is to be done, the next episodes go on`;
+    this.live.delete(episode);
+    this.lost.set(episode, typeof why === 'string' ? { kind: 'died', message } : why);
+  }
+
+  private async unloadable(link: Link): Promise<UserError> {
+    const { nodePath = process.execPath, entry } = this.options;
+    this.lastEnd = await link.ended;
+    if (this.specs.size > 0) {
+      const tags = [...this.specs.keys()].join(', ');
+      const message = `environment process: it ends while it loads ${tags} (${this.lastEnd}): mend the environment that ends it, or see the run's log for what it printed`;
+      return new Unavailable({ kind: 'died', message });
+    }
+    return (this.dead = new UserError(
+      `environment process: ${nodePath} could not run ${entry} (${this.lastEnd}): check the path of Node.js and that the extension is complete`,
+    ));
+  }
+}
+
+/** The code that an episode runs. */
+const buildOf = ({ reset, version }: { reset: { tag: string }; version: string }): string => `${reset.tag} ${version}`;
+
+/** Who waits for a reply. */
+interface Asked {
+  part(reply: EnvironmentReply): void;
+  reply(reply: EnvironmentReply | undefined): void;
 }
 
 /** One life of the process: its child, the requests it has not answered, and its end. */
@@ -213,38 +487,52 @@ class Link {
   /** How it ended, as words for a sentence. */
   readonly ended: Promise<string>;
   alive = true;
-  private readonly open = new Map<number, (reply: EnvironmentReply | undefined) => void>();
+  private readonly open = new Map<number, Asked>();
+  private readonly mark = newMark();
   private lastWords = '';
 
-  constructor({ nodePath, entry, execArgv = [], onNotice }: EnvironmentProcessOptions) {
-    const child = fork(entry, [], {
+  constructor({
+    nodePath,
+    entry,
+    memoryBytes = environmentMemory(),
+    execArgv = [],
+    onNotice,
+  }: EnvironmentProcessOptions) {
+    const printed = new OutputBudget(printedPerSecond);
+    const child = fork(entry, [String(memoryBytes)], {
       execPath: nodePath ?? process.execPath,
       execArgv,
       serialization: 'advanced',
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
       detached: process.platform !== 'win32', // leads a process group, so that all it starts can be ended with it
+      env: { ...process.env, [markVariable]: this.mark },
     });
     this.child = child;
     for (const stream of ['stdout', 'stderr'] as const)
-      child[stream]?.setEncoding('utf8').on('data', (text: string) => {
+      handOn(child[stream], printed, text => {
         if (stream === 'stderr') this.lastWords = errorLine(text) ?? (this.lastWords || lastLine(text));
         onNotice({ method: 'log', tag: '', stream, text });
       });
     child.on('message', (message: EnvironmentReply | EnvironmentNotice) => {
-      if (message.method === 'log') return onNotice(message);
-      this.open.get(message.id)?.(message);
+      if (message.method === 'log') {
+        const text = printed.take(message.text);
+        return text === '' ? undefined : onNotice({ ...message, text });
+      }
+      const asked = this.open.get(message.id);
+      if ('more' in message && message.more) return asked?.part(message);
       this.open.delete(message.id);
+      asked?.reply(message);
     });
     this.ended = new Promise(resolve => {
       const end = (how: string) => {
         this.alive = false;
-        for (const answer of this.open.values()) answer(undefined);
+        for (const { reply } of this.open.values()) reply(undefined);
         this.open.clear();
         resolve(this.lastWords ? `${how}; it said: ${this.lastWords}` : how);
       };
       child.on('error', error => (child.pid === undefined ? end(error.message) : undefined));
       child.on('exit', (code, signal) => {
-        killTree(child); // what it started must not outlive it
+        this.end(); // what it started must not outlive it
         const how = signal ? `ended by signal ${signal}` : `ended with exit code ${code}`;
         child.once('close', () => end(how)); // its last words are read by then
         setTimeout(end, lastWordsMs, how).unref();
@@ -252,11 +540,19 @@ class Link {
     });
   }
 
-  /** The reply, or undefined when the process ends before it. */
-  ask(request: EnvironmentRequest): Promise<EnvironmentReply | undefined> {
+  /** Ends the process with all that it started. */
+  end(): void {
+    endStarted(this.child.pid, this.mark);
+  }
+
+  /** The reply, or undefined when the process ends before it; `part` hears what comes before the reply. */
+  ask(
+    request: EnvironmentRequest,
+    part: (reply: EnvironmentReply) => void = () => undefined,
+  ): Promise<EnvironmentReply | undefined> {
     if (!this.alive) return Promise.resolve(undefined);
     return new Promise(resolve => {
-      this.open.set(request.id, resolve);
+      this.open.set(request.id, { part, reply: resolve });
       if (this.child.connected) this.child.send(request, () => undefined); // a failed send shows as the end of the process
     });
   }
@@ -269,15 +565,4 @@ function errorLine(text: string): string | undefined {
 
 function lastLine(text: string): string {
   return text.trim().split('\n').at(-1)!.slice(0, 200);
-}
-
-function killTree(child: ChildProcess): void {
-  if (child.pid === undefined) return;
-  if (process.platform === 'win32') execFile('taskkill', ['/pid', String(child.pid), '/T', '/F'], () => undefined);
-  else
-    try {
-      process.kill(-child.pid, 'SIGKILL');
-    } catch {
-      // the group has ended meanwhile
-    }
 }

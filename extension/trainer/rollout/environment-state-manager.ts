@@ -2,9 +2,10 @@
 // into actions, and keeps each episode's state, rewards, penalty, status and history.
 // Statuses: `terminated` and `truncated` are the environment's own (Gymnasium). Actions used up set both, as in RAGEN; a
 // failure or a full context truncates; max_turn reached sets neither. Success is the environment's word on ending, nothing else.
-import type { EnvironmentFailure, EpisodeStep, LoadedEnvironment } from '../../protocol/environment-link';
+import type { EnvironmentFailure, EpisodeState, EpisodeStep, LoadedEnvironment } from '../../protocol/environment-link';
 import type { EpisodeTurn } from '../../protocol/run-folder';
-import type { EnvironmentPool } from './environment-pool';
+import { UserError } from '../../protocol/user-error';
+import { eachState, type EnvironmentPool } from './environment-pool';
 import { episodePlaces, SeedCounter, type EnvGroups, type EpisodePlace, type SeedState } from './group-layout';
 import type { ParsedResponse } from './turn-protocol';
 
@@ -57,6 +58,9 @@ export interface TurnInput {
   raw: string;
   response: ParsedResponse;
 }
+
+/** Hears of episodes as soon as they are ready. */
+export type EntriesListener = (ready: EpisodeEntry[]) => void;
 
 /** Whether the episode takes no more turns. */
 export const isDone = ({ terminated, truncated }: EpisodeEntry): boolean => terminated || truncated;
@@ -116,31 +120,42 @@ export class EnvironmentStateManager {
     });
   }
 
-  /** Resets the environments of all entries. Gives the entries whose environment failed. */
-  async reset(entries: readonly EpisodeEntry[]): Promise<EpisodeEntry[]> {
+  /** Resets the environments of all entries. `onReady` hears of each as soon as it is ready, or has failed. */
+  async reset(entries: readonly EpisodeEntry[], onReady?: EntriesListener): Promise<void> {
     const { mode } = this.options;
-    const states = await this.pool.reset(
-      entries.map(({ id, tag, seed, member }) => ({ episode: id, tag, seed, member, mode })),
+    const byId = new Map(entries.map(entry => [entry.id, entry]));
+    const resets = entries.map(({ id, tag, seed, member }) => ({ episode: id, tag, seed, member, mode }));
+    await eachState<EpisodeState>(
+      tell => this.pool.reset(resets, tell),
+      states => {
+        const ready = states.map(({ episode, observation, version, actions, images, error }) => {
+          const entry = byId.get(episode)!;
+          requireText(entry, images);
+          if (error) fail(entry, error);
+          else Object.assign(entry, { state: observation, version, ...(actions && { actions }) });
+          return entry;
+        });
+        onReady?.(ready);
+      },
     );
-    entries.forEach((entry, index) => {
-      const { observation, version, actions, error } = states[index];
-      if (error) fail(entry, error);
-      else Object.assign(entry, { state: observation, version, ...(actions && { actions }) });
-    });
-    return entries.filter(entry => entry.error);
   }
 
-  /** Plays one turn in each of the given episodes, none of them done. Gives the entries whose environment failed. */
-  async step(turns: readonly TurnInput[]): Promise<EpisodeEntry[]> {
+  /** Plays one turn in each of the given episodes, none of them done. `onReady` hears of each as soon as its turn is over. */
+  async step(turns: readonly TurnInput[], onReady?: EntriesListener): Promise<void> {
     const planned = turns.map(input => this.plan(input));
-    const acting = planned.filter(({ actions }) => actions.length > 0);
-    const steps =
-      acting.length > 0
-        ? await this.pool.step(acting.map(({ entry, actions }) => ({ episode: entry.id, actions })))
-        : [];
-    const stepOf = new Map(acting.map(({ entry }, index) => [entry, steps[index]]));
-    for (const plan of planned) finishTurn(plan, stepOf.get(plan.entry));
-    return planned.map(({ entry }) => entry).filter(entry => entry.error);
+    const idle = planned.filter(({ actions }) => actions.length === 0);
+    const acting = new Map(planned.filter(plan => !idle.includes(plan)).map(plan => [plan.entry.id, plan]));
+    for (const plan of idle) finishTurn(plan, undefined);
+    if (idle.length > 0) onReady?.(idle.map(({ entry }) => entry));
+    if (acting.size === 0) return;
+    const steps = Array.from(acting.values(), ({ entry, actions }) => ({ episode: entry.id, actions }));
+    await eachState<EpisodeStep>(
+      tell => this.pool.step(steps, tell),
+      states => {
+        for (const step of states) finishTurn(acting.get(step.episode)!, step);
+        onReady?.(states.map(({ episode }) => acting.get(episode)!.entry));
+      },
+    );
   }
 
   async close(entries: readonly EpisodeEntry[]): Promise<void> {
@@ -198,6 +213,7 @@ function finishTurn({ entry, raw, response, actions, penalty }: PlannedTurn, ste
     penalty,
     info,
   });
+  requireText(entry, step?.images);
   entry.penalty += penalty;
   entry.manager_invalid_action = actions.length === 0;
   if (step?.error) fail(entry, step.error);
@@ -218,6 +234,14 @@ function mergedInfo(infos: readonly Record<string, unknown>[]): Record<string, u
   const raw = infos.map(info => info.raw_reward).filter(value => typeof value === 'number');
   if (raw.length > 0) merged.raw_reward = raw.reduce((sum, value) => sum + value, 0);
   return merged;
+}
+
+/** Models read text alone: images would be marks without meaning. */
+function requireText({ tag }: EpisodeEntry, images: readonly Uint8Array[] = []): void {
+  if (images.length > 0)
+    throw new UserError(
+      `config: custom_envs.${tag} shows images, which no model here reads: have it show text (sokoban: custom_envs.${tag}.env_config.render_mode=text)`,
+    );
 }
 
 function fail(entry: EpisodeEntry, error: EnvironmentFailure): void {

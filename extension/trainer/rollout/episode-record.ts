@@ -2,15 +2,26 @@
 import type { Episode } from '../../protocol/run-folder';
 import { sampledMask, type RolloutEpisode } from './rollout-batch';
 
+/** What the update made of the tokens of a sample, by token; what it had no need of is left out. */
+export interface TrainedTokens {
+  advantages: Float32Array;
+  entropies?: Float32Array;
+  reference?: Float32Array;
+  values?: Float32Array;
+}
+
 /** What the update did with an episode. Left out for validation. */
 export interface EpisodeTraining {
   /** Kept by the rollout filter. */
   kept: boolean;
-  /** Advantage of each token of each sample, as trained on; left out when the episode was not. */
-  advantages?: readonly Float32Array[];
+  /** Of each sample, as trained on; left out when the episode was not. */
+  samples?: readonly TrainedTokens[];
 }
 
-/** The line of `episodes/*.jsonl`. Float32 values are written with the nine digits that give them back exactly. */
+/**
+ * The line of `episodes/*.jsonl`. Log-probs and advantages are written with the nine digits that give a float32 back exactly, what is there
+ * for people to look at with six.
+ */
 export function episodeRecord(episode: RolloutEpisode, training?: EpisodeTraining): Episode {
   const { samples } = episode;
   const starts = samples.map((_, index) => samples.slice(0, index).reduce((sum, { ids }) => sum + ids.length, 0));
@@ -21,7 +32,17 @@ export function episodeRecord(episode: RolloutEpisode, training?: EpisodeTrainin
       turns.map(({ turn, span: [from, to] }) => [turn, [starts[index] + from, starts[index] + to] as [number, number]]),
     ),
   );
-  const advantages = training?.advantages;
+  const trained = training?.samples;
+  const advantages = trained?.map(sample => sample.advantages);
+  /** A column of tokens, null where it says nothing; none where the update had no need of it. */
+  const column = (name: 'entropies' | 'reference' | 'values'): (number | null)[] | undefined => {
+    if (!trained?.every(sample => sample[name])) return undefined;
+    return trained.flatMap((sample, index) => {
+      const told = name === 'values' ? sampledMask(samples[index]) : samples[index].mask;
+      return Array.from(sample[name]!, (x, token) => (told[token] ? Number(x.toPrecision(6)) : null));
+    });
+  };
+  const [entropies, ref_logprobs, values] = [column('entropies'), column('reference'), column('values')];
   return {
     id: episode.id,
     step: episode.step,
@@ -50,6 +71,9 @@ export function episodeRecord(episode: RolloutEpisode, training?: EpisodeTrainin
       mask,
       logprobs: logprobs.map((logprob, token) => (mask[token] ? shortest(logprob) : null)),
       ...(advantages ? { advantages: advantages.flatMap(row => Array.from(row, shortest)) } : {}),
+      ...(entropies && { entropies }),
+      ...(ref_logprobs && { ref_logprobs }),
+      ...(values && { values }),
       ...(samples.length > 1 ? { starts } : {}),
     },
   };

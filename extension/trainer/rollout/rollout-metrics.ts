@@ -56,6 +56,7 @@ export function measureRollout(episodes: readonly RolloutEpisode[], group_size: 
   return {
     ...metrics,
     'charts/avg_episode_return': mean(counted.map(episode => episode.episodic_return)),
+    num_episodes: counted.length,
     response_length: mean(counted.map(sampledTokens)),
     'response_length/clip_ratio': mean(turns.map(({ finish }) => Number(finish === 'length'))),
     'num_turns/mean': turns.length / counted.length,
@@ -66,7 +67,7 @@ export function measureRollout(episodes: readonly RolloutEpisode[], group_size: 
 
 /** `tag/k`: mean over the tag's episodes with 0 where an episode lacks the key; `tag/non-zero/k`: mean of the values that are not 0, where there are any. */
 function tagMetrics(tag: string, episodes: readonly RolloutEpisode[]): Record<string, number> {
-  const metrics: Record<string, number> = {};
+  const metrics: Record<string, number> = { [`${tag}/num_episodes`]: episodes.length };
   for (const key of new Set(episodes.flatMap(episode => Object.keys(episode.metrics)))) {
     const values = episodes.map(episode => episode.metrics[key] ?? 0);
     const nonZero = values.filter(value => value !== 0);

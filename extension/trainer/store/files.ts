@@ -28,8 +28,8 @@ export const fileSystem: FileSystem = nodeFsPromises;
 export const syncFileSystem: SyncFileSystem = nodeFs;
 
 const remedies: Readonly<Record<string, string>> = {
-  ENOSPC: 'the disk is full: free space, then resume the run',
-  EDQUOT: 'your disk quota is used up: free space, then resume the run',
+  ENOSPC: 'the disk is full: free space',
+  EDQUOT: 'your disk quota is used up: free space',
   EFBIG: 'the file is larger than the file system allows: use another disk',
   EACCES: 'access is denied: check the permissions',
   EPERM: 'the operation is not permitted: check the permissions',
@@ -42,12 +42,24 @@ const remedies: Readonly<Record<string, string>> = {
   EISDIR: 'it is a folder: check the path',
 };
 
-/** The UserError for a failed file operation: names the file, the code and the remedy. A UserError passes through unchanged. */
+/** What may be granted later, in the same process: when there is room, when permissions are mended, when other programs close files. */
+const passing = new Set(
+  ['ENOSPC', 'EDQUOT', 'EIO', 'EACCES', 'EPERM', 'EROFS', 'EMFILE', 'ENFILE', 'EBUSY', 'EAGAIN', 'ENOMEM'], // prettier-ignore
+);
+
+/** What the system refused and may grant later. */
+export class StoreRefusal extends UserError {}
+
+/**
+ * The UserError for a failed file operation: names the file, the code and the remedy; a StoreRefusal where trying again may help. A
+ * UserError passes through unchanged.
+ */
 export function storeError(doing: string, file: string, error: unknown): UserError {
   if (error instanceof UserError) return error;
   const { code, message } = error as NodeJS.ErrnoException;
   const reason = (code && remedies[code]) ?? `${message}: check the disk and the folder`;
-  return new UserError(`store: cannot ${doing} ${file}${code ? ` (${code})` : ''}: ${reason}`, { cause: error });
+  const Kind = code !== undefined && passing.has(code) ? StoreRefusal : UserError;
+  return new Kind(`store: cannot ${doing} ${file}${code ? ` (${code})` : ''}: ${reason}`, { cause: error });
 }
 
 /** Bytes of a blob, without copying. Float32Arrays are taken as they lie in memory: little-endian on all platforms of Node. */
@@ -114,6 +126,9 @@ export async function replaceFile(file: string, parts: Parts | string, fs: FileS
 /** A name beside `file` that no other writer uses. Never reaches results. */
 const temporaryName = (file: string): string =>
   join(dirname(file), `.tmp-${basename(file)}-${randomBytes(6).toString('hex')}`);
+
+/** Whether `name` is that of a file on its way to replace another. */
+export const isTemporary = (name: string): boolean => name.startsWith('.tmp-');
 
 /** sha256 (hex) and size of a file, read in chunks. */
 export async function digestFile(

@@ -33,6 +33,9 @@ export function hubOptions(env: NodeJS.ProcessEnv = process.env): HubOptions {
     throw new UserError(
       `hub: HF_ENDPOINT is ${JSON.stringify(endpoint)}: make it an address such as https://huggingface.co`,
     );
+  const { username, password } = new URL(endpoint);
+  if (username !== '' || password !== '')
+    throw new UserError('hub: HF_ENDPOINT holds a user or a password: give the address alone and a token in HF_TOKEN');
   return {
     endpoint,
     token: env.HF_TOKEN || undefined,

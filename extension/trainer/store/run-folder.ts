@@ -1,24 +1,35 @@
 // The folder of one run: making it, opening it, and the files in it that are not a log or a checkpoint. The manifest is written
 // once, when the run is made; the status is replaced whole. A folder without a manifest is no run.
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, readdirSync } from 'node:fs';
-import { mkdir, rm } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { existsSync, mkdirSync, readFileSync, readdirSync, statSync } from 'node:fs';
+import { mkdir, rm, truncate } from 'node:fs/promises';
+import { basename, dirname, join, resolve } from 'node:path';
 import type { z } from 'zod';
+import type { LoadedEnvironment } from '../../protocol/environment-link';
 import {
+  environmentFile,
+  environmentFiles,
   episodesFile,
   groupsFile,
+  keptEnvironmentSchema,
+  labelsSchema,
   manifestSchema,
   runFiles,
   runsFolder,
   statusSchema,
 } from '../../protocol/run-folder';
-import type { Manifest, RunStatus } from '../../protocol/run-folder';
+import type { CoverageLine, KeptEnvironment, Labels, Manifest, RunStatus } from '../../protocol/run-folder';
 import { UserError } from '../../protocol/user-error';
-import { replaceFile, storeError } from './files';
-import { LineLog } from './line-log';
+import { isTemporary, replaceFile, storeError } from './files';
+import { EventLog, eventLogName } from './event-log';
+import { keptSources } from './kept-sources';
+import { ColumnLog } from './column-log';
+import { LineLog, readLines } from './line-log';
 
 const maxSlug = 40;
+
+/** Steps of which a version's coverage is kept. */
+const coveredSteps = 100;
 
 /** A run's name as part of its id: lower case, words joined by hyphens. */
 function slug(name: string): string {
@@ -119,12 +130,50 @@ export class RunFolder {
     return existsSync(file) ? readJson(file, statusSchema) : null;
   }
 
+  /** What its user says of the run; nothing where the file is not there or damaged, since no run hangs on it. */
+  readLabels(): Labels {
+    try {
+      return readJson(this.file(runFiles.labels), labelsSchema);
+    } catch {
+      return { schema: 1 };
+    }
+  }
+
   /** Writers of the run's two logs; durable once `sync()` returned. */
   metrics(): LineLog {
     return new LineLog(this.file(runFiles.metrics), { fsync: 'explicit' });
   }
   events(): LineLog {
     return new LineLog(this.file(runFiles.events), { fsync: 'explicit' });
+  }
+
+  /** Writer of the columns of metrics.jsonl, which is `length` bytes long. */
+  columns(length: number): ColumnLog {
+    return new ColumnLog(this.file(runFiles.columns), this.file(runFiles.metrics), length);
+  }
+
+  /** Writer of the spread of scores, a line a step. */
+  scores(): LineLog {
+    return new LineLog(this.file(runFiles.scores), { fsync: 'explicit' });
+  }
+
+  /**
+   * A new TensorBoard file of the run, with the lengths of those of earlier sittings by their names in the run folder. `resumedAt` is the
+   * step gone on from, null for a new run.
+   */
+  eventLog(resumedAt: number | null): { name: string; log: EventLog; earlier: Record<string, number> } {
+    const folder = this.file(runFiles.tensorboard);
+    try {
+      mkdirSync(folder, { recursive: true });
+      const names = readdirSync(folder).filter(name => name.includes('tfevents'));
+      const earlier = names.map((name): [string, number] => [inTensorboard(name), statSync(join(folder, name)).size]);
+      const sittings = names.map(name => Number(/\.(\d+)\.ragen$/.exec(name)?.[1] ?? 0));
+      const name = eventLogName(Math.max(0, ...sittings) + 1);
+      const log = new EventLog(join(folder, name), resumedAt, Date.now() / 1000, { fsync: 'explicit' });
+      return { name: inTensorboard(name), log, earlier: Object.fromEntries(earlier) };
+    } catch (error) {
+      throw storeError('write', folder, error);
+    }
   }
 
   /** Writer of a step's episodes. */
@@ -134,37 +183,76 @@ export class RunFolder {
 
   /** Writer of a step's prompt groups; the folder is made with the first. */
   groups(step: number): LineLog {
-    mkdirSync(this.file(runFiles.diagnostics), { recursive: true });
+    this.makeFolder(runFiles.diagnostics);
     return new LineLog(this.file(groupsFile(step)), { fsync: 'explicit' });
   }
 
   /** Writes the document of a diagnosis; gives its bytes. The folder is made with the first. */
   async writeDiagnosis(name: string, document: unknown): Promise<number> {
-    mkdirSync(this.file(runFiles.diagnostics), { recursive: true });
+    this.makeFolder(runFiles.diagnostics);
     const text = `${JSON.stringify(document)}\n`;
     await replaceFile(this.file(name), text);
     return Buffer.byteLength(text);
   }
 
-  /** Keeps the source of an environment that ran, once a version, as `environments/<version>/environment.js`. */
-  async keepEnvironment(version: string, bundle: string): Promise<void> {
+  /** Keeps the code of an environment that ran, built and as it was written last: comments are no part of a version. */
+  async keepEnvironment({ version, name, source, bundle }: LoadedEnvironment): Promise<void> {
     if (!/^[\w-]+$/.test(version)) throw new UserError(`store: ${version} is no environment version: use its sha256`);
-    const folder = join(this.file(runFiles.environments), version);
-    const file = join(folder, 'environment.js');
-    if (existsSync(file)) return;
-    try {
-      await mkdir(folder, { recursive: true });
-    } catch (error) {
-      throw storeError('make', folder, error);
+    const file = (part: string) => this.file(environmentFile(version, part));
+    const kept = file(environmentFiles.bundle);
+    if (existsSync(kept) && readFileSync(kept, 'utf8') === bundle) return;
+    const { root, sources } = keptSources(source, bundle);
+    const about = { version, name, kept: new Date().toISOString(), root, entry: sources[0].name };
+    const texts = sources.map(({ name, text }) => ({ path: file(`${environmentFiles.sources}/${name}`), text }));
+    const written = json({ ...about, sources: sources.map(({ name }) => name) });
+    // The bundle goes last: what stands beside it is whole.
+    const files = [...texts, { path: file(environmentFiles.about), text: written }, { path: file(environmentFiles.bundle), text: bundle }]; // prettier-ignore
+    for (const { path, text } of files) {
+      try {
+        await mkdir(dirname(path), { recursive: true });
+      } catch (error) {
+        throw storeError('make', dirname(path), error);
+      }
+      await replaceFile(path, text);
     }
-    await replaceFile(file, bundle);
+  }
+
+  /** What is kept of an environment version: the file that it was built to, and what is said of it. Undefined where nothing is. */
+  keptEnvironment(version: string): { bundle: string; about: KeptEnvironment } | undefined {
+    const [bundle, about] = [environmentFiles.bundle, environmentFiles.about].map(part => this.file(environmentFile(version, part))); // prettier-ignore
+    return existsSync(bundle) && existsSync(about)
+      ? { bundle, about: readJson(about, keptEnvironmentSchema) }
+      : undefined;
+  }
+
+  /** Writer of a file of what-if episodes; the folder is made with the first. */
+  whatIf(file: string): LineLog {
+    this.makeFolder(runFiles.whatIf);
+    return new LineLog(this.file(file), { fsync: 'explicit' });
+  }
+
+  /** Adds to what is known of an environment version's lines; of the oldest steps it is forgotten. */
+  async noteCoverage(version: string, line: CoverageLine): Promise<void> {
+    const file = this.file(environmentFile(version, environmentFiles.coverage));
+    const known = existsSync(file) ? readFileSync(file, 'utf8').split('\n').slice(0, -1) : [];
+    const newest = [...known.slice(1 - coveredSteps), JSON.stringify(line)];
+    await replaceFile(file, `${newest.join('\n')}\n`);
   }
 
   /**
-   * Takes the folder back to the end of `step`, before a resume: cuts the logs to the offsets that the checkpoint noted (by file
-   * name) and removes episodes and diagnostics of later steps. May be repeated. The logs must have been synced before the checkpoint was written.
+   * Takes the folder back to the end of `step`, before a resume: cuts the logs, TensorBoard's too, to the offsets that the checkpoint
+   * noted (by file name) and removes episodes and diagnostics of later steps. May be repeated. The logs must have been synced before
+   * the checkpoint was written.
    */
   async rollBack(step: number, offsets: Readonly<Record<string, number>>): Promise<void> {
+    try {
+      await this.takeBack(step, offsets);
+    } catch (error) {
+      throw storeError('take back', this.path, error);
+    }
+  }
+
+  private async takeBack(step: number, offsets: Readonly<Record<string, number>>): Promise<void> {
     for (const name of [runFiles.metrics, runFiles.events]) {
       const log = new LineLog(this.file(name), { fsync: 'explicit' });
       try {
@@ -173,6 +261,14 @@ export class RunFolder {
         log.close();
       }
     }
+    for (const name of namesIn(this.file(runFiles.tensorboard))) {
+      const file = join(this.file(runFiles.tensorboard), name);
+      const offset = offsets[inTensorboard(name)] ?? 0;
+      if (offset === 0) await rm(file, { force: true });
+      else if (statSync(file).size > offset) await truncate(file, offset);
+    }
+    this.cutScores(step);
+    await this.removeTemporaries();
     for (const name of [runFiles.episodes, runFiles.diagnostics]) {
       const folder = this.file(name);
       if (!existsSync(folder)) continue;
@@ -182,6 +278,46 @@ export class RunFolder {
       for (const file of later) await rm(join(folder, file), { force: true });
     }
   }
+
+  /** What a crash left of files that were about to replace others. Checkpoints clear up after themselves. */
+  private async removeTemporaries(): Promise<void> {
+    for (const name of readdirSync(this.path, { recursive: true, encoding: 'utf8' }))
+      if (isTemporary(basename(name)) && !name.startsWith(runFiles.checkpoints))
+        await rm(this.file(name), { force: true });
+  }
+
+  private makeFolder(name: string): void {
+    try {
+      mkdirSync(this.file(name), { recursive: true });
+    } catch (error) {
+      throw storeError('make', this.file(name), error);
+    }
+  }
+
+  private cutScores(step: number): void {
+    const file = this.file(runFiles.scores);
+    if (!existsSync(file)) return; // a run of a trainer that wrote none
+    const log = this.scores();
+    try {
+      log.truncateTo(endOfStep(file, step));
+    } finally {
+      log.close();
+    }
+  }
+}
+
+const inTensorboard = (name: string): string => `${runFiles.tensorboard}/${name}`;
+
+const namesIn = (folder: string): string[] => (existsSync(folder) ? readdirSync(folder) : []);
+
+/** The end of the last line whose step is at most `step`. */
+function endOfStep(file: string, step: number): number {
+  let end = 0;
+  for (const { text, next } of readLines(file)) {
+    if (Number(/^\{"step":(\d+),/.exec(text)?.[1] ?? Infinity) > step) break;
+    end = next;
+  }
+  return end;
 }
 
 /** Makes a folder whose name nobody has, trying counters in turn; returns the name. */

@@ -1,8 +1,9 @@
 // What a sweep found: per point the validation success at the end and at its best, as mean over seeds with a 95 % interval, beside the
 // keys in which the points differ. Read from the run folders alone, so that it can be told at any time.
+import { estimate } from '../../protocol/estimate';
+import type { Estimate } from '../../protocol/estimate';
 import { UserError } from '../../protocol/user-error';
 import type { RunState } from '../../protocol/run-folder';
-import { momentsOf } from '../algorithms/group-statistics';
 import { metricLines } from '../terminal/follow';
 import { summarize } from '../terminal/summary';
 import type { RunFolder } from '../store/run-folder';
@@ -20,13 +21,6 @@ export interface Outcome {
   wall_s: number;
 }
 
-/** Mean over `n` seeds and half the width of its 95 % interval (Student's t), null for one seed. */
-export interface Estimate {
-  mean: number;
-  interval: number | null;
-  n: number;
-}
-
 export interface Row extends SweepPoint {
   /** Over the runs that are finished. */
   final: Estimate | null;
@@ -39,19 +33,6 @@ export interface Comparison {
   /** Keys in which the points differ. */
   keys: string[];
   points: Row[];
-}
-
-/** Quantiles of Student's t at 97.5 % by degrees of freedom from 1; beyond, the normal's. */
-const tQuantiles = [
-  ...[12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.16, 2.145, 2.131],
-  ...[2.12, 2.11, 2.101, 2.093, 2.086, 2.08, 2.074, 2.069, 2.064, 2.06, 2.056, 2.052, 2.048, 2.045, 2.042],
-];
-
-/** Mean and interval of at least one number; null for none. */
-export function estimate(values: readonly number[]): Estimate | null {
-  const { count: n, mean, std } = momentsOf(values);
-  if (n === 0) return null;
-  return { mean, interval: n === 1 ? null : ((tQuantiles[n - 2] ?? 1.96) * std) / Math.sqrt(n), n };
 }
 
 /** How far one run came. */

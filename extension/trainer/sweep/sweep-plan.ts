@@ -9,7 +9,7 @@ import { UserError } from '../../protocol/user-error';
 import { configNames, findConfig } from '../config/compose';
 import { loadConfig } from '../config/load-config';
 import type { LoadedConfig } from '../config/load-config';
-import { didYouMean } from '../config/suggest';
+import { didYouMean } from '../../protocol/suggest';
 import { installation } from '../installation';
 import { environmentSpecs } from '../rollout/environment-specs';
 

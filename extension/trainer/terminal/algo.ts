@@ -1,14 +1,13 @@
 // `ragen algo`: evaluates one of the algorithms on an array of cases, so that anyone can check it against another implementation.
 // Contract: as many results as cases, in their order. A case of the wrong form is one sentence with file, index and key, and nothing is
 // evaluated; where the function itself would refuse (a filter), the case's result is {"error"}.
-import { readFileSync } from 'node:fs';
-import { text as readStream } from 'node:stream/consumers';
 import type { Command } from 'commander';
 import { z } from 'zod';
 import { UserError } from '../../protocol/user-error';
 import { shown } from '../config/config-error';
 import { algoFunctions } from './algo-functions';
 import { answer } from './answer';
+import { inputName, parseCases, readInput } from './cases';
 
 const names = Object.keys(algoFunctions).join(', ');
 
@@ -21,8 +20,7 @@ export function addAlgo(program: Command): void {
     .option('--json', 'print one JSON document on standard output, logs on standard error')
     .action((name: string, flags: { input: string; json?: boolean }) =>
       answer(flags, async () => {
-        const text = flags.input === '-' ? await readStream(process.stdin) : readCases(flags.input);
-        const results = evaluateCases(name, text, flags.input === '-' ? 'standard input' : flags.input);
+        const results = evaluateCases(name, await readInput(flags.input), inputName(flags.input));
         return { document: results, words: results.map(result => JSON.stringify(result)).join('\n') };
       }),
     );
@@ -42,26 +40,6 @@ export function evaluateCases(name: string, text: string, file: string): unknown
       throw error;
     }
   });
-}
-
-function parseCases(text: string, file: string): unknown[] {
-  let cases: unknown;
-  try {
-    cases = JSON.parse(text.replace(/^\uFEFF/, ''));
-  } catch (error) {
-    throw new UserError(`${file}: is not JSON (${(error as Error).message.replaceAll(/\s+/g, ' ')}): give an array of cases`); // prettier-ignore
-  }
-  if (!Array.isArray(cases)) throw new UserError(`${file}: holds ${shown(cases)}, not an array: put the case into [ ]`);
-  return cases;
-}
-
-function readCases(file: string): string {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    throw new UserError(`${file}: cannot be read (${code ?? message}): give --input a JSON file that is there`);
-  }
 }
 
 /** `.mask[0][3] is 2: use …`, from what zod found first. */

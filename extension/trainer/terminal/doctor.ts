@@ -1,49 +1,24 @@
 // `ragen doctor`: what this machine has, and whether a run fits into its memory before it is started. The plan needs config.json alone: a
 // model of the hub is planned without its weights being fetched. Contract: the JSON document holds what the words say, and more exactly.
 import type { Command } from 'commander';
-import { loadConfig } from '../config/load-config';
-import type { LoadOptions, LoadedConfig } from '../config/load-config';
-import { modelSource } from '../config/model-path';
-import type { RunConfig } from '../config/schema';
-import { autoCandidates, chooseProvider, providerStates } from '../engine/devices';
-import { installation } from '../installation';
-import { gibibytes, memoryForRun } from '../machine-memory';
-import { largestMicroBatchTokens, planMemory } from '../models/memory-plan';
-import type { MemoryPlan, PlanInput } from '../models/memory-plan';
-import { largestDivisor, remedyFor } from '../models/memory-remedy';
-import { readDecoderConfig } from '../models/model-folder';
+import { autoCandidates, providerStates } from '../engine/devices';
+import { gibibytes } from '../../protocol/numbers';
 import { selfCheckApart } from '../models/self-check';
-import { countParameters, fewerEpisodes, planInput } from '../run-plan';
-import { findHubModel, withSmallFiles } from '../store/hub-model';
+import { defaultConfig, planRun } from '../run-report';
+import type { RunQuestion, RunReport } from '../run-report';
+import type { StepTime } from '../step-time';
 import { answer } from './answer';
 import type { Answer } from './answer';
 import { machineReport } from './machine-report';
 import type { MachineReport } from './machine-report';
 import { presetFolders, workspaceOf } from './start';
 
-/** The configuration of a question that names none. */
-const defaultConfig = 'base';
-
-interface DoctorFlags {
+export interface PlanFlags {
   model?: string;
   configName?: string;
   config?: string;
   workspace?: string;
   json?: boolean;
-}
-
-/** The plan of a run on this machine; bytes. */
-export interface RunReport extends MemoryPlan {
-  config_name: string;
-  model: { path: string; parameters: number; trained: 'all' | 'adapters' };
-  available: number;
-  fits: boolean;
-  /** The largest pass with gradient that memory allows; zeros where not even one episode fits. */
-  largest_micro_batch: { tokens: number; ppo_micro_batch_size_per_gpu: number };
-  /** One sentence where the run does not fit. */
-  remedy: string | null;
-  /** What was assumed besides the configuration. */
-  notes: string[];
 }
 
 export function addDoctor(program: Command): void {
@@ -56,14 +31,13 @@ export function addDoctor(program: Command): void {
     .option('--config <file>', 'configuration file')
     .option('--workspace <folder>', 'folder whose configurations and runs are meant (default: here)')
     .option('--json', 'print one JSON document on standard output, logs on standard error')
-    .action((overrides: string[], flags: DoctorFlags) => answer(flags, () => doctor(overrides, flags)));
+    .action((overrides: string[], flags: PlanFlags) => answer(flags, () => doctor(overrides, flags)));
 }
 
-async function doctor(overrides: readonly string[], flags: DoctorFlags): Promise<Answer> {
-  const available = memoryForRun();
+async function doctor(overrides: readonly string[], flags: PlanFlags): Promise<Answer> {
   const workspace = workspaceOf(flags.workspace);
   const asked = overrides.length > 0 || [flags.model, flags.configName, flags.config].some(flag => flag !== undefined);
-  const run = asked ? await planRun(overrides, flags, workspace, available) : null;
+  const run = asked ? (await planRun(questionOf(overrides, flags, workspace), 'doctor')).run : null;
   const candidates = autoCandidates(await providerStates());
   const machine = await machineReport(workspace, provider => selfCheckApart(provider, 0), candidates);
   const { node } = machine;
@@ -77,108 +51,17 @@ async function doctor(overrides: readonly string[], flags: DoctorFlags): Promise
   };
 }
 
-/** Plans the run that these flags describe. Throws a ConfigError or UserError where there could be none. */
-async function planRun(
-  overrides: readonly string[],
-  flags: DoctorFlags,
-  workspace: string,
-  available: number,
-): Promise<RunReport> {
-  const named = flags.configName !== undefined || flags.config !== undefined;
-  const source: LoadOptions = {
-    configName: named ? flags.configName : defaultConfig,
-    configFile: flags.config,
-    overrides: [...(flags.model === undefined ? [] : [`model_path=${JSON.stringify(flags.model)}`]), ...overrides],
-    presetFolders: presetFolders(workspace),
-    workspace,
-  };
-  const asked = flags.model === undefined ? undefined : '--model';
-  const loaded = loadConfig(source);
-  chooseProvider(loaded.config.workbench.device, await providerStates(), 'workbench.device');
-  return withModelFolder(loaded.config.model_path, workspace, asked, async folder => {
-    const { config, notes } = withinModel(loaded, folder, source, named);
-    const input = await planInput(config, folder, workspace);
-    return {
-      config_name: source.configFile ?? source.configName ?? '',
-      model: {
-        path: config.model_path,
-        parameters: countParameters(input.decoder),
-        trained: input.lora ? 'adapters' : 'all',
-      },
-      ...fit(input, config, available),
-      notes,
-    };
-  });
-}
+/** The run that the flags of a command describe. */
+export const questionOf = (overrides: readonly string[], flags: PlanFlags, workspace: string): RunQuestion => ({
+  configName: flags.configName,
+  configFile: flags.config,
+  model: flags.model,
+  overrides,
+  presetFolders: presetFolders(workspace),
+  workspace,
+});
 
-function fit(
-  input: PlanInput,
-  config: RunConfig,
-  available: number,
-): Omit<RunReport, 'config_name' | 'model' | 'notes'> {
-  const { actor, rollout } = config.actor_rollout_ref;
-  const plan = planMemory(input);
-  const fits = plan.peak.bytes <= available;
-  const tokens = input.trains ? largestMicroBatchTokens(input, available) : 0;
-  const miniBatch = actor.ppo_mini_batch_size;
-  const remedy = (): string =>
-    remedySentence(
-      plan,
-      available,
-      remedyFor(input, available, {
-        miniBatch,
-        shortest: 2 * rollout.response_length,
-        fewerEpisodes: fewerEpisodes(config),
-      }),
-    );
-  return {
-    ...plan,
-    available,
-    fits,
-    largest_micro_batch: {
-      tokens,
-      ppo_micro_batch_size_per_gpu: tokens > 0 ? largestDivisor(miniBatch, tokens / input.longest) : 0,
-    },
-    remedy: fits ? null : remedy(),
-  };
-}
-
-function remedySentence(
-  { peak }: MemoryPlan,
-  available: number,
-  { overrides, fits, bytes }: ReturnType<typeof remedyFor>,
-): string {
-  const problem = `doctor: the run would hold ${gibibytes(peak.bytes)} in its ${peak.phase}, but ${gibibytes(available)} can be had`;
-  if (fits) return `${problem}: set ${listed(overrides)}, which holds ${gibibytes(bytes)}`;
-  const even = overrides.length > 0 ? `even ${listed(overrides)} hold ${gibibytes(bytes)}, so ` : '';
-  return `${problem}: ${even}use a smaller model or a machine with more memory`;
-}
-
-/** Calls `work` with a folder that has at least the model's small files. `asked` names what gave the model (default: the key). */
-async function withModelFolder<T>(
-  path: string,
-  workspace: string,
-  asked: string | undefined,
-  work: (folder: string) => Promise<T>,
-): Promise<T> {
-  const source = modelSource(path, { workspace, modelFolders: [installation.models], asked });
-  if ('folder' in source) return work(source.folder);
-  const facts = await findHubModel(source.hub);
-  return facts.folder === null ? withSmallFiles(facts, work) : work(facts.folder);
-}
-
-/** Where nobody chose a configuration, episodes of the default one are cut to what the model has positions for. */
-function withinModel(loaded: LoadedConfig, folder: string, source: LoadOptions, named: boolean): LoadedConfig {
-  const { maxPositions } = readDecoderConfig(folder);
-  const key = 'actor_rollout_ref.rollout.max_model_len';
-  const { max_model_len } = loaded.config.actor_rollout_ref.rollout;
-  if (named || max_model_len <= maxPositions || source.overrides.some(override => override.includes(key)))
-    return loaded;
-  const shorter = loadConfig({ ...source, overrides: [...source.overrides, `${key}=${maxPositions}`] });
-  return { ...shorter, notes: [...shorter.notes, `${key}=${maxPositions}, which is all that the model has`] };
-}
-
-function machineWords({ node, platform, cpu, memory, onnxruntime, disk, optional }: MachineReport): string[] {
+function machineWords({ node, platform, cpu, memory, onnxruntime, disk, folders, optional }: MachineReport): string[] {
   const providers = onnxruntime.providers.map(({ provider, known, installed, self_check }) => {
     const state = !known ? 'not in this build' : !installed ? 'library not installed' : 'there';
     const tried = provider === 'cpu' || !known || !installed ? '' : `, ${self_check?.about ?? 'not tried: no GPU is in sight'}`; // prettier-ignore
@@ -190,13 +73,16 @@ function machineWords({ node, platform, cpu, memory, onnxruntime, disk, optional
     ['Processor', `${cpu.model}, ${cpu.usable} of ${cpu.cores} cores usable`],
     ['Memory', `${gibibytes(memory.available)} available of ${gibibytes(memory.total)}${limit}`],
     ['Disk', `${gibibytes(disk.free)} free in ${disk.folder}`],
+    ...folders.flatMap(({ for: use, problem }) =>
+      problem === null ? [] : [['Folder', `${problem}; it is for ${use}`]],
+    ),
     ['onnxruntime', `${onnxruntime.version}; auto is ${onnxruntime.auto}`],
     ...providers,
     ...optional.map(({ name, found, for: use }) => [name, found ?? `not found; only ${use} would need it`]),
   ]);
 }
 
-function runWords(run: RunReport): string[] {
+export function runWords(run: RunReport): string[] {
   const { model, rows, phases, peak, available, largest_micro_batch: largest } = run;
   const trained = model.trained === 'all' ? 'all of them trained' : 'adapters trained over them';
   const pass =
@@ -217,6 +103,7 @@ function runWords(run: RunReport): string[] {
     `Peak: ${gibibytes(peak.bytes)} in the ${peak.phase}; ${gibibytes(available)} can be had`,
     ...(peak.phase.endsWith('update') ? [pass] : []),
     run.fits ? 'It fits.' : 'It does not fit.',
+    ...(run.time ? [timeWords(run.time)] : []),
   ];
 }
 
@@ -226,4 +113,14 @@ function table(rows: readonly (readonly string[])[]): string[] {
   return rows.map(cells => cells.map((cell, i) => (i < cells.length - 1 ? cell.padEnd(widths[i]) : cell)).join('  '));
 }
 
-const listed = (overrides: readonly string[]): string => overrides.join(' ');
+function timeWords({ step_s, generation_s, total_s, basis, run }: StepTime): string {
+  const from = {
+    measured: `as measured in ${run?.id}`,
+    scaled: `scaled from ${run?.id}`,
+    assumed: 'by the rates of another machine, so perhaps three times as much or a third',
+  };
+  return `A step: about ${seconds(step_s)}, of which ${seconds(generation_s)} to play; all steps: ${seconds(total_s)} (${from[basis]})`;
+}
+
+const seconds = (s: number): string =>
+  s < 90 ? `${s.toPrecision(2)} s` : s < 5400 ? `${Math.round(s / 60)} min` : `${(s / 3600).toFixed(1)} h`;

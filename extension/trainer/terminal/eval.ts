@@ -47,7 +47,7 @@ async function evaluate(overrides: string[], flags: EvalFlags): Promise<Answer> 
   const trained = RunFolder.find(workspaceOf(flags.workspace), flags.run);
   const own = [...(await modelOf(trained, flags)), `trainer.experiment_name=eval-${trained.manifest.name}`];
   const named = flags.configName !== undefined || flags.config !== undefined;
-  return start([...own, ...overrides, only], flags, named ? undefined : trained.manifest);
+  return start([...own, ...overrides, only], flags, named ? {} : { from: trained.manifest });
 }
 
 /** The checkpoint as overrides: a model, or an adapter over the run's own model. */

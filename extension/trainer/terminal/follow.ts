@@ -6,7 +6,7 @@ import { createMessageConnection, SocketMessageReader, SocketMessageWriter } fro
 import type { MessageConnection } from 'vscode-jsonrpc/node';
 import { metricsLineSchema, runFiles } from '../../protocol/run-folder';
 import type { MetricsLine, RunStatus } from '../../protocol/run-folder';
-import { hello, statusChanged, stop } from '../../protocol/trainer-link';
+import { hello, isLocalEndpoint, statusChanged, stop } from '../../protocol/trainer-link';
 import { readLease } from '../store/lease';
 import { readValues } from '../store/line-log';
 import type { RunFolder } from '../store/run-folder';
@@ -55,7 +55,7 @@ export async function follow(
   if (!halt) process.on('SIGINT', interrupt);
   try {
     for (;;) {
-      connection ??= await join(
+      connection ??= await joinTrainer(
         folder,
         (status, fraction) => table?.progress(status, fraction),
         () => (connection = undefined),
@@ -85,14 +85,14 @@ export function metricLines(folder: RunFolder): MetricsLine[] {
 }
 
 /** Joins the trainer; undefined while it cannot be reached. */
-async function join(
+export async function joinTrainer(
   folder: RunFolder,
-  onStatus: (status: RunStatus, fraction: number) => void,
-  onClose: () => void,
+  onStatus: (status: RunStatus, fraction: number) => void = () => undefined,
+  onClose: () => void = () => undefined,
 ): Promise<MessageConnection | undefined> {
   const lease = readLease(folder.path)?.lease;
-  if (!lease) return undefined;
-  const socket = createConnection(lease.endpoint);
+  if (!lease || !isLocalEndpoint(lease.endpoint, process.platform === 'win32')) return undefined;
+  const socket = createConnection({ path: lease.endpoint });
   const connected = await new Promise<boolean>(resolve => {
     socket.once('connect', () => resolve(true));
     socket.once('error', () => resolve(false));

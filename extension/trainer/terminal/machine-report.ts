@@ -1,14 +1,15 @@
 // What `ragen doctor` says of the machine: versions, processor, memory with the limit of the control group, disk, the providers of
 // onnxruntime and what `auto` comes to, and the programs and libraries that some features need. Nothing is changed or downloaded.
 import { execFileSync } from 'node:child_process';
-import { existsSync, readFileSync, readdirSync, statfsSync } from 'node:fs';
-import { arch, availableParallelism, cpus, platform, release } from 'node:os';
+import { accessSync, constants, existsSync, readFileSync, readdirSync, statfsSync } from 'node:fs';
+import { arch, availableParallelism, cpus, platform, release, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { chooseProvider, providerStates } from '../engine/devices';
 import type { Checked, Provider, ProviderState } from '../engine/devices';
 import { installation } from '../installation';
 import { machineMemory } from '../machine-memory';
 import type { MachineMemory } from '../machine-memory';
+import { HubCache } from '../store/hub-cache';
 
 /** Compares a small model's loss, gradients and sampled tokens on a provider with the CPU's. */
 export type SelfCheck = (provider: Provider) => Promise<Checked>;
@@ -27,6 +28,8 @@ export interface MachineReport {
   onnxruntime: { version: string; providers: ProviderReport[]; auto: Provider };
   /** Bytes free where the runs of this folder lie. */
   disk: { folder: string; free: number };
+  /** Folders that runs write to; `problem` says why that cannot be. */
+  folders: { path: string; for: string; problem: string | null }[];
   optional: { name: string; found: string | null; for: string }[];
 }
 
@@ -55,6 +58,11 @@ export async function machineReport(
       auto: chooseProvider('auto', sound, '--device'),
     },
     disk: disk(join(workspace, '.ragen', 'runs')),
+    folders: [
+      folder(join(workspace, '.ragen', 'runs'), 'runs'),
+      folder(dirname(new HubCache('any/model').root), 'models of the hub'),
+      folder(tmpdir(), 'what an environment is built to'),
+    ],
     optional: optional(),
   };
 }
@@ -64,17 +72,38 @@ export const nodeFits = (version: string, required: string): boolean =>
   Number.parseInt(version) >= Number(/\d+/.exec(required)?.[0]);
 
 /** Free space of the nearest folder that is there. */
-function disk(folder: string): MachineReport['disk'] {
-  let nearest = folder;
-  while (!existsSync(nearest) && dirname(nearest) !== nearest) nearest = dirname(nearest);
+function disk(path: string): MachineReport['disk'] {
+  const nearest = nearestFolder(path);
   const { bavail, bsize } = statfsSync(nearest);
   return { folder: nearest, free: bavail * bsize };
+}
+
+/** Whether files can be made in a folder, or the folder itself where it is not there. */
+function folder(path: string, use: string): MachineReport['folders'][number] {
+  const nearest = nearestFolder(path);
+  try {
+    accessSync(nearest, constants.W_OK | constants.X_OK);
+    return { path, for: use, problem: null };
+  } catch (error) {
+    return { path, for: use, problem: `${nearest} cannot be written to (${(error as NodeJS.ErrnoException).code})` };
+  }
+}
+
+function nearestFolder(path: string): string {
+  let nearest = path;
+  while (!existsSync(nearest) && dirname(nearest) !== nearest) nearest = dirname(nearest);
+  return nearest;
 }
 
 function optional(): MachineReport['optional'] {
   return [
     { name: 'nvidia-smi', found: firstLine('nvidia-smi', ['--query-gpu=name', '--format=csv,noheader']), for: 'cuda' },
-    ...(platform() === 'linux' ? [{ name: 'libvulkan.so.1', found: vulkan(), for: 'webgpu' }] : []),
+    ...(platform() === 'linux'
+      ? [
+          { name: 'libvulkan.so.1', found: vulkan(), for: 'webgpu' },
+          { name: 'bubblewrap', found: firstLine('bwrap', ['--version']), for: 'the environment deepcoder' },
+        ]
+      : []),
   ];
 }
 

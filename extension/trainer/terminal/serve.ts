@@ -5,11 +5,14 @@ import type { Command } from 'commander';
 import { runFiles } from '../../protocol/run-folder';
 import type { Manifest, RunState } from '../../protocol/run-folder';
 import type { EvaluationSummary } from '../evaluation/evaluation-summary';
-import type { RunFolder } from '../store/run-folder';
+import { resume as goOn } from '../../protocol/trainer-link';
+import { readLease } from '../store/lease';
+import { RunFolder } from '../store/run-folder';
 import type { Answer } from './answer';
 import { evaluationWords } from './evaluation-words';
-import { follow, metricLines } from './follow';
+import { follow, joinTrainer, metricLines } from './follow';
 import { endWithoutWord, makeRun, startTrainer, workspaceOf } from './start';
+import type { TrainerProcess } from './start';
 import { StepTable } from './step-table';
 import { closingWords, summarize } from './summary';
 
@@ -21,6 +24,11 @@ export interface CommonFlags {
 export interface StartFlags extends CommonFlags {
   configName?: string;
   config?: string;
+  detach?: boolean;
+}
+
+export interface ResumeFlags extends CommonFlags {
+  checkpoint?: string;
   detach?: boolean;
 }
 
@@ -41,13 +49,20 @@ export const withConfig = (command: Command): Command =>
     .option('--config <file>', 'configuration file')
     .option('--detach', 'return as soon as the trainer serves the run');
 
-/** Makes a run and follows it to its end. `from` is a run whose configuration is taken in place of a name or file. */
-export async function start(overrides: readonly string[], flags: StartFlags, from?: Manifest): Promise<Answer> {
+/**
+ * Makes a run and follows it to its end. `earlier` names a run whose configuration is taken in place of a name or file: as it was, with
+ * overrides upon it (`from`), or with them in place of its own (`again`).
+ */
+export async function start(
+  overrides: readonly string[],
+  flags: StartFlags,
+  earlier: { from?: Manifest; again?: Manifest } = {},
+): Promise<Answer> {
   const workspace = workspaceOf(flags.workspace);
   const { folder, notes } = await makeRun({
     configName: flags.configName,
     configFile: flags.config,
-    from,
+    ...earlier,
     overrides,
     workspace,
   });
@@ -55,14 +70,40 @@ export async function start(overrides: readonly string[], flags: StartFlags, fro
   return serveAndFollow(folder, workspace, [], flags);
 }
 
+/** Goes on with a run: with its trainer where that waits, paused, else with a new one, from a checkpoint; and follows it to its end. */
+export async function resume(id: string, flags: ResumeFlags): Promise<Answer> {
+  const workspace = workspaceOf(flags.workspace);
+  const folder = RunFolder.find(workspace, id);
+  if (flags.checkpoint === undefined && (await wakeTrainer(folder)))
+    return followTrainer(folder, workspace, { ended: () => null }, flags);
+  const args = flags.checkpoint === undefined ? ['--resume'] : ['--checkpoint', flags.checkpoint];
+  return serveAndFollow(folder, workspace, args, flags);
+}
+
+/** Has the trainer of a paused run go on; false where there is none. */
+async function wakeTrainer(folder: RunFolder): Promise<boolean> {
+  if (folder.readStatus()?.state !== 'paused' || !readLease(folder.path)?.live) return false;
+  const trainer = await joinTrainer(folder);
+  await trainer?.sendRequest(goOn, null).finally(() => trainer.dispose());
+  return trainer !== undefined;
+}
+
 /** Starts a trainer for a run that there is, with the trainer's own `args`, and follows it to its end. */
-export async function serveAndFollow(
+async function serveAndFollow(
   folder: RunFolder,
   workspace: string,
   args: readonly string[],
   flags: { json?: boolean; detach?: boolean },
 ): Promise<Answer> {
-  const trainer = await startTrainer(folder, workspace, args);
+  return followTrainer(folder, workspace, await startTrainer(folder, workspace, args), flags);
+}
+
+async function followTrainer(
+  folder: RunFolder,
+  workspace: string,
+  trainer: TrainerProcess,
+  flags: { json?: boolean; detach?: boolean },
+): Promise<Answer> {
   if (flags.detach)
     return { document: { run: folder.id, folder: folder.path }, words: `Run ${folder.id} is training: ${folder.path}` };
   process.stderr.write(`Run ${folder.id} → ${folder.path}\n`);

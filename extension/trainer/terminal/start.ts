@@ -23,6 +23,8 @@ export interface StartOptions {
   configFile?: string;
   /** The configuration of an earlier run, in place of a name or a file. */
   from?: Manifest;
+  /** The configuration of an earlier run with `overrides` in place of its own. */
+  again?: Manifest;
   overrides: readonly string[];
   workspace: string;
   /** Of a run that belongs to a sweep. */
@@ -35,14 +37,19 @@ export const presetFolders = (workspace: string): string[] => [join(workspace, '
 
 /** Resolves the configuration and makes the run folder. Throws ConfigError or UserError. */
 export async function makeRun(options: StartOptions): Promise<{ folder: RunFolder; notes: string[] }> {
-  const { from } = options;
+  const { from, again } = options;
   const loaded = from
     ? overrideConfig(from.config, options.overrides)
-    : loadConfig({ ...options, presetFolders: presetFolders(options.workspace) });
+    : again
+      ? loadAgain(again, options)
+      : loadConfig({ ...options, presetFolders: presetFolders(options.workspace) });
   const { config } = loaded;
+  const file = options.configFile === undefined ? undefined : resolve(options.workspace, options.configFile);
+  const source = from ?? again ?? { config_name: options.configName ?? options.configFile ?? '', config_file: file };
   const about: Omit<Manifest, 'schema' | 'id' | 'created'> = {
     name: config.trainer.experiment_name,
-    config_name: from?.config_name ?? options.configName ?? options.configFile ?? '',
+    config_name: source.config_name,
+    ...(source.config_file !== undefined && { config_file: source.config_file }),
     overrides: [...(from?.overrides ?? []), ...options.overrides],
     config: config as unknown as Record<string, unknown>,
     config_hash: loaded.hash,
@@ -60,6 +67,36 @@ export async function makeRun(options: StartOptions): Promise<{ folder: RunFolde
     ...(options.tags && options.tags.length > 0 && { tags: options.tags }),
   };
   return { folder: await RunFolder.create(options.workspace, about, new Date()), notes: loaded.notes };
+}
+
+/**
+ * The configuration of an earlier run with other overrides. Where its file or preset still gives what the run had, an override that is
+ * gone gives way to what stands there; where it was changed since, the run's own values are the base. Throws ConfigError or UserError.
+ */
+function loadAgain(run: Manifest, { overrides, workspace }: StartOptions): LoadedConfig {
+  const { config_name: configName, config_file: configFile } = run;
+  const source = { configName, configFile, workspace, presetFolders: presetFolders(workspace) };
+  if (hashOf(() => loadConfig({ ...source, overrides: run.overrides })) === run.config_hash)
+    return loadConfig({ ...source, overrides });
+  const keyOf = (override: string): string => override.replace(/^[+~]*/, '').split('=', 1)[0];
+  const given = new Set(overrides.map(keyOf));
+  const gone = run.overrides.find(override => !given.has(keyOf(override)));
+  if (gone !== undefined)
+    throw new UserError(
+      `run ${run.id}: ${configFile ?? configName} has changed since, so that ${keyOf(gone)} cannot go back to what stood there: give it a value`,
+    );
+  const changed = overrides.filter(override => !run.overrides.includes(override));
+  return overrideConfig(run.config, changed.map(override => override.replace(/^\+(?!\+)/, '++'))); // prettier-ignore
+}
+
+/** The hash of a configuration; undefined where it cannot be loaded (any more). */
+function hashOf(load: () => LoadedConfig): string | undefined {
+  try {
+    return load().hash;
+  } catch (error) {
+    if (error instanceof UserError) return undefined;
+    throw error;
+  }
 }
 
 /** How a trainer's process ended, while its parent lives: that alone is told. */

@@ -23,6 +23,8 @@ export class StepTable {
   private fetching = false;
   private headed = false;
   private step = 0;
+  /** Why the run waits, as it was said. */
+  private waits: string | undefined;
 
   constructor(private readonly out: NodeJS.WriteStream = process.stderr) {
     this.bars = out.isTTY
@@ -78,6 +80,9 @@ export class StepTable {
 
   private show(status: RunStatus, detail: string): void {
     this.showModel(status);
+    if (status.state === 'paused' && status.error !== undefined && status.error !== this.waits)
+      this.print(`The run waits: ${status.error}`);
+    this.waits = status.state === 'paused' ? status.error : undefined;
     if (!this.bars) return;
     const eta = status.eta_s === null || status.download ? '' : `· about ${Math.ceil(status.eta_s)} s left`;
     const payload = {

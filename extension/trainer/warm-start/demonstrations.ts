@@ -74,6 +74,7 @@ export async function demonstrations(
     custom_envs: config.custom_envs,
     enable_response_mask: true,
     ragen: false,
+    async_rollout: config.workbench.async_rollout,
     max_failed_episodes_share: config.workbench.max_failed_episodes_share,
     stop_token_ids: [...tools.tokenizer.stopTokenIds],
   });

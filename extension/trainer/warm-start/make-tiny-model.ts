@@ -250,6 +250,7 @@ function proxyOf(
     rollout: { ...config.actor_rollout_ref.rollout, max_model_len },
     es_manager: config.es_manager,
     custom_envs: config.custom_envs,
+    async_rollout: true,
     max_failed_episodes_share: 0,
     stop_token_ids,
   });

@@ -7,10 +7,10 @@ import type { ConfigProblem } from '../config/config-error';
 import { configHash } from '../config/config-hash';
 import { interpolate } from '../config/interpolation';
 import { applyOverrides } from '../config/overrides';
-import { expectation, schemaAt } from '../config/schema';
-import type { JsonSchema } from '../config/schema';
+import { expectation, schemaAt } from '../../protocol/json-schema';
+import type { JsonSchema } from '../../protocol/json-schema';
 import { count } from '../config/schema-policy';
-import { didYouMean } from '../config/suggest';
+import { didYouMean } from '../../protocol/suggest';
 import { nodeAt, toPlain } from '../config/yaml-tree';
 import type { MapNode } from '../config/yaml-tree';
 

@@ -1,5 +1,5 @@
 """Environments in Gymnasium and gym-sokoban, played as environment-benchmarks.ts does: levels are made, no text is rendered, which ours
-do, and no pictures. Units are steps."""
+do, and no pictures. Units are steps, or levels where no action is taken."""
 import os
 import random
 
@@ -20,7 +20,7 @@ def play(s, make):
                 if step(dice.randrange(4)):
                     break
         state["seed"] += s["episodes"]
-        return steps
+        return steps if s["actions"] > 0 else s["episodes"]
 
     return run
 

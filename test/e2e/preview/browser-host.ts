@@ -1,17 +1,32 @@
 // Puts a host in memory behind acquireVsCodeApi, speaking the messenger's own messages, so that the preview runs the very bundle
 // that ships. `window.previewSend` lets the driver send notifications as the extension host would.
+import { comparedHost } from './compared-host';
+import { liveHost, type LiveScenario } from './live-host';
 import { memoryHost, type Scenario } from './memory-host';
+import { storedHost, type StoredFiles } from './stored-host';
 
 interface PreviewWindow extends Window {
   previewScenario: Scenario;
   previewMetrics: string;
+  /** Of a stored run, whose scenario is its name, the step it is at if it is at work, and how often it is told over. */
+  previewFiles: StoredFiles | null;
   previewSend(method: string, params: unknown): void;
   previewSent: { method: string; params: unknown }[];
   acquireVsCodeApi(): { postMessage(message: unknown): void; getState(): unknown; setState(state: unknown): void };
 }
 
 const preview = window as unknown as PreviewWindow;
-const host = memoryHost(preview.previewScenario, preview.previewMetrics);
+const { previewFiles: files, previewMetrics: metrics } = preview;
+const [at = Infinity, times = 1] = preview.previewScenario.split(' ').slice(1).map(Number);
+const [, live] = /^live (\w+)$/.exec(preview.previewScenario) ?? [];
+const csv = files?.['experiment.csv'];
+const host = csv
+  ? comparedHost(csv, metrics)
+  : files
+    ? storedHost(files, metrics, at, times)
+    : live
+      ? liveHost(live as LiveScenario)
+      : memoryHost(preview.previewScenario, metrics);
 const sender = { type: 'extension' };
 const receiver = { type: 'webview', webviewType: 'preview' };
 let state: unknown;

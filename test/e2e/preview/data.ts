@@ -1,19 +1,12 @@
 // Runs for previews and page tests: lines, events and episodes that follow the run folder's schemas and look like a real run
 // (reward that rises and stalls, validation each tenth step, a step whose gradient was not finite, FrozenLake and Sokoban episodes).
 // Everything comes from a seeded generator, so that screenshots can be compared.
-import type { DashboardSnapshot, EpisodeRow, RunSummary } from '../../../extension/protocol/pages';
+import type { ScoreStrip } from '../../../extension/protocol/dashboard-page';
+import { columnsOf } from '../../../extension/protocol/metric-segments';
+import type { EpisodeRow, RunSummary } from '../../../extension/protocol/pages';
 import type { Episode, EpisodeTurn, MetricsLine, RunEvent } from '../../../extension/protocol/run-folder';
-
-/** mulberry32: uniform numbers in [0, 1). */
-export function generator(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296;
-  };
-}
+import { generator } from '../fixtures/generator.mjs';
+import { pageMarkup } from '../fixtures/markup-corpus.mjs';
 
 const started = Date.UTC(2026, 1, 3, 9, 30);
 const stamp = (seconds: number) => new Date(started + seconds * 1000).toISOString();
@@ -158,44 +151,45 @@ export function runEvents(step: number): RunEvent[] {
   return all.sort((a, b) => a.step - b.step);
 }
 
-/** Lines as a snapshot's columns. */
-export function columnsOf(lines: readonly MetricsLine[]): Pick<DashboardSnapshot, 'steps' | 'series'> {
-  const series: Record<string, Float64Array> = {};
-  lines.forEach((line, row) => {
-    for (const [key, value] of Object.entries(line)) {
-      if (typeof value !== 'number' || key === 'step') continue;
-      (series[key] ??= new Float64Array(lines.length).fill(Number.NaN))[row] = value;
-    }
-  });
-  return { steps: lines.map(line => line.step), series };
-}
+/** The numbers of lines as columns, `step` among them. */
+export const columnsOfLines = (lines: readonly MetricsLine[]): Map<string, Float64Array> =>
+  columnsOf(lines.map(({ time: _, ...numbers }) => numbers as { step: number } & Record<string, number>));
 
 /** Many steps of many metrics at once, for speed. */
-export function largeColumns(steps: number, metrics: number): Pick<DashboardSnapshot, 'steps' | 'series'> {
+export function largeColumns(steps: number, metrics: number): Map<string, Float64Array> {
   const random = generator(3);
-  const series: Record<string, Float64Array> = { wall_s: Float64Array.from({ length: steps }, (_, i) => i * 0.7) };
+  const columns = new Map([
+    ['step', Float64Array.from({ length: steps }, (_, i) => i + 1)],
+    ['wall_s', Float64Array.from({ length: steps }, (_, i) => i * 0.7)],
+  ]);
   const few = metricLines(1)[0];
   const names = Object.keys(few).filter(key => typeof few[key] === 'number' && !['step', 'wall_s'].includes(key));
   for (let m = 0; m < metrics; m++) {
     let value = random();
     const column = new Float64Array(steps);
     for (let i = 0; i < steps; i++) column[i] = value += (random() - 0.5) * 0.05;
-    series[names[m] ?? `custom/metric_${m}`] = column;
+    columns.set(names[m] ?? `custom/metric_${m}`, column);
   }
-  return { steps: Array.from({ length: steps }, (_, i) => i + 1), series };
+  return columns;
+}
+
+/** How scores were spread over steps [from, to]: from failure to success as the run learns. */
+export function scoreStrips(from: number, to: number, columns: number): ScoreStrip[] {
+  const bins = 20;
+  const counts = new Float32Array(columns * bins);
+  const random = generator(11);
+  for (let column = 0; column < columns; column++) {
+    const learnt = (from + (column / columns) * (to - from)) / 200;
+    for (let i = 0; i < 128; i++) {
+      const bin = random() < 0.1 + 0.5 * learnt ? 17 + Math.floor(random() * 3) : Math.floor(random() * random() * 6);
+      counts[column * bins + bin]++;
+    }
+  }
+  return [{ tag: 'CoordSokoban', low: -3.4, high: 10.9, columns, bins, counts }];
 }
 
 /** Texts that would do harm as markup. */
-export const hostileTexts = [
-  '<img src=x onerror="window.harmed=1">',
-  '<script>window.harmed=1</script>',
-  '"><svg onload=window.harmed=1>',
-  '</pre></main><iframe srcdoc="<script>parent.harmed=1</script>"></iframe>',
-  'javascript:window.harmed=1',
-  '{{constructor.constructor("window.harmed=1")()}}',
-  '<style>body{display:none}</style>',
-  '\u202Egnp.exe &lt;b&gt;bold&lt;/b&gt; &#60;i&#62;',
-];
+export const hostileTexts = pageMarkup.slice(0, 8);
 
 const moves: Record<string, [number, number]> = { Up: [-1, 0], Down: [1, 0], Left: [0, -1], Right: [0, 1] };
 const moveNames = Object.keys(moves);
@@ -287,7 +281,8 @@ function episode(
   random: () => number,
 ): Episode {
   const world = group % 2 === 0 ? sokoban : frozenLake;
-  const grid = world.reset(generator(step * 31 + group));
+  // Validation plays the same prompts each time.
+  const grid = world.reset(generator(mode === 'val' ? group : step * 31 + group));
   const turns: EpisodeTurn[] = [];
   const tokens: Episode['tokens'] = { ids: [], mask: [], logprobs: [] };
   const give = (count: number, sampled: boolean) => {
@@ -357,7 +352,7 @@ function episode(
     env_id: group * size + member,
     tag: world.tag,
     environment: { name: world.name, version: '41be77a09d3f5c2e8b6a1f04e7c9d2b35a8f60e1c4d7b9a2f3e5c6d8b0a1f2e3' },
-    seed: (mode === 'train' ? 10000 : 123) + step * 8 + group,
+    seed: mode === 'train' ? 10000 + step * 8 + group : 123 + group,
     terminated: done || left === 0,
     truncated: (done || left === 0) && !success,
     success,

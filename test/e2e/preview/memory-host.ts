@@ -1,17 +1,43 @@
 // A host in memory for the pages: answers what the extension host answers, from made-up runs. Used by the page tests directly and,
 // behind acquireVsCodeApi, by the preview.
+import { overviewOf, smooth } from '../../../extension/protocol/curves';
 import {
+  dashboardColumns,
+  dashboardExport,
   dashboardReady,
+  dashboardScores,
+  type ColumnPart,
+  type DashboardSnapshot,
+} from '../../../extension/protocol/dashboard-page';
+import { addToIndex, indexLine } from '../../../extension/protocol/episode-index';
+import { EpisodeTable } from '../../../extension/protocol/episode-table';
+import {
   episodeOpen,
   episodesReady,
-  type DashboardSnapshot,
+  episodesSearch,
+  type EpisodeRef,
   type EpisodesSnapshot,
-} from '../../../extension/protocol/pages';
+  type TextTerm,
+} from '../../../extension/protocol/episodes-page';
 import type { Episode } from '../../../extension/protocol/run-folder';
 import { parseMetricMeanings } from '../../../extension/protocol/metric-meanings';
-import { columnsOf, episodesOf, hostileTexts, largeColumns, metricLines, rowOf, runAt, runEvents } from './data';
+import {
+  columnsOfLines,
+  episodesOf,
+  hostileTexts,
+  largeColumns,
+  metricLines,
+  runAt,
+  runEvents,
+  scoreStrips,
+} from './data';
 
 export type Scenario = 'running' | 'empty' | 'failed' | 'early' | 'large' | 'hostile';
+
+/** Steps of which there are episodes. */
+const keptSteps = 20;
+/** Made once, since making them takes most of a test's time. */
+const written = new Map<string, Episode[]>();
 
 export interface MemoryHost {
   /** Answers a request by its method's name; throws what a host would reject with. */
@@ -32,9 +58,8 @@ export function memoryHost(scenario: Scenario, metrics: string): MemoryHost {
     });
   }
   if (scenario === 'hostile') run.name = hostileTexts[0];
-  const written = new Map<string, Episode[]>();
   const episodes = (step: number, mode: 'train' | 'val') => {
-    const key = `${mode} ${step}`;
+    const key = `${scenario === 'hostile'} ${mode} ${step}`;
     const known = written.get(key) ?? write(step, mode);
     written.set(key, known);
     return known;
@@ -63,30 +88,60 @@ export function memoryHost(scenario: Scenario, metrics: string): MemoryHost {
       };
     });
   };
-  const stepsWithEpisodes = (): EpisodesSnapshot['steps'] => {
-    const list: EpisodesSnapshot['steps'] = [];
-    for (let step = 1; step <= Math.min(steps, 140); step++) {
-      list.push({ step, mode: 'train' });
-      if (step % 10 === 0) list.push({ step, mode: 'val' });
+  /** Episodes of the newest steps, as a run that keeps few would have them. */
+  const table = () => {
+    const found = new EpisodeTable();
+    const add = (step: number, mode: 'train' | 'val') => {
+      const line = indexLine(mode, step, 0);
+      for (const episode of episodes(step, mode)) addToIndex(line, episode, line.to + 1, 0);
+      found.addLine(line);
+    };
+    const last = Math.min(steps, 140);
+    for (let step = Math.max(1, last - keptSteps + 1); step <= last; step++) {
+      add(step, 'train');
+      if (step % 10 === 0) add(step, 'val');
     }
-    return list;
+    return found;
   };
+  let listed: EpisodeTable | undefined;
+  let held: Map<string, Float64Array> | undefined;
+  const columns = () => (held ??= scenario === 'large' ? largeColumns(steps, 60) : columnsOfLines(metricLines(steps)));
   const answers: Record<string, (params: never) => unknown> = {
     [dashboardReady.method](): DashboardSnapshot {
-      const columns = scenario === 'large' ? largeColumns(steps, 60) : columnsOf(metricLines(steps));
-      const { steps: rows, series } = columns;
-      const meanings = parseMetricMeanings(metrics);
       const events = runEvents(Math.min(steps, 140));
       if (scenario === 'hostile') events.forEach((event, i) => (event.message = hostileTexts[i % hostileTexts.length]));
-      return { run, steps: rows, series, events, meanings };
+      return {
+        ...{ run, epoch: 0, read: 1, events, view: undefined, scored: true },
+        steps: steps > 0 ? [[1, steps]] : [],
+        keys: [...columns().keys()].filter(key => key !== 'step'),
+        meanings: parseMetricMeanings(metrics),
+        episodes: { train: 128, val: { CoordSokoban: 64 } },
+      };
     },
-    [episodesReady.method](asked: { step: number; mode: 'train' | 'val' } | null): EpisodesSnapshot {
-      const list = stepsWithEpisodes();
-      const selected = asked ?? list.filter(({ mode }) => mode === 'train').at(-1) ?? null;
-      return { run, steps: list, selected, rows: selected ? episodes(selected.step, selected.mode).map(rowOf) : [] };
+    [dashboardColumns.method]({ keys, overview, smoothing }: { keys: string[]; overview: boolean; smoothing: number }) {
+      const parts = keys.map((key): [string, ColumnPart] => {
+        const values = columns().get(key) ?? new Float64Array(steps).fill(Number.NaN);
+        if (!overview || steps <= 20_000) return [key, { kind: 'whole', values }];
+        const smoothed = smoothing > 0 ? overviewOf(smooth(values, smoothing), 2048) : null;
+        return [key, { kind: 'overview', points: overviewOf(values, 2048), smoothed }];
+      });
+      return { epoch: 0, rows: steps, columns: Object.fromEntries(parts) };
     },
-    [episodeOpen.method]: ({ step, mode, id }: { step: number; mode: 'train' | 'val'; id: string }) =>
+    [dashboardScores.method]: ({ from, to, columns }: { from: number; to: number; columns: number }) =>
+      scoreStrips(from, to, columns),
+    [dashboardExport.method]: () => true,
+    [episodesReady.method]: (): EpisodesSnapshot => ({ run, epoch: 0, rows: (listed ??= table()).slice(0), read: 1 }),
+    [episodeOpen.method]: ({ step, mode, id }: EpisodeRef) =>
       episodes(step, mode).find(episode => episode.id === id) ?? null,
+    [episodesSearch.method]: ({ rows, terms }: { rows: Int32Array; terms: TextTerm[] }) =>
+      rows.filter(row => {
+        const { id, step, mode } = listed!.row(row);
+        const { turns, final_state, error } = episodes(step, mode).find(episode => episode.id === id)!;
+        const text = [...turns.flatMap(turn => [turn.state, turn.raw]), final_state, error ?? '']
+          .join('\n')
+          .toLowerCase();
+        return terms.every(({ value, not }) => text.includes(value.toLowerCase()) !== not);
+      }),
   };
   return {
     answer(method, params) {

@@ -8,6 +8,7 @@ import { createServer } from 'node:http';
 import path from 'node:path';
 import { argv, env, exit } from 'node:process';
 import { chromium } from 'playwright-core';
+import { storedFiles } from '../fixtures/stored-run.mjs';
 import { shots } from './shots.mjs';
 import { themes } from './themes.mjs';
 
@@ -21,6 +22,9 @@ await build({
   entryPoints: {
     dashboard: 'webview/dashboard/main.ts',
     episodes: 'webview/episodes/main.ts',
+    collapse: 'webview/collapse/main.ts',
+    compare: 'webview/compare/main.ts',
+    live: 'webview/live/main.ts',
     host: 'test/e2e/preview/browser-host.ts',
   },
   bundle: true,
@@ -33,6 +37,12 @@ await build({
 });
 
 const metrics = readFileSync('docs/METRICS.md', 'utf8');
+/** A scenario that is a stored run's name brings its files. */
+const filesOf = scenario => {
+  if (scenario.endsWith('.csv'))
+    return { 'experiment.csv': readFileSync(`test/experiments/results/${scenario}`, 'utf8') };
+  return /-run\b/.test(scenario) ? storedFiles(scenario.split(' ')[0]) : null;
+};
 const page = ({ name, theme, scenario }) => `<!DOCTYPE html>
 <html lang="en" style="${Object.entries(themes[theme].variables)
   .map(([key, value]) => `--vscode-${key}: ${value.replaceAll('"', "'")}`)
@@ -42,7 +52,7 @@ const page = ({ name, theme, scenario }) => `<!DOCTYPE html>
 <meta name="viewport" content="width=device-width, initial-scale=1.0"><title>${name}</title>
 <link rel="stylesheet" href="/bundle/${name}.css"></head>
 <body class="${themes[theme].class}" data-run="/work/run"><div id="app"></div>
-<script nonce="${nonce}">window.previewScenario = ${JSON.stringify(scenario)}; window.previewMetrics = ${JSON.stringify(metrics).replaceAll('<', '\\u003c')};</script>
+<script nonce="${nonce}">window.previewScenario = ${JSON.stringify(scenario)}; window.previewMetrics = ${JSON.stringify(metrics).replaceAll('<', '\\u003c')}; window.previewFiles = ${JSON.stringify(filesOf(scenario)).replaceAll('<', '\\u003c')};</script>
 <script nonce="${nonce}" src="/bundle/host.js"></script>
 <script nonce="${nonce}" src="/bundle/${name}.js"></script></body></html>`;
 

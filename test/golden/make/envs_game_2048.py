@@ -1,10 +1,11 @@
 """Games of RAGEN's 2048 by its procedure on numpy's generator, for test/golden/envs/game-2048.json. Needs numpy.
 python test/golden/make/envs_game_2048.py > test/golden/envs/game-2048.json
 A row: seed, the first grid, random moves, what each gave (sum of the merged tiles, "x" for a move that changed nothing), the last grid,
-whether the game was over then. A grid is a text with one letter a cell: 0 empty, else the exponent of two in base 36."""
+whether the game was over then, the trace (states are grids, rewards raw ones). A grid is a text with one letter a cell: 0 empty, else the exponent of two in base 36."""
 import json
 import random
 import numpy as np
+from envs_trace import Trace
 
 
 def merge(line):
@@ -44,6 +45,7 @@ def play(size, two_prob, seed, count):
     spawn()
     spawn()
     start, log, taken = code(), [], ""
+    trace = Trace(start)
     moves = random.Random(f"moves {seed}")
     for _ in range(count):
         move = moves.randrange(4)
@@ -55,9 +57,10 @@ def play(size, two_prob, seed, count):
             grid[:] = after
             spawn()
             log.append(str(gained))
+        trace.step(code(), -0.1 if log[-1] == "x" else gained, over(), False)
         if over():
             break
-    return [seed, start, taken, " ".join(log), code(), over()]
+    return [seed, start, taken, " ".join(log), code(), over(), trace.digest]
 
 
 sets = [(4, 0.9, 30, [*range(400), *range(10000, 10100)]), (3, 0.5, 60, range(80)), (5, 0.9, 20, range(30)), (4, 0.9, 400, range(12))]

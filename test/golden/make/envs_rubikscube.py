@@ -1,10 +1,11 @@
 """Cubes and turns of RAGEN's 2 x 2 Rubik's Cube by its procedure on numpy's generator, for test/golden/envs/rubikscube.json. Needs numpy.
 python test/golden/make/envs_rubikscube.py > test/golden/envs/rubikscube.json
 A row: seed, the scrambled cube, random moves (letters a to l for the actions 1 to 12), the cube after each up to the end, whether it is
-solved then. A cube is its 24 stickers, faces U L F R B D, by their colours' letters."""
+solved then, the trace with the moves as max_steps. A cube is its 24 stickers, faces U L F R B D, by their colours' letters."""
 import json
 import random
 import numpy as np
+from envs_trace import Trace
 
 # Stickers that take each other's place at a clockwise turn: each group takes the values of the group behind it.
 rings = {
@@ -41,15 +42,17 @@ def rows(depth, count, seeds):
         for _ in range(depth):
             turn(cube, int(rng.integers(1, 13)))
         start, after, taken = code(cube), [], ""
+        trace = Trace(start)
         moves = random.Random(f"moves {seed}")
         while len(taken) < count:
             action = moves.randint(1, 12)
             turn(cube, action)
             taken += "abcdefghijkl"[action - 1]
             after.append(code(cube))
+            trace.step(code(cube), solved(cube), solved(cube), len(taken) == count and not solved(cube))
             if solved(cube):
                 break
-        yield [seed, start, taken, " ".join(after) if seed % 20 == 0 else after[-1], solved(cube)]
+        yield [seed, start, taken, " ".join(after) if seed % 20 == 0 else after[-1], solved(cube), trace.digest]
 
 
 sets = [(1, 4, [*range(120), *range(10000, 10100)]), (5, 8, [*range(250), *range(10000, 10050)]), (20, 20, range(40))]

@@ -1,16 +1,88 @@
-"""Rooms, solutions and step transcripts of RAGEN's Sokoban, for test/golden/envs/sokoban.json.
-Needs numpy, gym, gym-sokoban and a checkout of RAGEN:
-PYTHONPATH=RAGEN python test/golden/make/envs_sokoban.py > test/golden/envs/sokoban.json
-A row: seed, the room's rows of codes (6 = player on target), the oracle's moves, 20 random moves, what each gave ("!" moved,
-"." did not; a reward other than -0.1 behind it), the codes at the end. `null` room: the seed gives none."""
-import json
+"""Rooms, solutions and step transcripts of RAGEN's Sokoban, for test/golden/envs/sokoban.json, on gym-sokoban's own topology, moves and
+rewards; what RAGEN changed (seeds, reverse play, the walk at the end, the oracle) stands here. Needs numpy, gym and gym-sokoban:
+python test/golden/make/envs_sokoban.py > test/golden/envs/sokoban.json
+A row: seed, the room's rows of codes (6 = player on target), the oracle's moves and what each gave, 20 random moves and what each gave up to the end ("!"
+moved, "." did not; a reward other than -0.1 behind it), the trace of these with max_steps 15. A row of the seed alone: it gives no room."""
 import random
 import warnings
+from collections import deque
 import numpy as np
+from envs_trace import Trace, dump
 
 warnings.filterwarnings("ignore")
+from gym_sokoban.envs import room_utils  # noqa: E402
 from gym_sokoban.envs.sokoban_env import SokobanEnv  # noqa: E402
-from ragen.env.sokoban.utils import generate_room, get_shortest_action_path  # noqa: E402
+
+changes = [(-1, 0), (1, 0), (0, -1), (0, 1)]
+
+
+def reverse_play(state, fixed, depth):
+    """gym-sokoban's search with the last pull handed on, a depth of its own and pulls only."""
+    targets = [tuple(at) for at in np.argwhere(fixed == 2).tolist()]
+    best = {"score": -1, "room": None, "mapping": {t: t for t in targets}}
+    explored = set()
+
+    def search(state, mapping, swaps, last, ttl):
+        ttl -= 1
+        if ttl <= 0 or len(explored) >= 300000:
+            return
+        key = state.tobytes()
+        if key in explored:
+            return
+        explored.add(key)
+        score = swaps * room_utils.box_displacement_score(mapping)
+        if (state == 2).sum() != len(targets):
+            score = 0
+        if score > best["score"]:
+            best.update(score=score, room=state, mapping=mapping)
+        for action in range(4):
+            after, moved, pulled = room_utils.reverse_move(state.copy(), fixed, mapping.copy(), last, action)
+            search(after, moved, swaps + (pulled != last), pulled, ttl)
+
+    search(state, {t: t for t in targets}, 0, (-1, -1), depth)
+    return best["room"], best["score"], best["mapping"]
+
+
+def wander(state, fixed, probability):
+    if random.random() > probability:
+        return
+    player = tuple(np.argwhere(state == 5)[0].tolist())
+    passed = [player]
+    for taken in range(1, 4):
+        near = [(player[0] + r, player[1] + c) for r, c in changes]
+        near = [at for at in near if state[at] in (1, 2) and at not in passed]
+        if not near:
+            return
+        state[player] = fixed[player]
+        player = random.choice(near)
+        state[player] = 5
+        passed.append(player)
+        if taken == 3 or random.random() > 0.5:
+            return
+
+
+def generate_room(dim, boxes, depth, seed):
+    """None where RAGEN gives the seed up."""
+    random.seed(seed)
+    np.random.seed(seed)
+    for _ in range(4):
+        room = room_utils.room_topology_generation(dim, 0.35, int(1.7 * sum(dim)))
+        try:
+            room = room_utils.place_boxes_and_player(room, boxes, second_player=False)
+        except RuntimeError:
+            return None
+        fixed = room.copy()
+        fixed[fixed == 5] = 1
+        state = room.copy()
+        state[state == 2] = 4
+        state, score, mapping = reverse_play(state, fixed, depth)
+        if score <= 0:
+            continue
+        state = state.copy()
+        state[state == 3] = 4
+        wander(state, fixed, 0.8 if room_utils.box_displacement_score(mapping) == 1 else 0.5)
+        return fixed, state
+    return None
 
 
 def codes(env):
@@ -18,41 +90,61 @@ def codes(env):
     return "/".join("".join(str(c) for c in row) for row in shown.tolist())
 
 
-def play(fixed, state, boxes, actions):
-    env = SokobanEnv(dim_room=fixed.shape, max_steps=10**6, num_boxes=boxes, reset=False)
-    env.get_image = lambda *_: None
+def placed(fixed, state, boxes, max_steps):
+    env = SokobanEnv(dim_room=fixed.shape, max_steps=max_steps, num_boxes=boxes, reset=False)
     env.room_fixed, env.room_state = fixed.copy(), state.copy()
     env.player_position = np.argwhere(env.room_state == 5)[0]
     env.num_env_steps, env.reward_last, env.boxes_on_target = 0, 0, 0
-    log = []
+    return env
+
+
+def oracle(fixed, state, boxes):
+    """The shortest solution, breadth first in the order up, down, left, right."""
+    queue, seen = deque([(state, "")]), {state.tobytes()}
+    while queue:
+        now, path = queue.popleft()
+        if len(path) >= 100:
+            continue
+        for action in (1, 2, 3, 4):
+            env = placed(fixed, now, boxes, 10**6)
+            env._push(action)
+            if env.room_state.tobytes() in seen:
+                continue
+            seen.add(env.room_state.tobytes())
+            if env._check_if_all_boxes_on_target():
+                return path + str(action)
+            queue.append((env.room_state, path + str(action)))
+    return ""
+
+
+def play(fixed, state, boxes, actions, max_steps=10**6):
+    env = placed(fixed, state, boxes, max_steps)
+    env.get_image = lambda *_: None
+    trace, log = Trace(codes(env)), []
     for action in actions:
         before = env.player_position
-        _, reward, _, _ = env.step(action)
-        moved = "." if np.array_equal(before, env.player_position) else "!"
-        log.append(moved + ("" if reward == -0.1 else repr(float(reward))))
-    return " ".join(log), codes(env)
+        _, reward, done, _ = env.step(int(action), observation_mode="tiny_rgb_array")
+        log.append(("." if np.array_equal(before, env.player_position) else "!") + ("" if reward == -0.1 else repr(float(reward))))
+        solved = env._check_if_all_boxes_on_target()
+        trace.step(codes(env), reward, solved, done and not solved)
+        if done:
+            break
+    return " ".join(log), trace.digest
 
 
 def rows(dim, boxes, depth, seeds):
     for seed in seeds:
-        random.seed(seed)
-        np.random.seed(seed)
-        try:
-            fixed, state, _, _ = generate_room(dim=dim, num_steps=int(1.7 * sum(dim)), num_boxes=boxes, search_depth=depth)
-        except (RuntimeError, RuntimeWarning):
-            yield {"seed": seed, "room": None}
+        room = generate_room(dim, boxes, depth, seed)
+        if room is None:
+            yield [seed]
             continue
-        solution = get_shortest_action_path(fixed, state)
-        moves = random.Random(f"moves {seed}").choices([1, 2, 3, 4], k=20)
-        solved, _ = play(fixed, state, boxes, solution)
-        log, end = play(fixed, state, boxes, moves)
-        env = SokobanEnv(dim_room=dim, num_boxes=boxes, reset=False)
-        env.room_fixed, env.room_state = fixed, state
-        yield {"seed": seed, "room": codes(env), "solution": "".join(map(str, solution)), "solved": solved,
-               "moves": "".join(map(str, moves)), "log": log, "end": end}
+        solution = oracle(*room, boxes)
+        moves = "".join(map(str, random.Random(f"moves {seed}").choices([1, 2, 3, 4], k=20)))
+        log, _ = play(*room, boxes, moves)
+        yield [seed, codes(placed(*room, boxes, 1)), solution, play(*room, boxes, solution)[0], moves, log, play(*room, boxes, moves, 15)[1]]
 
 
-sets = [((6, 6), 1, 300, [*range(150), *range(10000, 10050)]), ((8, 8), 2, 10, range(100)), ((6, 6), 1, 30, range(40)),
-        ((6, 6), 2, 100, range(10)), ((5, 9), 1, 300, range(20))]
-out = [{"dim": list(d), "boxes": b, "depth": k, "rows": list(rows(d, b, k, s))} for d, b, k, s in sets]
-print("[" + ",\n".join(json.dumps({**o, "rows": 0})[:-2] + "[\n" + ",\n".join(json.dumps(r) for r in o["rows"]) + "]}" for o in out) + "]")
+if __name__ == "__main__":
+    sets = [((6, 6), 1, 300, [*range(260), *range(10000, 10100)]), ((8, 8), 2, 10, range(100)), ((6, 6), 1, 30, range(40)),
+            ((6, 6), 2, 100, range(10)), ((5, 9), 1, 300, range(20))]
+    print(dump({"dim": d, "boxes": b, "depth": k, "rows": list(rows(d, b, k, s))} for d, b, k, s in sets))

@@ -1,10 +1,12 @@
 """Puzzles and step transcripts of RAGEN's Sudoku by its procedure on CPython's generator, for test/golden/envs/sudoku.json.
 python test/golden/make/envs_sudoku.py > test/golden/envs/sudoku.json
 A row: seed, the full grid, the puzzle with 0 in its empty cells (both row by row in base 36), whether the puzzle has one solution (null
-where that was not counted), then random placements as texts and the reward of each."""
+where that was not counted), then random placements as texts and the reward of each, and the trace with ten steps at most (states are grids).
+As here, and not as in RAGEN, the tenth step truncates whatever its answer."""
 import json
 import math
 import random
+from envs_trace import Trace
 
 
 def allowed(grid, n, cell, value):
@@ -58,8 +60,11 @@ def row(n, difficulty, seed, counted):
     for cell in cells[:int(n * n * {"easy": 0.4, "medium": 0.5, "hard": 0.6}[difficulty])]:
         puzzle[cell] = 0
     one = solutions(puzzle[:], n) == 1 if counted else None
+    digits = "0123456789abcdefg"
+    code = lambda cells: "".join(digits[v] for v in cells)  # noqa: E731
     grid, log, moves = puzzle[:], [], random.Random(f"moves {seed}")
-    for _ in range(10):
+    trace = Trace(code(grid))
+    for taken in range(1, 11):
         # Half of the placements are the solution's at an empty cell, the others anywhere.
         cell = moves.choice([c for c in range(n * n) if grid[c] == 0] or [0]) if moves.random() < 0.7 else moves.randrange(n * n)
         value = full[cell] if moves.random() < 0.5 else moves.randint(0, n + 1)
@@ -69,10 +74,12 @@ def row(n, difficulty, seed, counted):
             reward = -0.1
         else:
             grid[cell] = value
-            reward = 1.0 if value == full[cell] else 0.5
+            reward = (1.0 if value == full[cell] else 0.5) + (10 if 0 not in grid else 0)
         log.append([text, reward])
-    digits = "0123456789abcdefg"
-    return [seed, "".join(digits[v] for v in full), "".join(digits[v] for v in puzzle), one, log]
+        trace.step(code(grid), reward, 0 not in grid, taken == 10 and 0 in grid)
+        if 0 not in grid:
+            break
+    return [seed, code(full), code(puzzle), one, log, trace.digest]
 
 
 sets = [(9, "easy", [*range(150), *range(10000, 10050)], True), (9, "medium", [*range(120), *range(10000, 10030)], True),

@@ -17,6 +17,7 @@ const input: fc.Arbitrary<PlanInput> = fc
     lora: fc.option(fc.record({ rank: fc.integer({ min: 1, max: 16 }), dropout: fc.constantFrom(0, 0.1) })),
     flags: fc.record({
       ...{ checkpointed: fc.boolean(), reference: fc.boolean(), critic: fc.boolean(), klLoss: fc.boolean() },
+      lossMode: fc.constantFrom('vanilla', 'gspo', 'cispo'),
     }),
     quantizations: fc.record({ rolloutQuantization: quantization, baseQuantization: quantization }),
     stored: fc.constantFrom('F32', 'F16', 'BF16'),
@@ -40,6 +41,7 @@ const input: fc.Arbitrary<PlanInput> = fc
     stored,
     longest,
     ...{ updateTokens: longest * episodes, criticTokens: longest, scoreTokens: longest, referenceTokens: longest },
+    diagnosisTokens: longest * Math.min(episodes, 4),
     rollouts: episodes,
   }));
 const runs = { numRuns: 10 };

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { configurationDocument } from '../../../extension/trainer/config/documentation';
 import { loadConfig, presets } from '../../../extension/trainer/config/load-config';
 import { configJsonSchema } from '../../../extension/trainer/config/schema';
-import type { JsonSchema } from '../../../extension/trainer/config/schema';
+import type { JsonSchema } from '../../../extension/protocol/json-schema';
 import { presetFolder, repository } from './presets';
 
 test('docs/CONFIGURATION.md is up to date', () => {

@@ -1,13 +1,9 @@
 // When the watch raises its alarms, and what it says.
 import { describe, expect, it } from 'vitest';
-import {
-  alarmNames,
-  nothingWatched,
-  rules,
-  standingAlarms,
-  watchStep,
-} from '../../../extension/trainer/diagnostics/alarms';
-import type { Alarm, AlarmName } from '../../../extension/trainer/diagnostics/alarms';
+import { alarmNames, alarmRules, boundsOver } from '../../../extension/protocol/alarm-rules';
+import type { AlarmName } from '../../../extension/protocol/alarm-rules';
+import { nothingWatched, standingAlarms, watchStep } from '../../../extension/trainer/diagnostics/alarms';
+import type { Alarm } from '../../../extension/trainer/diagnostics/alarms';
 
 /** Steps of one metric; the alarms by step, counted from 1. */
 function watched(metric: string, values: readonly number[]): Map<number, Alarm[]> {
@@ -66,7 +62,7 @@ describe('the watch', () => {
     ['response_length', 50, 101, 5],
     ['invalid_answers', 0.1, 0.95, 3],
   ])('sees %s', (name, usual, bad, steps) => {
-    const raised = watched(rules[name].metric, [...repeat(usual, 10), ...repeat(bad, steps)]);
+    const raised = watched(alarmRules[name].metric, [...repeat(usual, 10), ...repeat(bad, steps)]);
     expect(names(raised)).toEqual([[10 + steps, [name]]]);
   });
 
@@ -82,7 +78,17 @@ describe('the watch', () => {
     expect(standingAlarms(last.state)).toEqual(last.alarms);
   });
 
+  it('draws the bounds that alarms are raised by, none while the baseline is made', () => {
+    const values = [...repeat(0.5, 10), NaN, 0.2, ...repeat(0.049, 5)];
+    const bounds = boundsOver(alarmRules.reward_variance, values);
+    expect([...bounds.slice(0, 11)].every(Number.isNaN)).toBe(true);
+    expect([...bounds.slice(11)]).toEqual(repeat(0.05, 6));
+    const norms = [...repeat(1, 12), 9.9, 1, 10.1, 1];
+    const spike = watched('actor/grad_norm', norms).get(15)![0];
+    expect(boundsOver(alarmRules.gradient_spike, norms)[14]).toBe(spike.bound);
+  });
+
   it('has a rule for every name', () => {
-    expect(Object.keys(rules)).toEqual([...alarmNames]);
+    expect(Object.keys(alarmRules)).toEqual([...alarmNames]);
   });
 });

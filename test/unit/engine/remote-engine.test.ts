@@ -64,6 +64,19 @@ it('runs calls in the order in which they were made', async () => {
   expect(order).toEqual(['load', 'generate', 'release']);
 });
 
+it('lets generations overlap, and does other calls after them', async () => {
+  const engine = start();
+  await engine.load(options);
+  const order: string[] = [];
+  await Promise.all([
+    engine.generate(rows, { ...sampling, max_new_tokens: 50 }).then(() => order.push('generate')),
+    engine.release(['nobody']).then(() => order.push('release')),
+    engine.parameters().then(() => order.push('parameters')),
+    engine.generate(rows, sampling).then(() => order.push('later')),
+  ]);
+  expect(order).toEqual(['release', 'generate', 'parameters', 'later']);
+});
+
 it('passes a user’s mistake as its sentence, and a defect with the place where it happened', async () => {
   const engine = start();
   const mistake = await engine.load({ ...options, modelFolder: '/nowhere' }).catch((error: Error) => error);

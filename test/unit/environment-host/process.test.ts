@@ -207,28 +207,95 @@ describe('a process that dies', () => {
     expect(step.error).toBeUndefined();
   });
 
-  test('twice over one request: one clear error, then and ever after', async () => {
+  test('again and again over one episode: it fails alone, by name, and the others are done', async () => {
     const { running } = await start();
     const kill = `if (action === 2) { process.kill(process.pid, 'SIGKILL'); for (;;); }`;
-    await running.load([spec('T', files().write('env.ts', counter(kill)))]);
+    const source = files().write('env.ts', counter(kill));
+    await running.load([spec('T', source)]);
+    await running.reset([reset('a'), reset('b', 'T', 1), reset('c', 'T', 2)]);
+    await running.step([{ episode: 'a', actions: [1] }]);
+    const others = running.step([{ episode: 'c', actions: [1, 1] }]); // of another request, which is in hand then
+    const [a, b] = await running.step([
+      { episode: 'a', actions: [1, 2] },
+      { episode: 'b', actions: [1] },
+    ]);
+    expect(a.error).toEqual({
+      kind: 'died',
+      at: source,
+      message: `environment T (${source}) ended its process (ended by signal SIGKILL) in step(1, 2) at seed 10005, member 0 after 1 actions: throw an error instead, or look for native code that fails`,
+    });
+    expect([b.observation, (await others)[0].observation]).toEqual(['count 1', 'count 2']);
     await running.reset([reset('a')]);
-    const message = 'environment process: it died twice during step (ended by signal SIGKILL): mend the environment';
-    await expect(running.step([{ episode: 'a', actions: [2] }])).rejects.toThrow(message);
-    await expect(running.reset([reset('b')])).rejects.toThrow(message);
+    expect((await running.step([{ episode: 'a', actions: [1] }]))[0].observation).toBe('count 1');
   });
 
-  test('with changed code on the disk: the running episode is lost by name', async () => {
+  test('while new code is loaded, by that code: it is refused, and what ran goes on', async () => {
     const { running } = await start();
     const { write } = files();
     const source = write('env.ts', counter());
     await running.load([spec('T', source)]);
     await running.reset([reset('a')]);
-    write('env.ts', counter('count += 10;'));
+    write('env.ts', counter('', { top: `process.kill(process.pid, 'SIGKILL');` }));
+    const [prepared] = await running.prepare([spec('T', source)], false);
+    expect('problems' in prepared && prepared.problems[0].message).toBe(
+      `environment T (${source}) ends its process while it loads (ended by signal SIGKILL): mend the file and save it`,
+    );
+    expect((await running.step([{ episode: 'a', actions: [1] }]))[0].observation).toBe('count 1');
+  });
+
+  test('and whose code does not load any more: its episodes fail with the reason until it does', async () => {
+    const { running } = await start();
+    const { folder, write } = files();
+    const mark = join(folder, 'server-is-down');
+    const top = `import { existsSync } from 'node:fs';\nif (existsSync(${JSON.stringify(mark)})) throw new Error('no server');`;
+    await running.load([spec('T', write('env.ts', counter('', { top })))]);
+    await running.reset([reset('a')]);
+    write('server-is-down', '');
+    process.kill(running.pid!, 'SIGKILL');
+    const [lost] = await running.step([{ episode: 'a', actions: [1] }]);
+    expect(lost.error?.message).toContain('threw "no server"');
+    rmSync(mark);
+    await running.reset([reset('b')]);
+    expect((await running.step([{ episode: 'b', actions: [1] }]))[0].observation).toBe('count 1');
+  });
+
+  test('with other code on the disk: the episode goes on with its own', async () => {
+    const { running } = await start();
+    const { write } = files();
+    const source = write('env.ts', counter());
+    await running.load([spec('T', source)]);
+    await running.reset([reset('a')]);
+    write('env.ts', 'this is no environment');
     process.kill(running.pid!, 'SIGKILL');
     const [step] = await running.step([{ episode: 'a', actions: [1] }]);
-    expect(step.error?.message).toContain(
-      'environment T changed while its process had died, so the episode at seed 10005, member 0 is lost',
-    );
+    expect(step).toMatchObject({ observation: 'count 1' });
+    expect(step.error).toBeUndefined();
+  });
+
+  test('after changes of code: each episode goes on with the code that it began on', async () => {
+    const { running } = await start();
+    const { write } = files();
+    const source = write('env.ts', counter());
+    await running.load([spec('T', source)]);
+    await running.reset([reset('a')]);
+    const edit = async (step: string) => {
+      write('env.ts', counter(step));
+      const [prepared] = await running.prepare([spec('T', source)], false);
+      if (!('environment' in prepared)) throw new Error(prepared.problems[0].message);
+      await running.use([{ spec: spec('T', source), environment: prepared.environment }]);
+    };
+    await edit('count += 10;');
+    await running.reset([reset('b')]);
+    await running.step([{ episode: 'b', actions: [1] }]);
+    await edit('count += 100;');
+    process.kill(running.pid!, 'SIGKILL');
+    const steps = await running.step(['a', 'b'].map(episode => ({ episode, actions: [1] })));
+    expect(steps.map(({ error, observation }) => [error, observation])).toEqual([
+      [undefined, 'count 1'],
+      [undefined, 'count 22'],
+    ]);
+    await running.reset([reset('c')]);
+    expect((await running.step([{ episode: 'c', actions: [1] }]))[0].observation).toBe('count 101');
   });
 });
 

@@ -22,6 +22,7 @@ const registry = JSON.parse(readFileSync(join(root, 'envs/registry.json'), 'utf8
 
 test.for([
   ['search', {}],
+  ['search', { embedding_model: join(root, 'test/golden/search-embedder') }],
   ['webshop', {}],
   ['deepcoder', { total_timeout: 20 }],
 ] as const)('%s', async ([env_type, config], { skip }) => {

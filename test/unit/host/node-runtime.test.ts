@@ -57,8 +57,15 @@ test('a real search finds a real Node', async () => {
 
 test('the trainer gets none of the editor’s inner variables, and a silent ONNX Runtime', () => {
   const env = { PATH: '/bin', ELECTRON_RUN_AS_NODE: '1', VSCODE_IPC_HOOK: 'x', HOME: '/home' };
-  expect(trainerEnvironment(env, false)).toEqual({ PATH: '/bin', HOME: '/home', ORT_DISABLE_TELEMETRY: '1' });
-  expect(trainerEnvironment(env, true)).toEqual({
+  expect(trainerEnvironment(env, { electron: false })).toEqual({
+    PATH: '/bin',
+    HOME: '/home',
+    ORT_DISABLE_TELEMETRY: '1',
+  });
+  const secrets = () => ({ HF_TOKEN: 'hf_x' });
+  expect(trainerEnvironment(env, { electron: false, secrets })).toMatchObject({ HF_TOKEN: 'hf_x', PATH: '/bin' });
+  expect(JSON.stringify({ electron: false, secrets })).not.toContain('hf_x');
+  expect(trainerEnvironment(env, { electron: true })).toEqual({
     PATH: '/bin',
     HOME: '/home',
     ORT_DISABLE_TELEMETRY: '1',

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { escapeHtml, pageHtml } from '../../../extension/host/page-html';
+import { markupCorpus } from '../../e2e/fixtures/markup-corpus.mjs';
 
 const parts = {
   title: 'lake',
@@ -16,6 +17,20 @@ test('the script runs by the nonce that the policy names, a fresh one each time'
   expect(second).not.toContain(nonce);
 });
 
+test('the policy lets in the page’s own files alone, and nothing out', () => {
+  const policy = /http-equiv="Content-Security-Policy" content="([^"]+)"/.exec(pageHtml(parts))![1];
+  const directives = policy.replaceAll('&#39;', "'").split('; ');
+  expect(directives.map(directive => directive.replace(/nonce-[^']+/, 'nonce'))).toEqual([
+    "default-src 'none'",
+    "script-src 'nonce'",
+    "style-src https://csp.test 'unsafe-inline'",
+    'img-src https://csp.test data:',
+    'font-src https://csp.test',
+    "base-uri 'none'",
+    "form-action 'none'",
+  ]);
+});
+
 test('a style sheet is linked where there is one', () => {
   expect(pageHtml(parts)).not.toContain('<link');
   expect(pageHtml({ ...parts, style: 'https://csp.test/a.css' })).toContain(
@@ -29,4 +44,10 @@ test('a run’s name and folder cannot break out', () => {
   expect(html).toContain('<body data-run="/a&quot;b&#39;&gt;&lt;img&gt;">');
   expect(html.match(/<script/g)).toHaveLength(1);
   expect(escapeHtml(`a&<>"'b`)).toBe('a&amp;&lt;&gt;&quot;&#39;b');
+});
+
+test.each(markupCorpus)('%j as a name and a folder changes nothing of the document’s form', text => {
+  const formOf = (html: string) => html.match(/<\/?[a-z]+|[a-z-]+="/gi);
+  const html = pageHtml({ ...parts, title: text, folder: text, script: `https://csp.test/${text}` });
+  expect(formOf(html)).toEqual(formOf(pageHtml(parts)));
 });

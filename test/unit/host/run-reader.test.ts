@@ -1,6 +1,9 @@
 import {
   appendFileSync,
+  mkdirSync,
   mkdtempSync,
+  readFileSync,
+  readdirSync,
   rmSync,
   statSync,
   truncateSync,
@@ -11,6 +14,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { changeLabels, notesFile } from '../../../extension/host/run-labels';
 import { RunReader } from '../../../extension/host/run-reader';
 import { standingOf } from '../../../extension/host/run-words';
 import { leaseStaleMs } from '../../../extension/protocol/run-folder';
@@ -154,4 +158,55 @@ test('rows appended while a step is written show up, torn ones later', async () 
 test('checkpoints come newest first', async () => {
   folder = makeRun(workspace, { id: 'long', name: 'long', state: 'stopped', step: 30, seed: 4 });
   expect(await reader().checkpoints()).toEqual(['step-000030', 'step-000020', 'step-000010']);
+});
+
+test('what a user says of a run stands in place of the manifest, is seen at once, and can be taken back', async () => {
+  const run = reader();
+  await run.refresh();
+  expect(run.summary).not.toHaveProperty('tags');
+  await changeLabels(folder, () => ({ name: 'small lakes', tags: ['lr', 'paper'], archived: true }));
+  writeFileSync(await notesFile(folder, 'lake'), '# lake\n\n  Entropy fell *too* fast.\nMore.\n');
+  await run.refresh();
+  expect(run.summary).toMatchObject({
+    name: 'small lakes',
+    tags: ['lr', 'paper'],
+    archived: true,
+    notes: 'Entropy fell *too* fast.',
+  });
+  expect(readFileSync(await notesFile(folder, 'other'), 'utf8')).toContain('# lake'); // notes are never written over
+  await changeLabels(folder, () => ({ name: undefined, tags: [], archived: undefined }));
+  await run.refresh();
+  expect(run.summary?.name).toBe('lake');
+  expect(run.summary).not.toHaveProperty('tags');
+  expect(run.summary).not.toHaveProperty('archived');
+  expect(run.origin?.name).toBe('lake');
+  expect(readdirSync(folder).filter(name => name.endsWith('.tmp'))).toEqual([]);
+});
+
+test('labels changed by several windows at once are all kept; a window that died over a change holds up nobody', async () => {
+  const add = (tag: string) => changeLabels(folder, ({ tags = [] }) => ({ tags: [...tags, tag] }));
+  const tags = Array.from({ length: 8 }, (_, i) => `tag-${i}`);
+  await Promise.all([...tags.map(add), changeLabels(folder, () => ({ name: 'of another window' }))]);
+  const run = reader();
+  await run.refresh();
+  expect([...(run.summary?.tags ?? [])].sort()).toEqual(tags);
+  expect(run.summary?.name).toBe('of another window');
+  mkdirSync(join(folder, 'labels.json.lock'));
+  await add('late');
+  await run.refresh();
+  expect(run.summary?.tags).toContain('late');
+  expect(readdirSync(folder).filter(name => /\.(tmp|lock)$/.test(name))).toEqual([]);
+});
+
+test('damaged labels are passed over and can be changed', async () => {
+  writeFileSync(join(folder, 'labels.json'), '{"schema": 1, "tags": "x"');
+  const run = reader();
+  await run.refresh();
+  expect(run.summary?.name).toBe('lake');
+  await changeLabels(folder, () => ({ tags: ['a'] }));
+  await run.refresh();
+  expect(run.summary?.tags).toEqual(['a']);
+  await expect(changeLabels(join(folder, 'gone'), () => ({ tags: ['a'] }))).rejects.toThrow(
+    /labels\.json cannot be written/,
+  );
 });

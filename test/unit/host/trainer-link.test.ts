@@ -6,13 +6,24 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import {
   createMessageConnection,
+  ErrorCodes,
+  ResponseError,
   SocketMessageReader,
   SocketMessageWriter,
   type MessageConnection,
 } from 'vscode-jsonrpc/node';
 import { TrainerLink, type TrainerLinkListener } from '../../../extension/host/trainer-link';
 import type { Lease, RunStatus } from '../../../extension/protocol/run-folder';
-import { appended, hello, pause, resume, statusChanged, stop } from '../../../extension/protocol/trainer-link';
+import {
+  appended,
+  change,
+  hello,
+  isLocalEndpoint,
+  pause,
+  resume,
+  statusChanged,
+  stop,
+} from '../../../extension/protocol/trainer-link';
 
 const status = (over: Partial<RunStatus>): RunStatus => ({
   state: 'running',
@@ -45,6 +56,10 @@ async function serve(name: string, token = 'secret') {
       if (params.token !== token) throw new Error('the token is wrong');
       return { run: 'lake', pid: 1, status: status({}) };
     });
+    connection.onRequest(change, ({ values, checkOnly }) => {
+      if (values.lr < 0) throw new ResponseError(ErrorCodes.InvalidParams, 'lr is -1: use a number ≥ 0');
+      return { step: checkOnly ? 0 : 3, changes: [{ key: 'lr', from: 1, to: values.lr }] };
+    });
     connection.onRequest(pause, () => status({ state: 'paused' }));
     connection.listen();
     connections.push(connection);
@@ -75,6 +90,14 @@ afterEach(async () => {
 const eventually = (check: () => void) => vi.waitFor(check, 20_000);
 const begin = () => (link = new TrainerLink('lake', async () => lease, told));
 
+test('asks for settings to change, and hands the trainer’s refusal on as it is', async () => {
+  await serve('settings');
+  begin();
+  expect(await link.change({ lr: 2 })).toEqual({ step: 3, changes: [{ key: 'lr', from: 1, to: 2 }] });
+  expect(await link.change({ lr: 2 }, true)).toMatchObject({ step: 0 });
+  await expect(link.change({ lr: -1 })).rejects.toThrow(/^lr is -1: use a number ≥ 0$/);
+});
+
 test('greets with the token, tells the status, and carries commands and notices', async () => {
   await serve('a');
   begin();
@@ -102,6 +125,37 @@ test('comes back to a new trainer after the old one has gone', async () => {
   await serve('second');
   await eventually(() => expect(link.connected).toBe(true));
   expect((await link.pause()).state).toBe('paused');
+});
+
+test('a lease that names no socket of this machine is not followed', async () => {
+  const reached: unknown[] = [];
+  const port = createServer(socket => reached.push(socket)).listen(0, '127.0.0.1');
+  await new Promise(resolve => port.once('listening', resolve));
+  const { port: number } = port.address() as { port: number };
+  lease = { pid: 1, started: '2026-01-01T00:00:00Z', endpoint: String(number), token: 'secret' };
+  begin();
+  await eventually(() =>
+    expect(told.trouble).toHaveBeenCalledWith(expect.stringContaining('no socket of this machine')),
+  );
+  expect(reached).toEqual([]);
+  port.close();
+  const far = [
+    '\\\\evil\\pipe\\x',
+    '\\\\evil\\share\\x',
+    '8080',
+    'evil.example',
+    '\\\\.\\pipe\\a\\..\\b',
+    '',
+    'trainer.sock',
+  ];
+  for (const endpoint of far)
+    expect([endpoint, isLocalEndpoint(endpoint, true), isLocalEndpoint(endpoint, false)]).toEqual([
+      endpoint,
+      false,
+      false,
+    ]);
+  expect(isLocalEndpoint('\\\\.\\pipe\\ragen-a-1', true)).toBe(true);
+  expect(isLocalEndpoint('/w/.ragen/runs/a/trainer.sock', false)).toBe(true);
 });
 
 test('a trainer that refuses the token is not taken, and why is told', async () => {

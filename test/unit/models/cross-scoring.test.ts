@@ -12,10 +12,10 @@ import { goldenConfig, goldenWeights } from './models';
 const options = { threads: 1 };
 const roomy: PassBudget = { maxTokens: 4096, maxRows: 128 };
 
-function opened(family: string) {
+function opened(family: string, maxPositions?: number) {
   const config = goldenConfig(family);
   const bank = new HostParameters(goldenWeights(family), options);
-  const network = trainedNetwork(config);
+  const network = { ...trainedNetwork(config), maxPositions };
   return { config, policy: new Policy(network, bank, options), scoring: new CrossScoring(network, bank, options) };
 }
 
@@ -73,6 +73,20 @@ describe('cross-scoring', () => {
     const reasonings = texts([6, 3, 5, 1], config.vocabSize, stream);
     const expected = (await scoring.sums(prompts, reasonings, roomy, 1)).map(row => Array.from(row));
     expectEqual(await scoring.sums(prompts, reasonings, budget, 1), expected, reasonings);
+  });
+
+  it('goes on from a long prompt with a long text that no episode held together', async () => {
+    const { config, policy, scoring } = opened('qwen2', 16);
+    const wide = opened('qwen2');
+    const stream = new RandomStream(6);
+    const prompts = texts([15, 4], config.vocabSize, stream);
+    const reasonings = texts([14, 3], config.vocabSize, stream);
+    await expect(naive(policy, prompts, reasonings, 1)).rejects.toThrow('out of range');
+    expectEqual(
+      await scoring.sums(prompts, reasonings, roomy, 1),
+      await naive(wide.policy, prompts, reasonings, 1),
+      reasonings,
+    );
   });
 
   it('handles one prompt and one text of one token', async () => {

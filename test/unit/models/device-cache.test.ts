@@ -6,7 +6,7 @@ import type { SamplingOptions } from '../../../extension/trainer/engine/engine';
 import { RandomStream } from '../../../extension/trainer/engine/random-stream';
 import { windowSlots } from '../../../extension/trainer/models/device-cache';
 import { goldenConfig, goldenWeights, plainSampling } from './models';
-import { playedTurns } from './played-turns';
+import { playedApart, playedTurns } from './played-turns';
 import type { Turn } from './played-turns';
 
 const stream = new RandomStream(21);
@@ -40,6 +40,25 @@ describe('rows whose cache stays on a device', () => {
       };
     });
     await expectAlike(turns);
+  });
+
+  it('join those that are being decoded, with the same tokens and on the host the same bits', async () => {
+    const names = Array.from({ length: 7 }, (_, i) => `r${i}`);
+    const prompt = ids(12);
+    const turns = Array.from({ length: 4 }, (_, turn): Turn => ({
+      append: Object.fromEntries(names.map((name, i) => [name, turn === 0 && i < 3 ? prompt : ids(1 + ((5 * turn + 9 * i) % 23))])), // prettier-ignore
+      sampling: { ...sampling, stop_token_ids: stops.stop_token_ids, max_new_tokens: 40 },
+      release: turn === 2 ? ['r1', 'r4'] : [],
+    }));
+    const together = await playedTurns(config, weights, { threads: 1 }, turns);
+    expect(new Set(together.map(row => row.ids.length)).size).toBeGreaterThan(5); // rows are answered at different times
+    expect(await playedApart(config, weights, { threads: 1 }, turns)).toEqual(together);
+    expect(await playedApart(config, weights, { threads: 1, maxRows: 3 }, turns)).toEqual(together);
+    const device = await playedApart(config, weights, { threads: 1, cache: 'device' }, turns);
+    expect(device.map(({ row, ids }) => [row, ids])).toEqual(together.map(({ row, ids }) => [row, ids]));
+    together.forEach(({ logprobs }, i) =>
+      logprobs.forEach((logprob, t) => expect(Math.abs(device[i].logprobs[t] - logprob)).toBeLessThan(1e-4)),
+    );
   });
 
   it('wait for each other, and leave room when they stop', async () => {

@@ -212,7 +212,7 @@ describe('rows', () => {
     const draw = async (of: Generator): Promise<GeneratedRow> =>
       (await of.generate([{ row: 'a', append: prompt, seed: 3 }], plain))[0];
     const first = await draw(generator);
-    generator.release(['a']);
+    await generator.release(['a']);
     expect(await draw(generator)).toEqual(first);
     generator.release(['a', 'never seen']);
     moving.flat.set(randomWeights(config, 2).flat);
@@ -246,7 +246,7 @@ describe('rows', () => {
     const request = { row: 'a', append: randomIds(5), seed: 4 };
     const options = { ...plain, max_new_tokens: 12 };
     const [whole] = await generator.generate([request], options);
-    generator.release(['a']);
+    await generator.release(['a']);
     const stop = [`${whole.ids[3]}><${whole.ids[4]}`, 'never'];
     const [stopped] = await generator.generate([request], { ...options, stop });
     expect(stopped).toMatchObject({ ids: whole.ids.slice(0, 5), finish: 'stop' });
@@ -254,6 +254,31 @@ describe('rows', () => {
 
   it('must have something to append', async () => {
     await expect(new Episodes().turn({ a: [] }, plain, 1)).rejects.toThrow('generator: row a has nothing to append');
+  });
+
+  it('are answered by call, the short before the long; their release waits, and so do calls that sample otherwise', async () => {
+    const generator = playing(config, weights);
+    const stops = { ...plain, max_new_tokens: 40, stop_token_ids: [1, 5, 9, 13, 17, 21] };
+    const order: { row: string; length: number }[] = [];
+    const call = async (row: string, options: SamplingOptions) => {
+      const [{ ids }] = await generator.generate([{ row, append: randomIds(4), seed: order.length + row.length }], options); // prettier-ignore
+      order.push({ row, length: ids.length });
+    };
+    const calls = ['a', 'bb', 'ccc', 'dddd', 'eeeee', 'ffffff'].map(row => call(row, stops));
+    const released = generator.release(['a']).then(() => expect(order.map(({ row }) => row)).toContain('a'));
+    await Promise.all([...calls, call('other', plain), released]);
+    const lengths = order.slice(0, -1).map(({ length }) => length);
+    expect(lengths).toEqual(lengths.toSorted((a, b) => a - b));
+    expect(new Set(lengths).size).toBeGreaterThan(2);
+    expect(order.at(-1)).toEqual({ row: 'other', length: plain.max_new_tokens });
+  });
+
+  it('fail together, and generation goes on', async () => {
+    const generator = playing(config, weights);
+    const call = (row: string, append: number[]) => generator.generate([{ row, append, seed: 3 }], plain);
+    const ends = await Promise.allSettled([call('a', randomIds(4)), call('b', []), call('c', randomIds(3))]);
+    expect(ends.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected']);
+    expect((await call('d', randomIds(4)))[0].ids).toHaveLength(plain.max_new_tokens);
   });
 
   it('report how many tokens were sampled', async () => {

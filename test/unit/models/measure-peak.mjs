@@ -3,7 +3,20 @@
 import { Worker } from 'node:worker_threads';
 
 const [workerFile, json] = process.argv.slice(2);
-const { load, vocab, rollouts, prompt, length, updates, passTokens, scoreTokens, critic, kl } = JSON.parse(json);
+const {
+  load,
+  vocab,
+  rollouts,
+  prompt,
+  length,
+  updates,
+  passTokens,
+  scoreTokens,
+  critic,
+  kl,
+  diagnosisTokens,
+  lossMode,
+} = JSON.parse(json);
 const worker = new Worker(workerFile, { env: { ...process.env, ORT_DISABLE_TELEMETRY: '1' } });
 let calls = 0;
 const call = (method, ...args) =>
@@ -45,6 +58,11 @@ const sampling = {
 };
 await call('generate', rows, sampling);
 peak('rollout');
+if (diagnosisTokens > 0) {
+  const many = n => Array.from({ length: diagnosisTokens / length }, () => Int32Array.from(ids(n)));
+  await call('crossScore', many(length), many(length), { maxTokens: diagnosisTokens, maxRows: 64 }, 1);
+  peak('diagnosis');
+}
 await call('score', 'actor', samples, budget(scoreTokens), 1);
 if (load.referenceFolder !== null) await call('score', 'reference', samples, budget(scoreTokens), 1);
 if (critic) await call('values', samples, budget(passTokens));
@@ -52,6 +70,7 @@ peak('log-probs');
 const optimizer = { lr: 1e-5, betas: [0.9, 0.999], eps: 1e-8, weight_decay: 0, grad_clip: 1 };
 const loss = {
   ...{ clip_ratio_low: 0.2, clip_ratio_high: 0.28, clip_ratio_c: 3, entropy_coeff: 0.01, use_kl_loss: kl },
+  policy_loss: { loss_mode: lossMode },
   ...{ kl_loss_coef: 0.01, kl_loss_type: 'k3', loss_agg_mode: 'token-mean', temperature: 1 },
 };
 if (critic) {

@@ -62,6 +62,8 @@ const plain: Omit<
   reference: false,
   critic: false,
   klLoss: false,
+  lossMode: 'vanilla',
+  diagnosisTokens: 0,
   trains: true,
   moments: { actor: 'float32', critic: 'float32' },
 };
@@ -91,7 +93,9 @@ async function compare(shape: Shape, input: Omit<PlanInput, 'decoder'>) {
     cacheFolder: join(folder(), 'cache'),
   };
   const { longest: length, rollouts, updateTokens, scoreTokens, critic, klLoss: kl } = input;
+  const { diagnosisTokens, lossMode } = input;
   const work = {
+    ...{ diagnosisTokens, lossMode },
     ...{ load, vocab: shape.vocab, rollouts, prompt: length - 4, length },
     ...{ updates: updateTokens / length, passTokens: updateTokens, scoreTokens, critic, kl },
   };
@@ -111,6 +115,11 @@ describe('by the end of each phase a process has held what the plan says, within
       'all weights, with critic and reference',
       small,
       { ...plain, ...passes(2048), longest: 128, rollouts: 4, critic: true, reference: true, klLoss: true },
+    ],
+    [
+      "a diagnosis of collapse and GSPO's loss",
+      wide,
+      { ...plain, ...passes(1024), longest: 128, rollouts: 8, diagnosisTokens: 1024, lossMode: 'gspo' },
     ],
     ['all weights of a wide model: optimizer and logits', wide, { ...plain, ...passes(512), longest: 64, rollouts: 8 }],
     [
@@ -152,7 +161,7 @@ const peakOf = (change: Partial<PlanInput>): number => planMemory({ ...input, ..
 
 describe('the plan', () => {
   test('is the sum of its rows, each with its formula, and peaks where the policy is changed', () => {
-    const { rows, phases: held, peak } = planMemory({ ...input, critic: true });
+    const { rows, phases: held, peak } = planMemory({ ...input, critic: true, diagnosisTokens: 1024 });
     expect(peak).toEqual({ phase: 'policy update', bytes: rows.reduce((sum, { bytes }) => sum + bytes, 0) });
     expect(held.map(({ phase }) => phase)).toEqual([...phases]);
     for (const { what, bytes, how } of rows) {

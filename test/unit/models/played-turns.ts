@@ -25,10 +25,37 @@ export async function playedTurns(
   const generator = new Generator(trainedNetwork(config), await openBank(weights, options), options);
   const result: GeneratedRow[] = [];
   for (const [t, { append, sampling, release = [] }] of turns.entries()) {
-    generator.release(release);
+    await generator.release(release);
     const requests = Object.entries(append).map(([row, ids], i) => ({ row, append: ids, seed: 1000 * t + i }));
     result.push(...(await generator.generate(requests, sampling)));
   }
-  generator.release(turns.flatMap(({ append }) => Object.keys(append)));
+  await generator.release(turns.flatMap(({ append }) => Object.keys(append)));
   return result;
+}
+
+/**
+ * The same turns, each row going through its own in calls of its own: all are in hand at once, and a row's next turn joins whatever is being
+ * decoded when its last is answered. Results in the order of `playedTurns`.
+ */
+export async function playedApart(
+  config: DecoderConfig,
+  weights: Weights,
+  options: GeneratorOptions,
+  turns: readonly Turn[],
+): Promise<GeneratedRow[]> {
+  const generator = new Generator(trainedNetwork(config), await openBank(weights, options), options);
+  const results = turns.map(({ append }) => Object.keys(append).map((): GeneratedRow | undefined => undefined));
+  const rows = [...new Set(turns.flatMap(({ append }) => Object.keys(append)))];
+  const playRow = async (row: string): Promise<void> => {
+    for (const [t, { append, sampling, release = [] }] of turns.entries()) {
+      if (release.includes(row)) await generator.release([row]);
+      const i = Object.keys(append).indexOf(row);
+      if (i < 0) continue;
+      const request = { row, append: append[row], seed: 1000 * t + i };
+      [results[t][i]] = await generator.generate([request], sampling);
+    }
+    await generator.release([row]);
+  };
+  await Promise.all(rows.map(playRow));
+  return results.flat().map(result => result!);
 }

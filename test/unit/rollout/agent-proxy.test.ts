@@ -1,5 +1,7 @@
 // The turn loop over a scripted generator: who is asked what, when it ends, what it costs when something goes wrong.
+import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
+import type { EpisodeActions, EpisodeStep } from '../../../extension/protocol/environment-link';
 import { episodeSchema } from '../../../extension/protocol/run-folder';
 import { UserError } from '../../../extension/protocol/user-error';
 import { AgentProxy } from '../../../extension/trainer/rollout/agent-proxy';
@@ -169,6 +171,87 @@ describe('failures', () => {
   });
 });
 
+describe('slow episodes', () => {
+  /** A pool whose steps take `delay(episode)` ms, told as they come. */
+  class SlowPool extends CorridorPool {
+    delay: (episode: string) => number = () => 0;
+    override async step(episodes: EpisodeActions[], onSteps?: (ready: EpisodeStep[]) => void): Promise<EpisodeStep[]> {
+      const delays = new Set(episodes.map(({ episode }) => this.delay(episode)));
+      const parts = [...delays].map(async ms => {
+        const own = episodes.filter(({ episode }) => this.delay(episode) === ms);
+        if (ms > 0) await sleep(ms);
+        const steps = await super.step(own);
+        onSteps?.(steps);
+        return steps;
+      });
+      const steps = new Map((await Promise.all(parts)).flat().map(step => [step.episode, step]));
+      return episodes.map(({ episode }) => steps.get(episode)!);
+    }
+  }
+  const slow = 'g000-m01';
+  const options = corridorOptions();
+  const many = { ...options.es_manager, train: { ...options.es_manager.train, group_size: 4 } };
+  function slowProxy(changes: Partial<ReturnType<typeof corridorOptions>> = {}, script = () => step('Up')) {
+    const generator = new ScriptedGenerator(script);
+    const pool = new SlowPool();
+    pool.delay = episode => (episode.endsWith(slow) ? 150 : 0);
+    return { generator, pool, agent: new AgentProxy(generator, pool, characterTokenizer, corridorOptions({ es_manager: many, ...changes })) }; // prettier-ignore
+  }
+  const namesOf = ({ rows }: { rows: { row: string }[] }) => rows.map(({ row }) => row.slice(13));
+
+  it('hold up no other, and come out as in lock step', async () => {
+    const waiting = slowProxy({ async_rollout: false });
+    const expected = await waiting.agent.rollout(train);
+    expect(waiting.generator.calls.map(call => call.rows.length)).toEqual([8, 8, 8]);
+    const going = slowProxy();
+    expect(await going.agent.rollout(train)).toEqual(expected);
+    expect(going.generator.calls.map(call => (call.rows.length === 1 ? namesOf(call)[0] : call.rows.length))).toEqual([8, 7, 7, slow, slow]); // prettier-ignore
+    expect(going.generator.live.size + going.pool.live.size).toBe(0);
+  });
+
+  it('take the sum of their own turns, while those of others pass', async () => {
+    const { agent, pool } = slowProxy();
+    pool.delay = episode => ({ 'g000-m00': 30, 'g000-m01': 150, 'g001-m02': 60 })[episode.slice(13)] ?? 0;
+    const start = performance.now();
+    await agent.rollout(train);
+    expect(performance.now() - start).toBeLessThan(3 * 150 + 200);
+  });
+
+  it('go with the others where they are but little behind', async () => {
+    const { agent, generator, pool } = slowProxy();
+    const generate = generator.generate.bind(generator);
+    generator.generate = async (...call) => (await sleep(400), generate(...call)); // of which a twentieth is waited
+    pool.delay = episode => (episode.endsWith(slow) ? 3 : 0);
+    await agent.rollout(train);
+    expect(generator.calls.map(({ rows }) => rows.length)).toEqual([8, 8, 8]);
+    expect(generator.calls.flatMap(namesOf)).toEqual(Array.from({ length: 3 }, () => ['g000', 'g001'].flatMap(g => [0, 1, 2, 3].map(m => `${g}-m0${m}`))).flat()); // prettier-ignore
+  });
+
+  it('in windowed contexts come out as in lock step too', async () => {
+    const agent_proxy = { ...options.agent_proxy, context_window_mode: 'single_turn' as const, max_context_window: 2 };
+    const expected = await slowProxy({ async_rollout: false, agent_proxy }).agent.rollout(train);
+    expect(await slowProxy({ agent_proxy }).agent.rollout(train)).toEqual(expected);
+  });
+
+  it('fail alone; and when all is over at an error elsewhere, nothing goes on behind it', async () => {
+    const { agent, pool } = slowProxy();
+    pool.failure = (episode, actions) => (episode.endsWith(slow) && actions.length > 0 ? 'late and wrong' : undefined);
+    const { episodes } = await agent.rollout(train);
+    expect(episodes.map(({ error }) => error?.message)).toEqual([undefined, 'late and wrong', ...Array.from({ length: 6 }, () => undefined)]); // prettier-ignore
+
+    const broken = slowProxy();
+    const generate = broken.generator.generate.bind(broken.generator);
+    broken.generator.generate = async (...call) => {
+      if (broken.generator.calls.length > 0) throw new Error('engine stopped');
+      return generate(...call);
+    };
+    await expect(broken.agent.rollout(train)).rejects.toThrow('engine stopped');
+    expect(broken.generator.calls).toHaveLength(1);
+    expect([broken.generator.live.size, broken.pool.live.size]).toEqual([0, 0]);
+    expect(broken.agent.state).toEqual({ seed_counter: 0 });
+  });
+});
+
 describe('stopping and watching', () => {
   it('ends between turns, lets go of everything, and plays the same batch again', async () => {
     const control = new AbortController();
@@ -237,7 +320,9 @@ describe('metrics and records', () => {
     const { agent } = proxy(() => step('Up'));
     const { episodes } = await agent.rollout(train);
     const advantages = [Float32Array.from(episodes[0].samples[0].mask, bit => bit * 0.1)];
-    const line = JSON.parse(JSON.stringify(episodeRecord(episodes[0], { kept: true, advantages })));
+    const line = JSON.parse(
+      JSON.stringify(episodeRecord(episodes[0], { kept: true, samples: advantages.map(row => ({ advantages: row })) })),
+    );
     expect(episodeSchema.parse(line)).toEqual(line);
     expect(line.advantage).toBeCloseTo(0.1, 6);
     expect(line.kept).toBe(true);

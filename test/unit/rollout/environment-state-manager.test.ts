@@ -9,6 +9,7 @@ import {
 import { finishedEpisode } from '../../../extension/trainer/rollout/rollout-batch';
 import { episodeMetrics } from '../../../extension/trainer/rollout/rollout-metrics';
 import { parseResponse } from '../../../extension/trainer/rollout/turn-protocol';
+import { UserError } from '../../../extension/protocol/user-error';
 import { corridor, CorridorPool } from './scripted-rollout';
 
 const protocol = { enable_think: true, action_sep: '||', max_actions_per_turn: 2 };
@@ -208,9 +209,11 @@ describe('failures', () => {
     const { pool, states } = manager({ env_groups: 2 });
     const entries = states.layOut(1, [corridor]);
     pool.failure = (episode, actions) => (actions.length > 0 && episode.includes('g000') ? 'board is gone' : undefined);
-    expect(await states.reset(entries)).toEqual([]);
+    await states.reset(entries);
+    expect(entries.filter(({ error }) => error)).toEqual([]);
     const raw = '<think></think><answer>Right</answer>';
-    const failed = await states.step(entries.map(entry => ({ entry, raw, response: parseResponse(raw, protocol) })));
+    await states.step(entries.map(entry => ({ entry, raw, response: parseResponse(raw, protocol) })));
+    const failed = entries.filter(({ error }) => error);
     expect(failed).toEqual([entries[0]]);
     expect(entries[0]).toMatchObject({ truncated: true, terminated: false, error: { message: 'board is gone' } });
     expect(entries[0].history[0]).toMatchObject({ reward: 0, executed: ['Right'], info: {} });
@@ -222,7 +225,31 @@ describe('failures', () => {
     const { pool, states } = manager();
     const entries = states.layOut(1, [corridor]);
     pool.failure = () => 'no map';
-    expect(await states.reset(entries)).toEqual(entries);
+    await states.reset(entries);
+    expect(entries.every(({ error }) => error)).toBe(true);
     expect(entries[0]).toMatchObject({ truncated: true, history: [], error: { message: 'no map' } });
+  });
+});
+
+describe('images', () => {
+  const sentence =
+    'config: custom_envs.Corridor shows images, which no model here reads: have it show text (sokoban: custom_envs.Corridor.env_config.render_mode=text)';
+  const images = [new Uint8Array([137])];
+
+  it('are refused with the first state', async () => {
+    const { pool, states } = manager();
+    const { reset } = pool;
+    pool.reset = async episodes => (await reset.call(pool, episodes)).map(state => ({ ...state, images }));
+    await expect(states.reset(states.layOut(1, [corridor]))).rejects.toThrow(new UserError(sentence));
+  });
+
+  it('are refused when they come later', async () => {
+    const { pool, states } = manager();
+    const [entry] = states.layOut(1, [corridor]);
+    await states.reset([entry]);
+    const { step } = pool;
+    pool.step = async episodes => (await step.call(pool, episodes)).map(state => ({ ...state, images }));
+    const raw = '<think></think><answer>Right</answer>';
+    await expect(states.step([{ entry, raw, response: parseResponse(raw, protocol) }])).rejects.toThrow(sentence);
   });
 });

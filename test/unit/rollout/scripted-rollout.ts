@@ -214,6 +214,7 @@ export function corridorOptions(changes: Partial<AgentProxyOptions> = {}): Agent
     },
     es_manager: { format_penalty: -0.1, train: groups, val: { ...groups, group_size: 1 } },
     custom_envs: { Corridor: { max_actions_per_traj: 10, max_tokens: 50 } },
+    async_rollout: true,
     max_failed_episodes_share: 0.5,
     stop_token_ids: [turnEnd],
     ...changes,

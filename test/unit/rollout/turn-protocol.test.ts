@@ -162,3 +162,9 @@ describe('system message', () => {
     expect(systemMessage({ ...bare, config: { observation_format: 'coord' } }, options)).toContain('counted from zero');
   });
 });
+
+it('an answer that is one action keeps its separators', () => {
+  const raw = '<think>a</think><answer>x = a || b || c</answer>';
+  expect(parseResponse(raw, think, true).actions).toEqual(['x = a || b || c']);
+  expect(parseResponse(raw, think).actions).toEqual(['x = a', 'b']);
+});

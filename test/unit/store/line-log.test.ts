@@ -76,7 +76,7 @@ test('a full disk leaves whole lines, names file and remedy, and the log can go 
   log.append({ step: 1 });
   failure.at = 1;
   expect(() => log.append({ step: 2 })).toThrow(
-    `store: cannot append to ${file()} (ENOSPC): the disk is full: free space, then resume the run`,
+    `store: cannot append to ${file()} (ENOSPC): the disk is full: free space`,
   );
   expect(text()).toBe('{"step":1}\n');
   failure.at = Infinity;

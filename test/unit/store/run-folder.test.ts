@@ -1,7 +1,8 @@
 // The run folder: ids, the manifest, the status, and going back to a checkpoint.
 import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { expect, test } from 'vitest';
+import { keptEnvironmentSchema } from '../../../extension/protocol/run-folder';
 import type { Manifest, RunStatus } from '../../../extension/protocol/run-folder';
 import { RunFolder } from '../../../extension/trainer/store/run-folder';
 import { temporaryFolder } from './folder';
@@ -84,10 +85,30 @@ test('a workspace that cannot hold runs is explained', async () => {
 
 test('the source of an environment is kept once a version', async () => {
   const run = await RunFolder.create(folder(), about, created);
-  await run.keepEnvironment('abc', 'first');
-  await run.keepEnvironment('abc', 'second');
-  expect(readFileSync(join(run.path, 'environments/abc/environment.js'), 'utf8')).toBe('first');
-  await expect(run.keepEnvironment('../x', '')).rejects.toThrow(/is no environment version/);
+  const bundleOf = (lake: string): string => {
+    const sources = ['../shared/words.ts', '../node_modules/left/index.js', 'lake.ts'];
+    const map = JSON.stringify({ sources, sourcesContent: ['words', 'left', lake] });
+    return `code//# sourceMappingURL=data:application/json;base64,${Buffer.from(map).toString('base64')}\n`;
+  };
+  const bundle = bundleOf('lake');
+  const source = resolve('/work/space/envs/lake.ts');
+  const loaded = { tag: 'Lake', name: 'lake', source, version: 'abc', bundle, files: [], config: {}, instruction: '', legend: {}, has_solver: false }; // prettier-ignore
+  await run.keepEnvironment(loaded);
+  await run.keepEnvironment({ ...loaded, name: 'second' });
+  const kept = (name: string) => readFileSync(join(run.path, 'environments/abc', name), 'utf8');
+  expect(kept('environment.js')).toBe(bundle);
+  expect(kept('sources/envs/lake.ts')).toBe('lake');
+  expect(kept('sources/shared/words.ts')).toBe('words');
+  await run.keepEnvironment({ ...loaded, bundle: bundleOf('lake // a comment') });
+  expect(kept('sources/envs/lake.ts')).toBe('lake // a comment');
+  expect(keptEnvironmentSchema.parse(JSON.parse(kept('version.json')))).toMatchObject({
+    version: 'abc',
+    name: 'lake',
+    root: resolve('/work/space'),
+    entry: 'envs/lake.ts',
+    sources: ['envs/lake.ts', 'shared/words.ts'],
+  });
+  await expect(run.keepEnvironment({ ...loaded, version: '../x' })).rejects.toThrow(/is no environment version/);
 });
 
 test('going back to a step drops later lines and episodes', async () => {
@@ -111,8 +132,21 @@ test('going back to a step drops later lines and episodes', async () => {
     log.append({ step });
     log.close();
   }
+  const scores = run.scores();
+  for (const step of [1, 2, 10]) scores.append({ step, tags: {} });
+  scores.close();
+  const halves = [
+    '.tmp-status.json-1',
+    'diagnostics/.tmp-groups-000001.jsonl-2',
+    'environments/abc/.tmp-environment.js-3',
+  ];
+  mkdirSync(run.file('environments/abc'));
+  for (const name of [...halves, 'labels.json.4.tmp']) writeFileSync(run.file(name), 'half');
   for (let i = 0; i < 2; i++) await run.rollBack(1, { 'metrics.jsonl': offset, 'events.jsonl': 0 });
+  expect(halves.filter(name => existsSync(run.file(name)))).toEqual([]);
+  expect(existsSync(run.file('labels.json.4.tmp'))).toBe(true); // the editor may be putting it in place
   expect(readFileSync(run.file('metrics.jsonl'), 'utf8')).toBe('{"step":1}\n');
+  expect(readFileSync(run.file('scores.jsonl'), 'utf8')).toBe('{"step":1,"tags":{}}\n');
   expect(readdirSync(run.file('episodes')).sort()).toEqual(['step-000001.jsonl', 'val-000001.jsonl']);
   expect(readdirSync(run.file('diagnostics'))).toEqual(['groups-000001.jsonl']);
   await expect(run.rollBack(1, { 'metrics.jsonl': offset + 1 })).rejects.toThrow(/has no line ending at byte/);

@@ -1,6 +1,7 @@
 // Means and intervals over seeds, and the comparison as a table and as CSV.
 import { describe, expect, test } from 'vitest';
-import { comparisonCsv, comparisonTable, estimate, incomplete } from '../../../extension/trainer/sweep/comparison';
+import { estimate } from '../../../extension/protocol/estimate';
+import { comparisonCsv, comparisonTable, incomplete } from '../../../extension/trainer/sweep/comparison';
 import type { Comparison, Outcome } from '../../../extension/trainer/sweep/comparison';
 
 const run = (

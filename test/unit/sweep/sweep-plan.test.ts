@@ -137,7 +137,7 @@ describe('the sweeps of the paper', () => {
 
   test('main table', () => {
     const { points, members } = shipped('main_table');
-    expect(members).toHaveLength(2 * 4 * 2);
+    expect(members).toHaveLength(4 * 4 * 2);
     expect([...new Set(points.map(({ name }) => name))]).toEqual(['PPO', 'DAPO', 'GRPO', 'DrGRPO']);
   });
 });

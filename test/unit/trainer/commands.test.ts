@@ -1,5 +1,5 @@
 // What `ragen train|resume|eval|runs|presets` answer, to people and as JSON.
-import { appendFileSync, existsSync, readFileSync, readdirSync, rmSync } from 'node:fs';
+import { appendFileSync, existsSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -121,6 +121,19 @@ describe('runs', () => {
     const { stdout } = await ragen(workspace.folder, ['runs']);
     expect(stdout).toMatch(new RegExp(`^${basename(lost)} +interrupted`, 'm'));
     rmSync(lost, { recursive: true });
+  });
+
+  test('shows what was said of a run, and leaves archived ones out unless asked', async () => {
+    const labels = join(whole.folder, 'labels.json');
+    const listed = async (...flags: string[]) => (await ragen(workspace.folder, ['runs', ...flags])).stdout;
+    writeFileSync(labels, JSON.stringify({ schema: 1, name: 'the whole one', tags: ['paper', 'lr'] }));
+    expect(await listed()).toMatch(new RegExp(`^${basename(whole.folder)} .* the whole one #paper #lr$`, 'm'));
+    expect(await listed('--tag', 'paper')).toContain('the whole one');
+    expect(await listed('--tag', 'other')).not.toContain('the whole one');
+    writeFileSync(labels, JSON.stringify({ schema: 1, archived: true }));
+    expect(await listed()).not.toContain(basename(whole.folder));
+    expect(await listed('--archived')).toMatch(new RegExp(`^${basename(whole.folder)} .*\\(archived\\)$`, 'm'));
+    rmSync(labels);
   });
 
   test('an empty folder says how to begin, and is an empty list', async () => {

@@ -14,7 +14,7 @@ import { collapseMetrics } from '../../../extension/trainer/diagnostics/collapse
 import type { CollapseState } from '../../../extension/trainer/diagnostics/collapse-metrics';
 import { installation } from '../../../extension/trainer/installation';
 import { keepAll, trainHere, unknownKeys } from './train-here';
-import { makeWorkspace } from './workspace';
+import { makeWorkspace, wordsEnvironment } from './workspace';
 import type { Workspace } from './workspace';
 
 vi.mock(import('../../../extension/trainer/installation'), async () =>
@@ -168,6 +168,56 @@ test('gradients are measured by bucket, before and after the filter, and change 
   // The filter keeps the groups that deviate most, which before it are the upper bucket.
   expect(kept.groups).toHaveLength(2);
   kept.gradients.forEach(({ norm }, p) => expect(norm).toBeCloseTo(analyses[1].buckets[1].gradients[p].norm, 6));
+});
+
+test('gradients can be measured on a rollout of their own, which training does not notice', async () => {
+  const plain = await trainHere(workspace, withKl, 2);
+  const { folder, lines } = await trainHere(
+    workspace,
+    [...withKl, ...analysing, 'trainer.gradient_analysis_env_groups=8', 'trainer.gradient_analysis_group_size=3'],
+    2,
+  );
+  const same = (line: object) =>
+    Object.entries(line).filter(([key]) => !/^(grad_|timing_|perf\/|time$|wall_s)/.test(key));
+  expect(lines.map(same)).toEqual(plain.lines.map(same));
+  expect(unknownKeys(lines)).toEqual([]);
+  expect(lines[0]).toMatchObject({
+    'grad_analysis/source_env_groups': 8,
+    'grad_analysis/source_group_size': 3,
+    'grad_analysis/uses_training_batch': 0,
+    'grad_analysis/empty_after_filter': 0,
+  });
+  const file = readFileSync(join(folder, gradientsFile(1)), 'utf8');
+  const [{ buckets }] = gradientAnalysisSchema.parse(JSON.parse(file)).analyses;
+  const all = buckets.find(({ name }) => name === 'all')!;
+  expect(all.samples).toBe(3 * all.groups.length);
+  expect(all.groups.length).toBeGreaterThan(2); // more than the step's own filter keeps
+});
+
+test('where the filter keeps nothing, the gradients of the whole rollout are measured all the same', async () => {
+  const same = 'environments/all-the-same.ts';
+  workspace.write(
+    same,
+    wordsEnvironment("return { observation: '', reward: 0, terminated: false, truncated: false, info: {} };"),
+  );
+  const { folder, lines } = await trainHere(
+    workspace,
+    [
+      ...withKl,
+      ...analysing,
+      `custom_envs.Words.env_type=${same}`,
+      'es_manager.format_penalty=0',
+      'trainer.gradient_analysis_log_prefilter=true',
+    ],
+    1,
+  );
+  expect(lines[0]).toMatchObject({ 'rollout/empty_after_filter': 1, 'grad_analysis/empty_after_filter': 1 });
+  const file = readFileSync(join(folder, gradientsFile(1)), 'utf8');
+  const { analyses } = gradientAnalysisSchema.parse(JSON.parse(file));
+  expect(analyses.map(({ name }) => name)).toEqual(['grad_norm_prefilter']);
+  expect(lines[0]['grad_norm_prefilter/task']).toBeCloseTo(0, 6); // all scores alike
+  expect(lines[0]['grad_norm_prefilter/entropy']).toBeGreaterThan(0);
+  expect(lines[0]).not.toHaveProperty(['grad_norm/task']);
 });
 
 test('a run can measure gradients alone and end', async () => {

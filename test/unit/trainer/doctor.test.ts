@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { RunReport } from '../../../extension/trainer/terminal/doctor';
+import type { RunReport } from '../../../extension/trainer/run-report';
 import { nodeFits } from '../../../extension/trainer/terminal/machine-report';
 import type { MachineReport } from '../../../extension/trainer/terminal/machine-report';
 import { document, ragen, readRun } from './terminal';
@@ -93,7 +93,7 @@ describe('a run that fits', () => {
     expect(stdout).toMatch(/^Node +\d/);
     expect(stdout).toMatch(/^words with models\/random: [\d,]+ parameters, all of them trained$/m);
     expect(stdout).toMatch(/^ +keys and values +\d+ MiB {2}\(8 episodes \+ 8 in the batch\) × 400 tokens × 64 bytes$/m);
-    expect(stdout).toMatch(/^Peak: \d+ MiB in the policy update; .* can be had\nLargest pass with gradient: [\d,]+ tokens \(ppo_micro_batch_size_per_gpu=4\)\nIt fits\.\n$/m); // prettier-ignore
+    expect(stdout).toMatch(/^Peak: \d+ MiB in the policy update; .* can be had\nLargest pass with gradient: [\d,]+ tokens \(ppo_micro_batch_size_per_gpu=4\)\nIt fits\.\nA step: about [\d.]+ s, of which [\d.]+ s to play; all steps: [\d.]+ s \(by the rates of another machine, .*\)\n$/m); // prettier-ignore
   });
 
   test('of a model without a configuration is cut to what the model has positions for', async () => {

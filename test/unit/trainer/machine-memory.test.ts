@@ -3,7 +3,8 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { totalmem } from 'node:os';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
-import { controlGroups, freeOfVmStat, gibibytes, machineMemory } from '../../../extension/trainer/machine-memory';
+import { controlGroups, freeOfVmStat, machineMemory } from '../../../extension/trainer/machine-memory';
+import { gibibytes } from '../../../extension/protocol/numbers';
 import { temporaryFolder } from '../store/folder';
 
 const folder = temporaryFolder();

@@ -18,6 +18,7 @@ import {
   statusOf,
   until,
 } from './terminal';
+import { scalarSteps } from '../store/events-in';
 import { joinRun } from './watcher';
 import { makeWorkspace } from './workspace';
 import type { Workspace } from './workspace';
@@ -80,6 +81,7 @@ async function resumeDetached(run: string): Promise<void> {
 function expectSame(run: string): void {
   const { metrics, status } = readRun(run);
   expect(metrics.map(({ step }) => step)).toEqual([0, 1, 2, 3, 4]);
+  expect(scalarSteps(run)).toEqual([0, 1, 2, 3, 4]);
   expect(status).toMatchObject({ state: 'finished', step: 4 });
   expect(results(run)).toEqual(expected);
 }

@@ -147,7 +147,7 @@ const lines = (file: string): unknown[] =>
 export function readRun(run: string) {
   const metrics: MetricsLine[] = lines(join(run, 'metrics.jsonl')).map(line => metricsLineSchema.parse(line));
   const events: RunEvent[] = lines(join(run, 'events.jsonl')).map(line => eventSchema.parse(line));
-  const files = readdirSync(join(run, 'episodes')).sort();
+  const files = readdirSync(join(run, 'episodes')).filter(name => /^(step|val)-\d+\.jsonl$/.test(name)).sort(); // prettier-ignore
   const episodes: Episode[] = files.flatMap(name =>
     lines(join(run, 'episodes', name)).map(line => episodeSchema.parse(line)),
   );
@@ -155,10 +155,12 @@ export function readRun(run: string) {
   return { metrics, events, episodes, checkpoints, status: statusOf(run) };
 }
 
+/** Metrics that tell of the clock. */
+export const timed = /^(time|wall_s|timing_s\/.*|timing_per_token_ms\/.*|perf\/(?!total_num_tokens).*)$/;
+
 /** What must not depend on the clock: metrics without times, and the bytes of episodes and of the newest checkpoint's weights. */
 export function results(run: string) {
   const { metrics, checkpoints } = readRun(run);
-  const timed = /^(time|wall_s|timing_s\/.*|timing_per_token_ms\/.*|perf\/(?!total_num_tokens).*)$/;
   const folder = join(run, 'checkpoints', checkpoints.at(-1)!);
   return {
     metrics: metrics.map(line => Object.fromEntries(Object.entries(line).filter(([key]) => !timed.test(key)))),

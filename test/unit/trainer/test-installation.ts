@@ -15,6 +15,7 @@ export function testInstallation() {
       trainer: join(root, 'dist/trainer.cjs'),
       engineWorker: join(root, 'dist/engine-worker.cjs'),
       environmentHost: join(root, 'dist/environment-host.cjs'),
+      environmentContract: join(root, 'dist/environment-contract.cjs'),
       cache: mkdtempSync(join(tmpdir(), 'ragen-cache-')),
     },
   };

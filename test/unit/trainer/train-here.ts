@@ -34,8 +34,13 @@ export interface Trained {
   end: 'finished' | 'stopped';
 }
 
-/** Trains with some overrides in a fresh run; `words` validates nothing here unless they say so. */
-export async function trainHere(workspace: Workspace, overrides: readonly string[], steps = 2): Promise<Trained> {
+/** Trains with some overrides in a fresh run; `words` validates nothing here unless they say so. `look` is given the run's control. */
+export async function trainHere(
+  workspace: Workspace,
+  overrides: readonly string[],
+  steps = 2,
+  look: (control: RunControl) => void = () => undefined,
+): Promise<Trained> {
   const { folder } = await makeRun({
     configName: 'words',
     overrides: [
@@ -55,6 +60,7 @@ export async function trainHere(workspace: Workspace, overrides: readonly string
   const deaf = { status: () => undefined, appended: () => undefined, event: () => undefined };
   const journal = new Journal(folder, deaf, status, 0);
   const control = new RunControl(() => undefined);
+  look(control);
   const { run, state } = await Run.open({ folder, workspace: workspace.folder, checkpoint: null, control, journal });
   try {
     const end = await train(run, state);

@@ -1,13 +1,22 @@
 // What serves a run to watchers: who may ask, what they hear, and that no watcher can harm the run.
-import { statSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, statSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { createConnection } from 'node:net';
 import type { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { RunState, RunStatus } from '../../../extension/protocol/run-folder';
-import { checkpoint, pause, resume, stop } from '../../../extension/protocol/trainer-link';
+import {
+  checkpoint,
+  coverEnvironments,
+  debugEnvironments,
+  endDebugging,
+  hello,
+  pause,
+  resume,
+  stop,
+} from '../../../extension/protocol/trainer-link';
 import { RunControl } from '../../../extension/trainer/run-control';
 import { TrainerServer, endpointFor } from '../../../extension/trainer/trainer-server';
 import { until } from './terminal';
@@ -87,15 +96,48 @@ test.skipIf(process.platform === 'win32')(
     });
     try {
       expect(statSync(elsewhere).mode & 0o777).toBe(0o600);
+      expect(statSync(dirname(elsewhere)).mode & 0o777).toBe(0o700); // in a folder where nobody else can look
     } finally {
       await other.close();
     }
+    expect(existsSync(dirname(elsewhere))).toBe(false);
   },
 );
 
 test('hello with the token is answered with run, process and status', async () => {
   const watcher = await stranger();
   expect(await watcher.hello('secret')).toEqual({ run: 'run-1', pid: process.pid, status });
+});
+
+test.skipIf(process.platform === 'win32')('the socket is never open to others, not for a moment', async () => {
+  const before = process.umask(0);
+  try {
+    await server.close();
+    const listening = TrainerServer.listen(endpoint, { id: 'run-1', token: 'secret', control, status: () => status });
+    expect(statSync(endpoint).mode & 0o777).toBe(0o600); // before anything else could run
+    expect(process.umask()).toBe(0);
+    server = await listening;
+  } finally {
+    process.umask(before);
+  }
+});
+
+test.each<[unknown]>([
+  [''],
+  ['secre'],
+  ['secret '],
+  ['Secret'],
+  [null],
+  [['secret']],
+  [{ toString: 'secret' }],
+  [0],
+  [true],
+])('the token %j is none: nothing is told, and the line is cut', async token => {
+  const watcher = await stranger();
+  await expect(watcher.link.sendRequest(hello, { token: token as string })).rejects.toThrow('wrong token');
+  await watcher.closed;
+  server.event({ time: status.updated, step: 3, kind: 'state', message: 'running' });
+  expect(watcher.events).toEqual([]);
 });
 
 test('hello with another token is refused in words, and the line is cut', async () => {
@@ -214,4 +256,27 @@ test('a watcher that does not read is cut off, and is not waited for at the end'
   expect(performance.now() - began).toBeLessThan(3000);
   socket.destroy();
   server = await TrainerServer.listen(endpoint, { id: 'run-1', token: 'secret', control, status: () => status });
+});
+
+test('environments may be debugged once they are there, until the last who asked has left or hung up', async () => {
+  const [one, two] = [await friend(), await friend()];
+  await expect(one.link.sendRequest(debugEnvironments, null)).rejects.toThrow('are not loaded yet');
+  const switched: boolean[] = [];
+  const covering: boolean[] = [];
+  control.serveEnvironments({
+    debug: async on => {
+      switched.push(on);
+      return on ? ['ws://127.0.0.1:1/x'] : [];
+    },
+    cover: async on => void covering.push(on),
+  });
+  await one.link.sendRequest(coverEnvironments, { on: true });
+  expect(covering).toEqual([true]);
+  expect(await one.link.sendRequest(debugEnvironments, null)).toEqual({ urls: ['ws://127.0.0.1:1/x'] });
+  await two.link.sendRequest(debugEnvironments, null);
+  expect(await one.link.sendRequest(endDebugging, null)).toMatchObject({ state: 'running' });
+  expect(switched).toEqual([true, true]);
+  two.close();
+  await until('the limits are back', () => switched.length === 3);
+  expect(switched.at(-1)).toBe(false);
 });

@@ -9,8 +9,8 @@ import { parameterSpecs, parseDecoderConfig } from '../../../extension/trainer/m
 import { Weights, initialize } from '../../../extension/trainer/models/weights';
 import { safetensorsParts } from '../../../extension/trainer/store/safetensors-writer';
 
-/** The repository's root. */
-export const root = resolve(__dirname, '../../..');
+/** The repository's root, from this file or from the bundle of a program that uses it. */
+export const root = resolve(__dirname, __dirname.endsWith('dist') ? '..' : '../../..');
 const shipped = join(root, 'media/models/ragen-tiny');
 
 const modelConfig = {

@@ -1,14 +1,35 @@
 // @vitest-environment happy-dom
-import { beforeEach, describe, expect, it } from 'vitest';
-import { dashboardCommand, dashboardLines, dashboardReady } from '../../../extension/protocol/pages';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
+import {
+  dashboardColumns,
+  dashboardCommand,
+  dashboardExport,
+  dashboardLines,
+  dashboardRead,
+  dashboardReady,
+  dashboardView,
+  type Export,
+} from '../../../extension/protocol/dashboard-page';
+import type { MetricNumbers } from '../../../extension/protocol/metric-segments';
 import { startDashboard } from '../../../webview/dashboard/page';
 import { paletteOf } from '../../../webview/shared/palette';
 import { hostileTexts, metricLines, runAt, runEvents } from '../../e2e/preview/data';
+import type { PlotLine } from '../../../webview/dashboard/plot-data';
+import type { Mark } from '../../../webview/dashboard/marks';
 import type { Scenario } from '../../e2e/preview/memory-host';
 import { freshPage, pageHost, press, recordingPlotter, settle, stubVisibility } from './page-host';
 
 let visibility: ReturnType<typeof stubVisibility>;
-beforeEach(() => void (visibility = stubVisibility()));
+beforeEach(() => {
+  visibility = stubVisibility();
+  vi.spyOn(performance, 'now').mockReturnValue(0); // a frame that does not end: all that is due is drawn in it
+  vi.stubGlobal(
+    'ResizeObserver',
+    class {
+      observe() {}
+    },
+  );
+});
 
 async function open(scenario: Scenario, kept?: unknown) {
   const root = freshPage();
@@ -21,6 +42,9 @@ async function open(scenario: Scenario, kept?: unknown) {
   const text = (selector: string) => root.querySelector(selector)?.textContent ?? '';
   return { root, host, drawn, card, plot, text };
 }
+/** Lines as the host sends them: numbers alone. */
+const numbers = (count: number): MetricNumbers[] =>
+  metricLines(count).map(({ time: _, ...line }) => line as unknown as MetricNumbers);
 const click = (element: Element | null | undefined) =>
   element!.dispatchEvent(new MouseEvent('click', { bubbles: true }));
 
@@ -40,7 +64,7 @@ describe('the dashboard', () => {
       'in-group reward std',
       'entropy',
     ]);
-    expect(plot('success').lines).toHaveLength(2);
+    expect(plot('success').lines.map(line => line.label)).toEqual(['train', 'val']);
     expect(plot('success').y).toEqual({ min: 0, max: 1, step: 0.5 });
     expect(plot('entropy').lines[0].points).toHaveLength(140);
     expect(card('reward').querySelector('.chart-values')!.textContent).toMatch(/^1\.26\+0\.519$/);
@@ -58,17 +82,17 @@ describe('the dashboard', () => {
 
   it('breaks the line where a value was not finite', async () => {
     const { plot } = await open('running');
-    expect(plot('gradient norm').lines[0].points.filter(point => Number.isNaN(point.y))).toHaveLength(1);
+    expect(plot('gradient norm').lines[0].points.filter(({ y }) => Number.isNaN(y))).toHaveLength(1);
   });
 
   it('grows with new lines, without a new snapshot', async () => {
     const { host, plot, text } = await open('running');
-    const lines = metricLines(143).slice(140);
+    const lines = numbers(143).slice(140);
     host.send(dashboardLines, { run: runAt(143, 200), lines, events: [] });
     await settle();
     expect(plot('entropy').lines[0].points).toHaveLength(143);
     expect(text('.facts')).toContain('step143 / 200');
-    expect(host.asked).toEqual([dashboardReady.method]);
+    expect(host.asked.filter(method => method === dashboardReady.method)).toHaveLength(1);
   });
 
   it('draws only what is on screen', async () => {
@@ -76,10 +100,11 @@ describe('the dashboard', () => {
     const canvas = card('entropy').querySelector('canvas')!;
     visibility.show(card('entropy'), false);
     expect(drawn.has(canvas)).toBe(false);
-    host.send(dashboardLines, { run: runAt(141, 200), lines: metricLines(141).slice(140), events: [] });
+    host.send(dashboardLines, { run: runAt(141, 200), lines: numbers(141).slice(140), events: [] });
     await settle();
     expect(drawn.has(canvas)).toBe(false);
     visibility.show(card('entropy'), true);
+    await settle();
     expect(drawn.get(canvas)!.lines[0].points).toHaveLength(141);
   });
 
@@ -90,7 +115,9 @@ describe('the dashboard', () => {
     Object.defineProperty(move, 'offsetX', { value: 69.4 });
     plotArea.dispatchEvent(move);
     const labels = new Set(
-      [...root.querySelectorAll<HTMLElement>('.crosshair')].filter(each => !each.hidden).map(each => each.textContent),
+      [...root.querySelectorAll<HTMLElement>('.crosshair')]
+        .filter(each => !each.hidden && !each.closest('[data-chart=scores]'))
+        .map(each => each.textContent),
     );
     expect(labels).toEqual(new Set(['69']));
     expect(card('entropy').querySelector('strong')!.textContent).toBe('0.996');
@@ -137,7 +164,7 @@ describe('the dashboard', () => {
     await settle();
     const [raw, smoothed] = plot('entropy').lines;
     expect([raw.alpha, smoothed.alpha]).toEqual([0.28, 1]);
-    const roughness = (line: typeof raw) =>
+    const roughness = (line: PlotLine) =>
       line.points.reduce((sum, point, i) => sum + (i > 0 ? Math.abs(point.y - line.points[i - 1].y) : 0), 0);
     expect(roughness(smoothed)).toBeLessThan(roughness(raw) / 2);
   });
@@ -198,7 +225,7 @@ describe('the dashboard', () => {
 
   it('marks events and says what happened on a click', async () => {
     const { root, plot, card } = await open('running');
-    expect(new Set(plot('entropy').marks.map(mark => mark.kind))).toEqual(
+    expect(new Set(plot('entropy').marks.map(({ kind }: Mark) => kind))).toEqual(
       new Set(['checkpoint', 'version', 'setting', 'alarm']),
     );
     const at = new MouseEvent('click', { bubbles: true });
@@ -212,15 +239,24 @@ describe('the dashboard', () => {
   it('sends what the buttons say', async () => {
     const { root, host } = await open('running');
     for (const button of root.querySelectorAll('.buttons vscode-button')) click(button);
-    const sent = host.sent.map(({ method, params }) => [method, (params as { command: string }).command]);
-    expect(sent).toEqual(['pause', 'stop', 'log', 'episodes'].map(command => [dashboardCommand.method, command]));
+    const sent = host.sent
+      .filter(({ method }) => method === dashboardCommand.method)
+      .map(({ method, params }) => [method, (params as { command: string }).command]);
+    expect(sent).toEqual(
+      ['pause', 'stop', 'settings', 'collapse', 'log', 'episodes'].map(command => [dashboardCommand.method, command]),
+    );
   });
 
   it.each([
-    [{ state: 'paused' as const }, true, 'paused', ['Resume', 'Stop', 'Log', 'Episodes']],
-    [{}, false, 'interrupted', ['Resume', 'Log', 'Episodes']],
-    [{ state: 'finished' as const }, false, 'finished', ['Log', 'Episodes']],
-    [{ state: 'stopping' as const }, true, 'stopping', ['Log', 'Episodes']],
+    [
+      { state: 'paused' as const },
+      true,
+      'paused',
+      ['Resume', 'Stop', 'Change settings…', 'Collapse', 'Log', 'Episodes'],
+    ],
+    [{}, false, 'interrupted', ['Resume', 'Collapse', 'Log', 'Episodes']],
+    [{ state: 'finished' as const }, false, 'finished', ['Collapse', 'Log', 'Episodes']],
+    [{ state: 'stopping' as const }, true, 'stopping', ['Collapse', 'Log', 'Episodes']],
   ])('of a run with %j, live %s, stands %s and offers %j', async (status, live, standing, names) => {
     const { root, host, text } = await open('running');
     host.send(dashboardLines, { run: { ...runAt(140, 200, status), live }, lines: [], events: [] });
@@ -237,7 +273,7 @@ describe('the dashboard', () => {
     const { root, host, text, plot } = await open('empty');
     expect(text('.notice')).toContain('No step has finished yet');
     expect(root.querySelector<HTMLElement>('.controls')!.hidden).toBe(true);
-    host.send(dashboardLines, { run: runAt(1, 200), lines: metricLines(1), events: [] });
+    host.send(dashboardLines, { run: runAt(1, 200), lines: numbers(1), events: [] });
     await settle();
     expect(text('.notice')).toBe('');
     expect(root.querySelector<HTMLElement>('.controls')!.hidden).toBe(false);
@@ -268,12 +304,190 @@ describe('the dashboard', () => {
     const root = freshPage();
     const host = pageHost('running');
     startDashboard(host, root, recordingPlotter().plotter);
-    host.send(dashboardLines, { run: runAt(1, 200), lines: metricLines(1), events: [] });
+    host.send(dashboardLines, { run: runAt(1, 200), lines: numbers(1), events: [] });
     await settle();
     document.dispatchEvent(new Event('visibilitychange'));
     await settle();
-    expect(host.asked).toEqual([dashboardReady.method, dashboardReady.method]);
+    expect(host.asked.filter(method => method === dashboardReady.method)).toHaveLength(2);
     expect(root.querySelector('.facts')!.textContent).toContain('140 / 200');
+  });
+
+  it('pins, moves and scales charts by keys, says where one went, and tells the workspace', async () => {
+    const { root, host, card, plot } = await open('running');
+    const ids = (group: string) =>
+      [...root.querySelectorAll<HTMLElement>(`[data-group="${group}"] .chart`)].map(each => each.dataset.chart);
+    const key = async (name: string, chart: string) => {
+      press(name, card(chart).querySelector('.chart-plot')!);
+      await settle();
+    };
+    await key('>', 'KL');
+    expect(ids('policy').slice(0, 2)).toEqual(['clip fraction', 'KL']);
+    expect(root.querySelector('[aria-live]')!.textContent).toBe('KL is 2 of 9 in Policy');
+    await key('p', 'KL');
+    expect(ids('pinned')).toEqual(['success', 'reward', 'in-group reward std', 'entropy', 'KL']);
+    await key('<', 'KL');
+    expect(ids('pinned').slice(-2)).toEqual(['KL', 'entropy']);
+    expect(plot('KL').log).toBe(false);
+    await key('l', 'KL');
+    expect(plot('KL').log).toBe(true);
+    expect(plot('KL').y.min).toBe(1e-4);
+    const told = host.sent.filter(({ method }) => method === dashboardView.method).at(-1)!.params;
+    expect(told).toMatchObject({ view: { view: { log: ['KL'], pinned: expect.arrayContaining(['KL']) } } });
+    expect(host.getState()).toMatchObject({ view: { log: ['KL'] } });
+  });
+
+  it('moves a chart to where it is dropped, within its group', async () => {
+    const { root, card } = await open('running');
+    const data = new Map<string, string>();
+    const dataTransfer = {
+      setData: (type: string, value: string) => void data.set(type, value),
+      getData: (type: string) => data.get(type) ?? '',
+      get types() {
+        return [...data.keys()];
+      },
+    };
+    const drag = (type: string, target: Element) =>
+      target.dispatchEvent(Object.assign(new Event(type, { bubbles: true, cancelable: true }), { dataTransfer }));
+    drag('dragstart', card('learning rate').querySelector('header')!);
+    drag('dragover', card('KL'));
+    drag('drop', card('KL'));
+    await settle();
+    const ids = () =>
+      [...root.querySelectorAll<HTMLElement>('[data-group="policy"] .chart')].map(each => each.dataset.chart);
+    expect(ids().slice(0, 2)).toEqual(['learning rate', 'KL']);
+    drag('dragstart', card('learning rate').querySelector('header')!);
+    drag('drop', card('tokens/s'));
+    await settle();
+    expect(ids()[0]).toBe('learning rate');
+  });
+
+  it('zooms all charts by keys and wheel, pans, and shows all again', async () => {
+    const { root, host, card, plot } = await open('running');
+    const area = card('KL').querySelector('.chart-plot')!;
+    press('+', area);
+    await settle();
+    expect(plot('entropy').x).toMatchObject({ min: 35, max: 105 });
+    expect(plot('entropy').lines[0].points.length).toBeLessThan(75);
+    area.dispatchEvent(new KeyboardEvent('keydown', { key: 'ArrowRight', shiftKey: true, bubbles: true }));
+    await settle();
+    expect(plot('KL').x).toMatchObject({ min: 52.5, max: 122.5 });
+    const wheel = new WheelEvent('wheel', { deltaY: -400, cancelable: true });
+    Object.defineProperties(wheel, { offsetX: { value: 100 }, ctrlKey: { value: true }, deltaMode: { value: 0 } });
+    area.dispatchEvent(wheel);
+    await settle();
+    expect(wheel.defaultPrevented).toBe(true);
+    expect(plot('KL').x.max - plot('KL').x.min).toBeCloseTo(70 / Math.E, 6);
+    const plain = new WheelEvent('wheel', { deltaY: -400, cancelable: true });
+    area.dispatchEvent(plain);
+    expect(plain.defaultPrevented).toBe(false); // it scrolls the page
+    expect(host.getState()).toMatchObject({ view: { zoom: { to: expect.any(Number) } } });
+    press('0');
+    await settle();
+    expect(plot('KL').x).toMatchObject({ min: 0, max: 140 });
+    expect(root.querySelector<HTMLElement>('.controls [title^="Show all"]')!.hidden).toBe(true);
+  });
+
+  it('draws validation with its interval, and a band around a mean', async () => {
+    const { plot } = await open('running');
+    const [train, val] = plot('success').lines;
+    expect(train.band).toBeUndefined();
+    expect(val.band!.low).toHaveLength(14);
+    const [low, value, high] = [val.band!.low[6].y, val.points[6].y, val.band!.high[6].y];
+    expect(low).toBeLessThan(value);
+    expect(high).toBeGreaterThan(value);
+    expect(high - low).toBeGreaterThan(0.1); // 64 episodes
+    expect(plot('critic/advantages/mean').lines[0].band!.high).toHaveLength(140);
+    expect(plot('reward').lines[0].band).toBeUndefined();
+  });
+
+  it('says how many alarms there were, at the chart of the metric too, and opens the newest', async () => {
+    const { root, card } = await open('running');
+    const sentence = 'In-group reward std fell below 10 % of its first ten steps';
+    expect(root.querySelector('.alarms')!.textContent).toBe(`▲ ${sentence}`);
+    click(card('in-group reward std').querySelector('.alarm-sign'));
+    await settle();
+    expect(root.querySelector('.event-table .opened')!.textContent).toContain(sentence);
+    expect(card('entropy').querySelector('.alarm-sign')).toBeNull();
+  });
+
+  it('asks the host to write numbers and pictures', async () => {
+    const { root, host, card } = await open('running');
+    const asked: Export[] = [];
+    const request = host.request.bind(host);
+    host.request = ((type: { method: string }, params: never) => {
+      if (type.method === dashboardExport.method) asked.push(params);
+      return request(type as never, params);
+    }) as typeof host.request;
+    const choose = async (label: string) => {
+      click(card('entropy').querySelector('[title="More about entropy"]'));
+      click([...document.querySelectorAll('.menu-item')].find(item => item.textContent!.includes(label)));
+      await settle();
+      expect(document.querySelector('.menu')).toBeNull();
+    };
+    await choose('Export as CSV');
+    expect(asked[0]).toEqual({ kind: 'csv', name: 'entropy', keys: ['actor/entropy'], from: 0, to: 140 });
+    await choose('Export as SVG');
+    const picture = asked[1] as Extract<Export, { kind: 'picture' }>;
+    const svg = new DOMParser().parseFromString(new TextDecoder().decode(picture.bytes), 'image/svg+xml');
+    expect(svg.querySelector('parsererror')).toBeNull();
+    expect(svg.querySelectorAll('path')).toHaveLength(1);
+    expect(svg.documentElement.textContent).toContain('training step');
+    click(root.querySelector('[title="Export the metrics shown as CSV"]'));
+    expect((asked[2] as Extract<Export, { kind: 'csv' }>).keys).toEqual(expect.arrayContaining(['critic/score/min', 'timing_s/gen'])); // prettier-ignore
+  });
+
+  it('sorts the table of all metrics by a column, and keeps the order', async () => {
+    const { root, host } = await open('running');
+    press('t');
+    await settle();
+    const head = (label: string) =>
+      [...root.querySelectorAll('.run-table .sort')].find(each => each.textContent === label);
+    const first = () => root.querySelector('.run-table tbody th[scope="row"]')!.textContent;
+    click(head('max'));
+    await settle();
+    expect(first()).toBe('perf/total_num_tokens');
+    expect(head('max')!.closest('th')!.getAttribute('aria-sort')).toBe('descending');
+    click(head('metric'));
+    await settle();
+    click(head('metric'));
+    await settle();
+    expect(first()).toBe('val-env/CoordSokoban/success');
+    expect(host.getState()).toMatchObject({ view: { sort: { column: 'metric', down: false } } });
+  });
+
+  it('begins with the workspace’s settings where it has none of its own, and asks anew when more is read', async () => {
+    const root = freshPage();
+    const host = pageHost('running');
+    const request = host.request.bind(host);
+    let read = 0.4;
+    host.request = (async (type: { method: string }, params: never) => {
+      const answer = await request(type as never, params);
+      if (type.method !== dashboardReady.method) return answer;
+      return { ...(answer as object), read, view: { schema: 2, view: { axis: 'time', folded: ['policy'] } } };
+    }) as typeof host.request;
+    startDashboard(host, root, recordingPlotter().plotter);
+    await settle();
+    expect(root.querySelector('[data-group="policy"] .fold')!.getAttribute('aria-expanded')).toBe('false');
+    expect(root.querySelector('.reading')!.textContent).toContain('Reading the metrics: 40 %');
+    host.send(dashboardRead, { read: 0.7 });
+    expect(root.querySelector('.reading')!.textContent).toContain('70 %');
+    read = 1;
+    host.send(dashboardRead, { read: 1 });
+    await settle();
+    expect(root.querySelector<HTMLElement>('.reading')!.hidden).toBe(true);
+    expect(host.asked.filter(method => method === dashboardReady.method)).toHaveLength(2);
+  });
+
+  it('asks for a long run’s columns as an overview of what is on screen, then for the whole', async () => {
+    const { host, plot, card } = await open('large');
+    await vi.waitFor(() => expect(plot('entropy').lines[0].points.length).toBeLessThan(600));
+    await settle();
+    const asked = host.asked.filter(method => method === dashboardColumns.method).length;
+    visibility.show(card('entropy'), false);
+    visibility.show(card('entropy'), true);
+    await settle();
+    expect(host.asked.filter(method => method === dashboardColumns.method)).toHaveLength(asked);
+    expect(plot('entropy').x.max).toBe(100_000);
   });
 
   it('follows a change of theme', async () => {
@@ -290,7 +504,7 @@ describe('the dashboard', () => {
   it('leaves hostile texts texts', async () => {
     const { root, host } = await open('hostile');
     click(root.querySelector('[data-group="events"] .fold'));
-    const lines = metricLines(25)
+    const lines = numbers(25)
       .slice(24)
       .map(line => ({ ...line, [`train/${hostileTexts[0]}/success`]: 0.5 }));
     host.send(dashboardLines, {

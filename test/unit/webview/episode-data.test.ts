@@ -1,12 +1,15 @@
 import { describe, expect, it } from 'vitest';
 import type { EpisodeRow } from '../../../extension/protocol/pages';
 import type { EpisodeTurn } from '../../../extension/protocol/run-folder';
-import { actionFates } from '../../../webview/episodes/actions';
-import { changedCells, describeBoard, readBoard } from '../../../webview/episodes/board';
-import { markedLines } from '../../../webview/episodes/changes';
+import { actionFates } from '../../../extension/protocol/action-fates';
+import { changedCells, describeBoard, readBoard } from '../../../extension/protocol/board';
+import { markedLines, markedWords } from '../../../webview/episodes/changes';
 import { ending } from '../../../webview/episodes/episode-view';
-import { listItems, membersOf } from '../../../webview/episodes/items';
+import { groupRows, Listing, naturalOrder, promptRows, sortRows } from '../../../webview/episodes/listing';
+import { counterpart, occurrences } from '../../../webview/episodes/over-training';
+import { partingTurn } from '../../../webview/episodes/compare-grid';
 import { sampledTokens, tokenSummary } from '../../../webview/episodes/tokens';
+import { tableOf } from './rows';
 
 const turn = (change: Partial<EpisodeTurn>): EpisodeTurn => ({
   turn: 1,
@@ -171,8 +174,8 @@ describe('tokens', () => {
 });
 
 describe('the list', () => {
-  const row = (step: number, group_id: number, member: number, change: Partial<EpisodeRow> = {}): EpisodeRow => ({
-    id: `${step}-${group_id}-${member}`,
+  type Row = Omit<EpisodeRow, 'id'> & { seed?: number; first?: number };
+  const row = (step: number, group_id: number, member: number, change: Partial<Row> = {}): Row => ({
     step,
     mode: 'train',
     group_id,
@@ -185,33 +188,102 @@ describe('the list', () => {
     kept: true,
     ...change,
   });
+  const items = (rows: Row[]) => {
+    const table = tableOf(rows);
+    const listing = new Listing(table, naturalOrder(table), true);
+    return Array.from({ length: listing.length }, (_, i) => listing.at(i));
+  };
 
   it('has groups and members in order, with the spread of scores', () => {
-    const items = listItems([row(1, 1, 0), row(1, 0, 1), row(1, 0, 0), row(1, 0, 2)]);
-    expect(items.map(item => item.key)).toEqual([
+    const found = items([row(1, 1, 0), row(1, 0, 1), row(1, 0, 0), row(1, 0, 2)]);
+    expect(found.map(item => item.key)).toEqual([
       'group train 1 0',
-      '1-0-0',
-      '1-0-1',
-      '1-0-2',
+      'train-000001-g000-m00',
+      'train-000001-g000-m01',
+      'train-000001-g000-m02',
       'group train 1 1',
-      '1-1-0',
+      'train-000001-g001-m00',
     ]);
-    expect(items[0]).toMatchObject({ count: 3, solved: 1, std: 1 });
-    expect(items[4]).toMatchObject({ std: 0 });
+    expect(found[0]).toMatchObject({ count: 3, solved: 1, std: 1 });
+    expect(found[4]).toMatchObject({ std: 0 });
   });
 
   it('has steps, the newest first, where there are several', () => {
-    const items = listItems([row(1, 0, 0), row(2, 0, 0), row(2, 0, 0, { id: 'v', mode: 'val' })]);
-    expect(items.filter(item => item.kind === 'step').map(item => item.key)).toEqual([
+    const found = items([row(1, 0, 0), row(2, 0, 0), row(2, 0, 0, { mode: 'val' })]);
+    expect(found.filter(item => item.kind === 'step').map(item => item.key)).toEqual([
       'step train 2',
       'step val 2',
       'step train 1',
     ]);
   });
 
+  it('finds an episode and the nearest that can be chosen', () => {
+    const table = tableOf([row(1, 0, 0), row(1, 1, 0), row(2, 0, 0)]);
+    const listing = new Listing(table, naturalOrder(table), true);
+    const at = listing.find('train-000001-g001-m00');
+    expect(listing.at(at)).toMatchObject({ kind: 'episode', row: { step: 1, group_id: 1 } });
+    expect([listing.find('train-000009-g000-m00'), listing.find('nothing')]).toEqual([-1, -1]);
+    expect([listing.episodeFrom(0, 1), listing.episodeFrom(0, -1), listing.episodeFrom(at - 1, -1)]).toEqual([
+      2,
+      -1,
+      at - 2,
+    ]);
+  });
+
+  it('is sorted by any column, equal ones as they were, those without a value last', () => {
+    const table = tableOf([
+      row(1, 0, 0, { tokens: 5, advantage: 2, tag: 'B' }),
+      row(1, 0, 1, { tokens: 9, advantage: null }),
+      row(1, 0, 2, { tokens: 5, advantage: -1, kept: null }),
+    ]);
+    const sorted = (by: Parameters<typeof sortRows>[2]['by'], down: boolean) => [
+      ...sortRows(naturalOrder(table), table, { by, down }),
+    ];
+    expect(sorted('tokens', true)).toEqual([1, 0, 2]);
+    expect(sorted('tokens', false)).toEqual([0, 2, 1]);
+    expect(sorted('advantage', true)).toEqual([0, 2, 1]);
+    expect(sorted('advantage', false)).toEqual([2, 0, 1]);
+    expect(sorted('kept', false)).toEqual([0, 1, 2]);
+    expect(sorted('tag', false)).toEqual([1, 2, 0]);
+  });
+
   it('knows the members of a group', () => {
-    const rows = [row(1, 0, 1), row(1, 0, 0), row(1, 1, 0), row(2, 0, 0), row(1, 0, 5, { mode: 'val' })];
-    expect(membersOf(rows, rows[0]).map(each => each.id)).toEqual(['1-0-0', '1-0-1']);
+    const table = tableOf([row(1, 0, 1), row(1, 0, 0), row(1, 1, 0), row(2, 0, 0), row(1, 0, 5, { mode: 'val' })]);
+    expect(groupRows(table, 0)).toEqual([1, 0]);
+  });
+
+  it('knows when a prompt was played: by tag and seed, or by its first state', () => {
+    const table = tableOf([
+      row(8, 0, 1, { mode: 'val', seed: 7, first: 11 }),
+      row(4, 3, 0, { mode: 'val', seed: 7, first: 11 }),
+      row(4, 3, 1, { mode: 'val', seed: 7, first: 11 }),
+      row(6, 0, 0, { seed: 7, first: 12 }), // a training seed says nothing of a validation's
+      row(6, 1, 0, { seed: 99, first: 11 }),
+      row(6, 2, 0, { seed: 7, first: 11, tag: 'B' }),
+    ]);
+    const all = occurrences(table, promptRows(table, 0));
+    expect(all).toEqual([
+      { step: 4, mode: 'val', rows: [1, 2] },
+      { step: 6, mode: 'train', rows: [4] },
+      { step: 8, mode: 'val', rows: [0] },
+    ]);
+    expect(all.map(each => counterpart(table, each, 0))).toEqual([2, 4, 0]);
+  });
+});
+
+describe('episodes side by side', () => {
+  it('part at the first turn with other actions', () => {
+    const played = (...actions: string[][]) => ({ turns: actions.map(executed => turn({ executed })) });
+    expect(partingTurn(played(['Up'], ['Left']), played(['Up'], ['Down']))).toBe(1);
+    expect(partingTurn(played(['Up']), played(['Up'], ['Down']))).toBe(-1);
+    expect(partingTurn(played(['Up'], ['Down']), played(['Up']))).toBe(1);
+  });
+
+  it('have the words marked that the other has not, blanks between them aside', () => {
+    const words = markedWords('go  up then left', 'go up, then left twice');
+    expect(words.filter(word => word.changed).map(word => word.text)).toEqual(['up ']);
+    expect(words.map(word => word.text).join('')).toBe('go  up then left');
+    expect(markedWords('a b', null).some(word => word.changed)).toBe(false);
   });
 });
 

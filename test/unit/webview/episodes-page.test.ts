@@ -1,6 +1,15 @@
 // @vitest-environment happy-dom
 import { describe, expect, it } from 'vitest';
-import { episodeOpen, episodesGrew, episodesReady } from '../../../extension/protocol/pages';
+import { addToIndex, indexLine } from '../../../extension/protocol/episode-index';
+import { EpisodeTable } from '../../../extension/protocol/episode-table';
+import {
+  episodeOpen,
+  episodesFound,
+  episodesGrew,
+  episodesReady,
+  episodesSearch,
+  episodeTrace,
+} from '../../../extension/protocol/episodes-page';
 import { startEpisodes } from '../../../webview/episodes/page';
 import { episodesOf, hostileTexts, runAt } from '../../e2e/preview/data';
 import type { Scenario } from '../../e2e/preview/memory-host';
@@ -30,74 +39,124 @@ const click = (element: Element | null | undefined) =>
   element!.dispatchEvent(new MouseEvent('click', { bubbles: true }));
 const episodes = episodesOf(140, 'train');
 
+/** A message that a step's episodes have come. */
+const grown = (step: number, from: number) => {
+  const table = new EpisodeTable();
+  const line = indexLine('train', step, 0);
+  for (const episode of episodesOf(step, 'train')) addToIndex(line, episode, line.to + 1, 0);
+  table.addLine(line);
+  return { run: runAt(step, 200), epoch: 0, read: 1, from, rows: table.slice(0) };
+};
+/** Of the run in the preview: 20 steps of 128 training episodes, two validations. */
+const trained = 2560;
+const all = trained + 256;
+
 describe('the list', () => {
-  it('shows the newest training step by groups, and only what fits the screen', async () => {
+  it('shows the training of all steps by groups, the newest first, and only what fits the screen', async () => {
     const { root, rows, text } = await open('running');
     expect(text('.step-name')).toBe('step 140');
+    expect(text('.step-row')).toBe('step 140128 episodes');
     expect(text('.group-row')).toMatch(/^group 0 CoordSokoban\d+\/16 solved · std [\d.]+$/);
     expect(rows().length).toBeLessThan(50);
-    expect(root.querySelector<HTMLElement>('.list-body')!.style.height).toBe(`${(128 + 8) * 24}px`);
-    const solved = episodes.filter(episode => episode.success).length;
-    expect(text('.list-facts')).toBe(`128 episodes · ${((solved / 128) * 100).toFixed(1)} % success`);
+    expect(root.querySelector<HTMLElement>('.list-body')!.style.height).toBe(`${(trained + 20 * 9) * 24}px`);
+    expect(text('.list-facts')).toMatch(/^2560 episodes · [\d.]+ % success$/);
   });
 
-  it('filters as it is typed', async () => {
+  it('filters all steps as it is typed', async () => {
     const { filter, rows, text } = await open('running');
-    await filter('success:true group:0');
+    await filter('success:true group:0 step:140');
     expect(rows()).toHaveLength(episodes.filter(episode => episode.success && episode.group_id === 0).length);
-    await filter('group:99');
-    expect([rows().length, text('.list-facts')]).toEqual([0, '0 of 128 episodes']);
-    await filter('sucess:true');
-    expect(text('.filter-problem')).toContain('“sucess” is no field');
-    expect(text('.list-facts')).toContain('128 episodes');
-  });
-
-  it('lists several steps by the filter', async () => {
-    const { root, filter, host } = await open('running');
     await filter('step:138..139 member:0 group:0');
-    expect([...root.querySelectorAll('.step-row span:first-child')].map(each => each.textContent)).toEqual([
+    expect([...document.querySelectorAll('.step-row span:first-child')].map(each => each.textContent)).toEqual([
       'step 139',
       'step 138',
     ]);
-    expect(host.asked.filter(method => method === episodesReady.method)).toHaveLength(3);
-    expect(root.querySelector('.step-name')!.textContent).toBe('steps by filter');
+    await filter('group:99');
+    expect([rows().length, text('.list-facts')]).toEqual([0, '0 of 2560 episodes']);
+    await filter('sucess:true');
+    expect(text('.filter-problem')).toContain('“sucess” is no field');
+    expect(text('.list-facts')).toContain('2560 episodes');
+    await filter('mode:val');
+    expect(text('.list-facts')).toContain('256 of 2816 episodes');
   });
 
-  it('looks into the texts of the episodes that pass otherwise', async () => {
+  it('has the host look into the texts of the episodes that pass otherwise, of each once', async () => {
     const { filter, host, rows } = await open('running');
-    await filter('group:0 text:"GET STUCK"');
-    await settle();
+    await filter('group:0 step:140 text:"GET STUCK"');
     const expected = episodes.filter(
       episode => episode.group_id === 0 && episode.turns.some(turn => turn.raw.includes('get stuck')),
     );
     expect(rows()).toHaveLength(expected.length);
     expect(expected.length).toBeGreaterThan(0);
     expect(expected.length).toBeLessThan(16);
-    expect(host.asked.filter(method => method === episodeOpen.method)).toHaveLength(16);
-    await filter('group:0 text:"get stuck" text:wall');
-    expect(host.asked.filter(method => method === episodeOpen.method)).toHaveLength(16);
+    await filter('group:0 step:140 success:true text:"GET STUCK"');
+    expect(rows()).toHaveLength(expected.filter(episode => episode.success).length);
+    expect(host.asked.filter(method => method === episodesSearch.method)).toHaveLength(1);
+    await filter('group:0 step:139..140 text:"GET STUCK"');
+    expect(host.asked.filter(method => method === episodesSearch.method)).toHaveLength(2);
   });
 
-  it('goes through the steps and to the validation', async () => {
-    const { root, text } = await open('running');
+  it('lists what a search has found before it ends', async () => {
+    const { filter, host, rows, text } = await open('running');
+    host.hold(episodesSearch.method);
+    await filter('text:"get stuck"');
+    expect([rows().length, text('.list-facts')]).toEqual([0, '0 of 2560 episodes · searched 0 %']);
+    await new Promise(resolve => setTimeout(resolve, 400)); // lists are shown now and then
+    host.send(episodesFound, { search: 1, found: Int32Array.of(0, 1), share: 0.25 });
+    host.send(episodesFound, { search: 99, found: Int32Array.of(2), share: 1 });
+    expect([rows().length, text('.list-facts')]).toMatchObject([2, expect.stringContaining('searched 25.0 %')]);
+  });
+
+  it('is sorted by its heads and goes back to steps', async () => {
+    const { root, rows, text } = await open('running');
+    const head = () => root.querySelector<HTMLElement>('.list-head [aria-label="Sort by tokens"]')!;
+    const tokens = () => rows().map(row => Number(row.querySelectorAll('.number')[2].textContent));
+    click(head());
+    await settle();
+    expect(head().textContent).toBe('tokens ↓');
+    expect(root.querySelector('.group-row, .step-row')).toBeNull();
+    expect(tokens()).toEqual([...tokens()].sort((a, b) => b - a));
+    click(head());
+    await settle();
+    expect(tokens()).toEqual([...tokens()].sort((a, b) => a - b));
+    expect(text('.episode-row .place')).toMatch(/^\d+ \d·\d+ (FrozenLake|CoordSokoban)$/);
+    click(head());
+    await settle();
+    expect(root.querySelector('.group-row')).not.toBeNull();
+  });
+
+  it('goes through the steps', async () => {
+    const { text } = await open('running');
     press('[');
     await settle();
     expect(text('.step-name')).toBe('step 139');
     press(']');
     await settle();
     expect(text('.step-name')).toBe('step 140');
-    click(root.querySelector('.swap vscode-button'));
-    await settle();
-    expect(text('.step-name')).toBe('validation 140');
   });
 
-  it('offers a new step and does not jump to it', async () => {
-    const { root, host, text } = await open('running');
-    host.send(episodesGrew, { run: runAt(141, 200), steps: [{ step: 141, mode: 'train' }] });
-    expect([text('.step-name'), text('.newer')]).toEqual(['step 140', '1 newer']);
-    click(root.querySelector('[title="Newest step, 141"]'));
+  it('takes new episodes and leaves what is read where it is', async () => {
+    const { root, host, choose, text, title } = await open('running');
+    await choose(2);
+    const list = root.querySelector('.list')!;
+    list.scrollTop = 24 * 500;
+    list.dispatchEvent(new Event('scroll'));
+    const first = () => text('.step-name');
+    const before = first();
+    host.send(episodesGrew, grown(141, all));
     await settle();
-    expect(text('.step-name')).toBe('step 141');
+    expect([first(), title()]).toEqual([before, episodes[2].id]);
+    expect(text('.list-facts')).toMatch(/^2688 episodes/);
+    click(root.querySelector('[aria-label="Newest step"]'));
+    await settle();
+    expect(first()).toBe('step 141');
+  });
+
+  it('asks anew where rows are void', async () => {
+    const { host } = await open('running');
+    host.send(episodesGrew, { ...grown(141, all), epoch: 1 });
+    await settle();
+    expect(host.asked.filter(method => method === episodesReady.method)).toHaveLength(2);
   });
 
   it('moves the choice by arrow keys', async () => {
@@ -109,7 +168,7 @@ describe('the list', () => {
     expect(title()).toBe('train-000140-g000-m01');
     press('End', list);
     await settle();
-    expect(title()).toBe('train-000140-g007-m15');
+    expect(title()).toBe('train-000121-g007-m15');
     press('Home', list);
     await settle();
     expect(title()).toBe('train-000140-g000-m00');
@@ -190,7 +249,18 @@ describe('an episode', () => {
     expect([...root.querySelector('.tokens')!.children].map(each => each.textContent)).toEqual(
       episodes[0].tokens.ids.slice(from, to).map(String),
     );
-    expect(host.getState()).toMatchObject({ schema: 1, view: { raw: true, tokens: true, open: episodes[0].id } });
+    expect(host.getState()).toMatchObject({ schema: 2, view: { raw: true, tokens: true, open: episodes[0].id } });
+  });
+
+  it('is opened as a trace in the editor by its button and by o', async () => {
+    const { root, host, choose } = await open('running');
+    press('o');
+    expect(host.sent.filter(({ method }) => method === episodeTrace.method)).toEqual([]);
+    await choose(0);
+    press('o');
+    click([...root.querySelectorAll('.episode-tools *')].find(each => each.textContent === 'Open trace'));
+    const named = { method: episodeTrace.method, params: { step: 140, mode: 'train', id: episodes[0].id } };
+    expect(host.sent.filter(({ method }) => method === episodeTrace.method)).toEqual([named, named]);
   });
 
   it('shades tokens at most 35 %', async () => {
@@ -204,16 +274,11 @@ describe('an episode', () => {
     expect(Math.max(...shades)).toBeLessThanOrEqual(0.35);
   });
 
-  it('is opened again after a reload of the window, with step and filter', async () => {
-    const view = {
-      selected: { step: 30, mode: 'train' },
-      open: 'train-000030-g001-m04',
-      filter: 'group:1',
-      raw: false,
-      tokens: false,
-    };
-    const { title, text, rows } = await open('running', { folder: '/runs/one', schema: 1, view });
-    expect([text('.step-name'), title(), rows().length]).toEqual(['step 30', 'train-000030-g001-m04', 16]);
+  it('is opened again after a reload of the window, with order and filter', async () => {
+    const view = { open: 'train-000130-g001-m04', filter: 'group:1 step:130', sort: { by: 'reward', down: true } };
+    const { title, rows, root } = await open('running', { folder: '/runs/one', schema: 2, view });
+    expect([title(), rows().length]).toEqual(['train-000130-g001-m04', 16]);
+    expect(root.querySelector('.list-head [aria-pressed="true"]')!.textContent).toBe('return ↓');
   });
 
   it('that cannot be read says so, and can be asked for again', async () => {
@@ -228,13 +293,88 @@ describe('an episode', () => {
   });
 });
 
+describe('a prompt group side by side', () => {
+  it('has a column a member and a row a turn, with what differs marked', async () => {
+    const { root, choose, text } = await open('running');
+    await choose(2);
+    press('g');
+    await settle();
+    expect(root.querySelectorAll('.grid-head')).toHaveLength(16);
+    expect(text('.grid-head.current')).toMatch(/^[✓✗]member 2[+−\d.]+.*compared with$/);
+    expect(text('.grid-shared')).toContain('the same state for all');
+    const cells = [...root.querySelectorAll('.grid-cell[data-turn="1"]')];
+    expect(cells).toHaveLength(16);
+    const acts = (cell: Element) =>
+      [...cell.querySelectorAll('.chip:not(.refused)')].map(each => each.textContent).join();
+    cells.forEach(cell => {
+      const different = acts(cell) !== acts(cells[2]);
+      expect(cell.querySelector('.actions.different') !== null).toBe(different);
+      expect(cell.classList.contains('parts')).toBe(different);
+    });
+    expect(cells[2].querySelector('mark:not(.state-text mark)')).toBeNull();
+    expect(root.querySelectorAll('.thought mark').length).toBeGreaterThan(5);
+  });
+
+  it('moves the member that the others are compared with by j and k', async () => {
+    const { root, choose, text } = await open('running');
+    await choose(0);
+    press('g');
+    await settle();
+    press('j');
+    await settle();
+    expect(text('.grid-head.current .grid-title')).toBe('member 1');
+    click(root.querySelectorAll('.grid-head')[5]);
+    await settle();
+    expect(text('.grid-head.current .grid-title')).toBe('member 5');
+    press('e');
+    await settle();
+    expect(text('.episode-title h2')).toBe('train-000140-g000-m05');
+  });
+});
+
+describe('a prompt over training', () => {
+  it('is scrubbed through the validations that played it, beside the first', async () => {
+    const { root, filter, choose, text } = await open('running');
+    await filter('mode:val step:140 tag:lake');
+    await choose(1);
+    press('t');
+    await settle();
+    const titles = () => [...root.querySelectorAll('.grid-title')].map(each => each.textContent);
+    expect(titles()).toEqual([expect.stringMatching(/^step 12\d$/), 'validation 140']);
+    expect(text('.where')).toMatch(/^validation 140 · (\d+) of \1 · \d+\/\d+ solved · mean return/);
+    const before = [...root.querySelectorAll('.against vscode-button')].find(
+      each => each.textContent === 'Time before',
+    );
+    click(before);
+    await settle();
+    expect(titles()).toEqual([expect.stringMatching(/^(step 1[34]\d|validation 130)$/), 'validation 140']);
+    const slider = root.querySelector<HTMLInputElement>('.timeline input')!;
+    slider.value = '0';
+    slider.dispatchEvent(new Event('input'));
+    await settle();
+    expect(titles()).toEqual([expect.stringMatching(/^step 12\d$/)]);
+    press(']');
+    await settle();
+    expect(text('.where')).toMatch(/ · 2 of \d+ · /);
+    expect(titles()).toHaveLength(2);
+  });
+
+  it('says where there is nothing to compare', async () => {
+    const { choose, text } = await open('early');
+    await choose(0);
+    press('t');
+    await settle();
+    expect(text('.notice')).toContain('It was played at step 1 alone.');
+  });
+});
+
 describe('the page', () => {
   it('says that episodes come with the first step, and takes them when they do', async () => {
     const { host, text } = await open('empty');
     expect(text('.notice')).toContain('No episodes yet');
-    host.send(episodesGrew, { run: runAt(1, 200), steps: [{ step: 1, mode: 'train' }] });
+    host.send(episodesGrew, grown(1, 0));
     await settle();
-    expect(host.asked).toEqual([episodesReady.method, episodesReady.method]);
+    expect(text('.list-facts')).toMatch(/^128 episodes/);
   });
 
   it('shows an error and asks again', async () => {

@@ -2,14 +2,14 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { EpisodeRow } from '../../../extension/protocol/pages';
 import {
-  needsText,
+  namesMode,
   parseFilter,
-  rowMatches,
-  stepFilter,
-  textMatches,
+  rowTest,
+  textTerms,
   type NumberField,
   type Term,
 } from '../../../webview/episodes/filter';
+import { tableOf } from './rows';
 
 const row: EpisodeRow = {
   id: 'train-000050-g003-m05',
@@ -26,7 +26,8 @@ const row: EpisodeRow = {
   tokens: 210,
   kept: true,
 };
-const passes = (line: string) => rowMatches(parseFilter(line).terms, row);
+const table = tableOf([{ ...row, seed: 10144, invalid: 2 }]);
+const passes = (line: string) => rowTest(parseFilter(line).terms, table)(0);
 
 describe('a filter line', () => {
   it.each([
@@ -55,6 +56,11 @@ describe('a filter line', () => {
     ['id:g003', true],
     ['advantage>0', false],
     ['advantage<=0', false],
+    ['reward<0', true],
+    ['length>200', true],
+    ['invalid>0', true],
+    ['invalid:0', false],
+    ['seed:10144', true],
     ['success:', true],
     ['step:', true],
   ])('%s → %s', (line, expected) => {
@@ -65,7 +71,7 @@ describe('a filter line', () => {
   it.each([
     [
       'sucess:false',
-      '“sucess” is no field: use success, kept, return, score, advantage, turns, tokens, step, group, member, tag, id, mode or text',
+      '“sucess” is no field: use success, kept, return, score, advantage, turns, tokens, invalid, step, group, member, seed, tag, id, mode or text',
     ],
     ['success:maybe', 'success is true or false, not “maybe”'],
     ['success<true', 'success is true or false, not “true”'],
@@ -78,23 +84,27 @@ describe('a filter line', () => {
     expect(parseFilter(line)).toEqual({ terms: [], problems: [problem] });
   });
 
-  it('looks for texts in all that was read, words without a field among them', () => {
-    const search = (line: string, content: string) => textMatches(parseFilter(line).terms, row, content);
-    expect(search('text:"I am stuck"', 'oh, i am STUCK here')).toBe(true);
-    expect(search('stuck wall', 'stuck at the wall')).toBe(true);
-    expect(search('stuck wall', 'stuck')).toBe(false);
-    expect(search('-stuck', 'stuck')).toBe(false);
-    expect(search('"g003"', '')).toBe(true);
-    expect(search('sokoban', '')).toBe(true);
-    expect(search('text:"half open', 'a half open quote')).toBe(true);
-    expect(search('success:true', '')).toBe(true);
-    expect([needsText(parseFilter('wall').terms), needsText(parseFilter('step:3').terms)]).toEqual([true, false]);
+  it('leaves texts to be looked for, words without a field among them', () => {
+    expect(textTerms(parseFilter('text:"I am stuck" step:3 wall -"half open').terms)).toEqual([
+      { value: 'I am stuck', not: false },
+      { value: 'wall', not: false },
+      { value: 'half open', not: true },
+    ]);
+    expect(passes('whatever')).toBe(true);
   });
 
-  it('tells which steps it may need', () => {
-    expect(stepFilter(parseFilter('success:true').terms)).toBeUndefined();
-    const wanted = stepFilter(parseFilter('step:40..60 -step:50').terms)!;
-    expect([39, 40, 50, 60, 61].filter(wanted)).toEqual([40, 60]);
+  it('tells whether it says training or validation itself', () => {
+    expect(['mode:val', '-mode:train', 'step:3'].map(line => namesMode(parseFilter(line).terms))).toEqual([
+      true,
+      true,
+      false,
+    ]);
+  });
+
+  it('lets no number through where there is none, and no filter mark', () => {
+    const none = tableOf([{ ...row, mode: 'val', kept: null }]);
+    const of = (line: string) => rowTest(parseFilter(line).terms, none)(0);
+    expect(['kept:true', 'kept:false', 'advantage<=0', '-kept:true'].map(of)).toEqual([false, false, false, true]);
   });
 });
 
@@ -105,9 +115,11 @@ const field = fc.constantFrom<NumberField>(
   'advantage',
   'turns',
   'tokens',
+  'invalid',
   'step',
   'group',
   'member',
+  'seed',
 );
 const term: fc.Arbitrary<Term> = fc.oneof(
   fc.record({
@@ -176,8 +188,8 @@ describe('any filter', () => {
     fc.assert(
       fc.property(fc.string(), line => {
         const { terms, problems } = parseFilter(line);
-        rowMatches(terms, row);
-        textMatches(terms, row, line);
+        rowTest(terms, table)(0);
+        textTerms(terms);
         const pieces = line.match(/(?:"[^"]*(?:"|$)|[^\s"])+/g) ?? [];
         const empty = pieces.filter(piece => /^-$|^-?([a-zA-Z_]+(<=|>=|:|=|<|>))?"*$/.test(piece));
         expect(terms.length + problems.length).toBe(pieces.length - empty.length);
@@ -186,13 +198,13 @@ describe('any filter', () => {
     );
   });
 
-  it('lets through either a term or its opposite', () => {
+  it('lets through either a term or its opposite, and looks for a text or not', () => {
     fc.assert(
       fc.property(term, one => {
-        const both = [one, { ...one, not: !one.not }].map(
-          each => rowMatches([each], row) && textMatches([each], row, ''),
-        );
-        expect(both[0]).toBe(!both[1]);
+        const opposite = { ...one, not: !one.not };
+        if (textTerms([one]).length > 0)
+          expect(textTerms([opposite])).toEqual([{ ...textTerms([one])[0], not: opposite.not }]);
+        else expect(rowTest([one], table)(0)).toBe(!rowTest([opposite], table)(0));
       }),
     );
   });

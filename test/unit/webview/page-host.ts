@@ -2,9 +2,10 @@
 import { vi } from 'vitest';
 import { readFileSync } from 'node:fs';
 import type { NotificationType } from 'vscode-messenger-common';
-import type { Plot, PlotData, Plotter } from '../../../webview/dashboard/plot';
+import type { Plot, Plotter } from '../../../webview/dashboard/plot';
+import type { PlotData } from '../../../webview/dashboard/plot-data';
 import type { Host } from '../../../webview/shared/host';
-import { memoryHost, type Scenario } from '../../e2e/preview/memory-host';
+import { memoryHost, type MemoryHost, type Scenario } from '../../e2e/preview/memory-host';
 
 export interface PageHost extends Host {
   /** Sends a notification as the extension host would. */
@@ -16,14 +17,17 @@ export interface PageHost extends Host {
   /** From now on requests of this method are refused. */
   refuse(method: string, message: string): void;
   accept(method: string): void;
+  /** From now on requests of this method are never answered. */
+  hold(method: string): void;
 }
 
 const metrics = readFileSync('docs/METRICS.md', 'utf8');
 
-export function pageHost(scenario: Scenario, kept?: unknown): PageHost {
-  const memory = memoryHost(scenario, metrics);
+export function pageHost(scenario: Scenario | MemoryHost, kept?: unknown): PageHost {
+  const memory = typeof scenario === 'string' ? memoryHost(scenario, metrics) : scenario;
   const handlers = new Map<string, (params: never) => void>();
   const refused = new Map<string, string>();
+  const held = new Set<string>();
   const sent: PageHost['sent'] = [];
   const asked: string[] = [];
   let state = kept;
@@ -33,6 +37,7 @@ export function pageHost(scenario: Scenario, kept?: unknown): PageHost {
     async request(type, params) {
       asked.push(type.method);
       const message = refused.get(type.method);
+      if (held.has(type.method)) return new Promise(() => undefined) as never;
       // The messenger rejects with a plain object, not an Error.
       if (message !== undefined) return Promise.reject({ message });
       return structuredClone(memory.answer(type.method, params)) as never;
@@ -44,6 +49,7 @@ export function pageHost(scenario: Scenario, kept?: unknown): PageHost {
     send: (type, params) => handlers.get(type.method)?.(params as never),
     refuse: (method, message) => void refused.set(method, message),
     accept: method => void refused.delete(method),
+    hold: method => void held.add(method),
   };
 }
 

@@ -188,3 +188,14 @@ test('where there is no isolation the environment is refused', async () => {
     process.env.PATH = path;
   }
 });
+
+test('validation has tasks that training never sees', async () => {
+  const environment = deepcoder.create(deepcoder.config.parse({}));
+  const seen = async (mode: 'train' | 'val') => {
+    const texts = Array.from({ length: 60 }, async (_, seed) => (await environment.reset({ seed, mode })).observation);
+    return new Set(await Promise.all(texts));
+  };
+  const [train, val] = [await seen('train'), await seen('val')];
+  expect([train.size, val.size]).toEqual([16, 6]);
+  expect([...val].filter(text => train.has(text))).toEqual([]);
+});

@@ -237,3 +237,15 @@ print("gone")`;
     expect(performance.now() - begun).toBeLessThan(enough * 1000);
   });
 });
+
+test.each<[Language, string]>([
+  ['python', 'import os\nprint(sorted(os.environ))'],
+  ['javascript', 'process.stdout.write(Object.keys(process.env).sort().join())'],
+])('without isolation a program has the user’s rights, but not his variables: %s', async (language, source) => {
+  process.env.RAGEN_TEST_SECRET = 'of the environment';
+  const program = { ...runnerOf(language, null)!, source, stdin: '' };
+  const outcome = await runProgram(program, { seconds: enough, megabytes: 256 }, 'none');
+  expect([outcome.by, outcome.code, outcome.stderr]).toEqual(['exit', 0, '']);
+  expect(outcome.stdout).toContain('PATH');
+  expect(outcome.stdout).not.toContain('RAGEN_TEST_SECRET');
+});

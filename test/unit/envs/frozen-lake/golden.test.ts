@@ -1,34 +1,38 @@
 // Maps and walks equal RAGEN's maps on Gymnasium's own dynamics (test/golden/make/envs_frozen_lake.py), seed by seed.
 import { describe, expect, test } from 'vitest';
 import golden from '../../../golden/envs/frozen-lake.json';
+import { checkSeeds, Trace } from '../../../golden/envs/trace';
 import type { StepResult } from '../../../../envs/api/environment';
 import frozenLake from '../../../../envs/frozen-lake/index';
+
+type Row = [seed: number, map: string, moves: string, cells: number[], trace: string];
 
 describe.each(golden)(
   'size $size, p $p, slippery $slippery, success_rate $rate',
   ({ size, p, slippery, rate, rows }) => {
     const config = frozenLake.config.parse({ size, p, is_slippery: slippery, success_rate: rate });
 
-    test.each(rows)('seed $seed', row => {
-      const environment = frozenLake.create(config);
-      environment.reset({ seed: row.seed });
-      /** The map with the player marked on it, as the grid observation shows it. */
-      const shown = (cell: number) =>
-        [...row.map.replaceAll('/', '')]
-          .map((tile, at) =>
-            at === cell ? { S: 'P', F: 'P', H: 'X', G: '√' }[tile] : { S: '_', F: '_', H: 'O', G: 'G' }[tile],
-          )
-          .join('')
-          .replace(new RegExp(`.{${size}}(?=.)`, 'g'), '$&\n');
-      expect(environment.render!('grid')).toBe(shown(row.cells[0]));
-      let last: StepResult | undefined;
-      row.cells.slice(1).forEach((cell, i) => {
-        last = environment.step(Number(row.moves[i]) + 1) as StepResult;
-        expect(last.observation).toBe(shown(cell));
-        expect(last.info.action_is_effective).toBe(cell !== row.cells[i]);
-      });
-      expect(last?.reward).toBe(row.reward);
-      expect(last?.terminated).toBe(row.cells.length < 17 || 'HG'.includes(row.map.replaceAll('/', '')[row.cells[16]]));
-    });
+    test('each seed', () =>
+      checkSeeds(rows as Row[], (seed, map, moves, cells, digest) => {
+        const environment = frozenLake.create(config);
+        environment.reset({ seed: seed });
+        /** The map with the player marked on it, as the grid observation shows it. */
+        const shown = (cell: number) =>
+          [...map.replaceAll('/', '')]
+            .map((tile, at) =>
+              at === cell ? { S: 'P', F: 'P', H: 'X', G: '√' }[tile] : { S: '_', F: '_', H: 'O', G: 'G' }[tile],
+            )
+            .join('')
+            .replace(new RegExp(`.{${size}}(?=.)`, 'g'), '$&\n');
+        expect(environment.render!('grid')).toBe(shown(cells[0]));
+        const trace = new Trace(cells[0]);
+        cells.slice(1).forEach((cell, i) => {
+          const step = environment.step(Number(moves[i]) + 1) as StepResult;
+          expect(step.observation).toBe(shown(cell));
+          expect(step.info.action_is_effective).toBe(cell !== cells[i]);
+          trace.step(cell, step);
+        });
+        expect(trace.digest).toBe(digest);
+      }));
   },
 );

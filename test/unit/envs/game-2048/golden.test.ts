@@ -2,9 +2,10 @@
 import { describe, expect, test } from 'vitest';
 import golden from '../../../golden/envs/game-2048.json';
 import type { StepResult } from '../../../../envs/api/environment';
+import { checkSeeds, Trace } from '../../../golden/envs/trace';
 import game2048 from '../../../../envs/game-2048/index';
 
-type Row = [seed: number, start: string, moves: string, log: string, end: string, over: boolean];
+type Row = [seed: number, start: string, moves: string, log: string, end: string, over: boolean, trace: string];
 
 /** A grid as the golden data has it: a letter a cell, the exponent of two in base 36. */
 const code = (grid: unknown) =>
@@ -16,27 +17,31 @@ const code = (grid: unknown) =>
 describe.each(golden.sets)('size $size, two_prob $two_prob', ({ size, two_prob, rows }) => {
   const config = game2048.config.parse({ size, two_prob, use_log_reward: false });
 
-  test.each(rows as Row[])('seed %i', (seed, start, moves, log, end, over) => {
-    const environment = game2048.create(config);
-    const begun = environment.reset({ seed }) as { info: Record<string, unknown> };
-    expect(code(begun.info.grid)).toBe(start);
-    const gained: string[] = [];
-    let last: StepResult | undefined;
-    let score = 0;
-    for (const move of moves) {
-      last = environment.step(Number(move)) as StepResult;
-      const { reward, info } = last;
-      expect(info.raw_reward).toBe(reward);
-      gained.push(info.action_is_valid ? String(reward) : 'x');
-      if (info.action_is_valid) score += reward;
-      else expect(reward).toBe(-0.1);
-      expect(info.score).toBe(score);
-    }
-    expect(gained.join(' ')).toBe(log);
-    expect(code(last!.info.grid)).toBe(end);
-    expect(last!.terminated).toBe(over);
-    expect(last!.info.max_tile).toBe(Math.max(...(last!.info.grid as number[][]).flat()));
-  });
+  test('each seed', () =>
+    checkSeeds(rows as Row[], (seed, start, moves, log, end, over, digest) => {
+      const environment = game2048.create(config);
+      const begun = environment.reset({ seed }) as { info: Record<string, unknown> };
+      expect(code(begun.info.grid)).toBe(start);
+      const trace = new Trace(start);
+      const gained: string[] = [];
+      let last: StepResult | undefined;
+      let score = 0;
+      for (const move of moves) {
+        last = environment.step(Number(move)) as StepResult;
+        const { reward, info } = last;
+        trace.step(code(info.grid), last);
+        expect(info.raw_reward).toBe(reward);
+        gained.push(info.action_is_valid ? String(reward) : 'x');
+        if (info.action_is_valid) score += reward;
+        else expect(reward).toBe(-0.1);
+        expect(info.score).toBe(score);
+      }
+      expect(gained.join(' ')).toBe(log);
+      expect(code(last!.info.grid)).toBe(end);
+      expect(last!.terminated).toBe(over);
+      expect(trace.digest).toBe(digest);
+      expect(last!.info.max_tile).toBe(Math.max(...(last!.info.grid as number[][]).flat()));
+    }));
 });
 
 test('the log reward of every sum of merged tiles', () => {

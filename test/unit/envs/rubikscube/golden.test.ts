@@ -2,9 +2,10 @@
 import { describe, expect, test } from 'vitest';
 import golden from '../../../golden/envs/rubikscube.json';
 import type { StepResult } from '../../../../envs/api/environment';
+import { checkSeeds, Trace } from '../../../golden/envs/trace';
 import rubikscube from '../../../../envs/rubikscube/index';
 
-type Row = [seed: number, start: string, moves: string, after: string, solved: boolean];
+type Row = [seed: number, start: string, moves: string, after: string, solved: boolean, trace: string];
 
 /** The stickers of the observation's six lines of faces. */
 const stickers = (observation: unknown) =>
@@ -12,16 +13,20 @@ const stickers = (observation: unknown) =>
     .map(found => found.slice(1).join(''))
     .join('');
 
-describe.each(golden)('scramble_depth $depth', ({ depth, rows }) => {
-  const config = rubikscube.config.parse({ scramble_depth: depth, max_steps: 30 });
+describe.each(golden)('scramble_depth $depth', ({ depth, count, rows }) => {
+  const config = rubikscube.config.parse({ scramble_depth: depth, max_steps: count });
 
-  test.each(rows as Row[])('seed %i', (seed, start, moves, after, solved) => {
-    const environment = rubikscube.create(config);
-    expect(stickers((environment.reset({ seed }) as { observation: string }).observation)).toBe(start);
-    const steps = [...moves].map(move => environment.step(move.charCodeAt(0) - 96) as StepResult);
-    const seen = steps.map(({ observation }) => stickers(observation));
-    expect(after.includes(' ') ? seen.join(' ') : seen.at(-1)).toBe(after);
-    expect(steps.map(({ terminated }) => terminated)).toEqual(steps.map((_, i) => solved && i === steps.length - 1));
-    expect(steps.at(-1)!.reward).toBe(solved ? 1 : 0);
-  });
+  test('each seed', () =>
+    checkSeeds(rows as Row[], (seed, start, moves, after, solved, digest) => {
+      const environment = rubikscube.create(config);
+      expect(stickers((environment.reset({ seed }) as { observation: string }).observation)).toBe(start);
+      const steps = [...moves].map(move => environment.step(move.charCodeAt(0) - 96) as StepResult);
+      const seen = steps.map(({ observation }) => stickers(observation));
+      expect(after.includes(' ') ? seen.join(' ') : seen.at(-1)).toBe(after);
+      expect(steps.map(({ terminated }) => terminated)).toEqual(steps.map((_, i) => solved && i === steps.length - 1));
+      const trace = new Trace(start);
+      steps.forEach((step, i) => trace.step(seen[i], step));
+      expect(trace.digest).toBe(digest);
+      expect(steps.at(-1)!.reward).toBe(solved ? 1 : 0);
+    }));
 });

@@ -1,0 +1,98 @@
+// Household tasks in text (RAGEN, ALFWorld on TextWorld), played on a server by the protocols of `envs/remote`: the games need Python.
+// The server picks the seed's game of the split and tells `admissible_commands` and `won` in its info; the observation's form, the
+// reward, the cap and the flags are RAGEN's and made here.
+import { z } from 'zod';
+import { defineEnvironment, type StepResult } from '../api/environment';
+import { patienceOf, peerOf, requireServer, serverKeys } from '../remote/index';
+import type { RemoteState } from '../remote/peer';
+import { RemoteEpisode } from '../remote/remote-episode';
+
+const config = z.strictObject({
+  config_file: z.string().nullable().default(null).describe("ALFWorld's configuration, on the server; null: its own"),
+  score: z.number().default(10).describe('reward for the task'),
+  render_mode: z.literal('text').default('text'),
+  eval_dataset: z.enum(['eval_in_distribution', 'eval_out_of_distribution']).default('eval_in_distribution'),
+  max_steps: z.int().min(1).default(50).describe('the episode ends with this step'),
+  ...serverKeys,
+});
+type Config = z.infer<typeof config>;
+
+/** The server for a split of the games, by ALFWorld's name of it. */
+const peerFor = (config: Config, mode: 'train' | 'val') =>
+  peerOf(config, {
+    train_eval: mode === 'train' ? 'train' : config.eval_dataset,
+    ...(config.config_file !== null && { config_file: config.config_file }),
+  });
+
+/** What may be done now, where the server tells. */
+function admissibleIn({ info }: RemoteState): string[] | undefined {
+  const { admissible_commands: commands } = info;
+  return Array.isArray(commands) && commands.every(command => typeof command === 'string') ? commands : undefined;
+}
+
+/** An observation as RAGEN shows it. */
+function shown({ text }: RemoteState, admissible: readonly string[] | undefined): string {
+  return admissible === undefined ? text : `${text}\n\nAdmissible actions: [${admissible.join(', ')}]`;
+}
+
+/** Whether the task is done: by the server's word, or else by its reward. */
+function isWon({ info: { won, success }, done, reward }: RemoteState): boolean {
+  const said = won ?? success;
+  return said === undefined ? done && reward > 0 : Boolean(said);
+}
+
+export default defineEnvironment({
+  name: 'alfworld',
+  config,
+  instruction:
+    'You are an expert in household tasks. Think about what to do next, then choose one of the admissible actions and give it as it is' +
+    ' written, inside <answer> and </answer>.',
+  patience: patienceOf,
+  dependencies: config =>
+    requireServer(
+      config,
+      peerFor(config, 'train'),
+      'start one for ALFWorld (docs/environments/alfworld.md has one), or correct env_config.url and env_config.protocol',
+    ),
+
+  create(config) {
+    let episode: RemoteEpisode | undefined;
+    let admissible: string[] | undefined;
+    let observation = '';
+    let steps = 0;
+
+    const see = (state: RemoteState) => {
+      admissible = admissibleIn(state);
+      observation = shown(state, admissible);
+    };
+
+    return {
+      async reset({ seed, member = 0, mode = 'train' }) {
+        await episode?.close();
+        episode = new RemoteEpisode(peerFor(config, mode), { seed, member, mode }, config);
+        steps = 0;
+        see(await episode.begin());
+        return { observation };
+      },
+
+      async step(action): Promise<StepResult> {
+        const command = String(action);
+        const isKnown = admissible?.includes(command) ?? true;
+        const state = await episode!.step(command);
+        const success = isWon(state);
+        steps++;
+        see(state);
+        return {
+          observation,
+          reward: success ? config.score : 0,
+          terminated: success,
+          truncated: !success && (state.done || steps >= config.max_steps),
+          info: { action_is_effective: true, action_is_valid: isKnown, success },
+        };
+      },
+
+      render: () => observation,
+      close: async () => episode?.close(),
+    };
+  },
+});

@@ -1,0 +1,115 @@
+// Actions that may not be taken in a state. A masked one never reaches the environment: nothing changes, it costs `penalty` and counts as
+// invalid. Where actions have names, the info tells which are open (`action_mask`, in the order of their ids).
+// A solution is given only where the mask lets it through, which a second environment finds out by playing it.
+import type { z } from 'zod';
+import type {
+  Action,
+  ActionLookup,
+  Environment,
+  EnvironmentDefinition,
+  Info,
+  Observation,
+  ResetOptions,
+} from '../environment';
+import { actionNames, after, imagesOf, observationOf, textOf, wrap } from './wrap';
+
+/** A state, as the mask sees it. */
+export interface MaskedState<Config> {
+  observation: Observation;
+  info: Info;
+  /** Steps that the environment has taken; masked ones are none. */
+  steps: number;
+  config: Config;
+}
+
+export interface ActionMaskOptions {
+  /** Reward of a masked action; 0 where not given. */
+  penalty?: number;
+  /** Name the open actions in a last line of each observation. */
+  tell?: boolean;
+}
+
+type Allows<Config> = (action: Action, state: MaskedState<Config>) => boolean;
+
+/** @param allows whether the action may be taken in the state; it must follow from these two alone */
+export function withActionMask<Schema extends z.ZodType>(
+  definition: EnvironmentDefinition<Schema>,
+  allows: Allows<z.infer<Schema>>,
+  { penalty = 0, tell = false }: ActionMaskOptions = {},
+): EnvironmentDefinition<Schema> {
+  return wrap(definition, (inner, config) => {
+    let state: MaskedState<z.infer<Schema>> = { observation: '', info: {}, steps: 0, config };
+    let names: ActionLookup = actionNames(definition, config);
+    let begin: ResetOptions = { seed: 0 };
+    let taken: Action[] = [];
+    let over = false;
+
+    /** The state that was reached, with what the mask has to say of it. */
+    const arrive = <T extends { observation: Observation; info?: Info }>(result: T): T => {
+      state = { observation: result.observation, info: result.info ?? {}, steps: taken.length, config };
+      const ids = Object.keys(names).map(Number);
+      if (ids.length === 0) return result;
+      const action_mask = ids.map(id => allows(id, state));
+      const open = ids.filter((_, i) => action_mask[i]).map(id => names[id]);
+      const text = `${textOf(result.observation)}\nOpen actions: ${open.join(', ') || 'none'}.`;
+      const observation = tell ? observationOf(text, imagesOf(result.observation)) : result.observation;
+      return { ...result, observation, info: { ...result.info, action_mask } };
+    };
+
+    return {
+      reset: options =>
+        after(inner.reset(options), begun => {
+          begin = options;
+          taken = [];
+          over = false;
+          names = begun.actions ?? actionNames(definition, config);
+          return arrive(begun);
+        }),
+      step(action) {
+        if (over || allows(action, state))
+          return after(inner.step(action), result => {
+            taken.push(action);
+            over = result.terminated || result.truncated;
+            return arrive(result);
+          });
+        const refused = { ...state.info, action_is_effective: false, action_is_valid: false, success: false };
+        const { info, ...shown } = arrive({ observation: state.observation, info: state.info });
+        return {
+          ...shown,
+          reward: penalty,
+          terminated: false,
+          truncated: false,
+          info: { ...info, ...refused, ...('action_mask' in info && { action_mask: info.action_mask }) },
+        };
+      },
+      ...(inner.solve && {
+        async solve() {
+          const solution = await inner.solve!();
+          if (!solution) return undefined;
+          const open = await passes(definition.create(config), { begin, taken, solution }, allows, config);
+          return open ? solution : undefined;
+        },
+      }),
+    };
+  });
+}
+
+/** Whether each action of a solution is open in the state that it is taken in. */
+async function passes<Config>(
+  environment: Environment,
+  { begin, taken, solution }: { begin: ResetOptions; taken: readonly Action[]; solution: readonly Action[] },
+  allows: Allows<Config>,
+  config: Config,
+): Promise<boolean> {
+  try {
+    let { observation, info = {} } = await environment.reset(begin);
+    const actions = [...taken, ...solution];
+    for (let steps = 0; steps < actions.length; steps++) {
+      if (steps >= taken.length && !allows(actions[steps], { observation, info, steps, config })) return false;
+      ({ observation, info } = await environment.step(actions[steps]));
+    }
+    return true;
+  } finally {
+    await environment.close?.();
+  }
+}

@@ -1,0 +1,75 @@
+// Client of VAGEN's GymService: POST /connect {env_config} gives a session_id, POST /call {session_id, method, params} resets, steps,
+// asks for the system prompt and closes. Bodies are multipart (`multipart.ts`). Differs from VAGEN's own client in one thing: a call
+// that got no answer is not sent again, since the server may have taken it.
+import { decodeMultipart, encodeMultipart } from './multipart';
+import {
+  ask,
+  missingAt,
+  recordOf,
+  rewardOf,
+  SessionLost,
+  stateOf,
+  type PeerOptions,
+  type RemotePeer,
+  type RemoteSession,
+  type RemoteState,
+} from './peer';
+
+/** Key of Gymnasium for an episode that a limit ended. */
+const truncatedKey = 'TimeLimit.truncated';
+
+export function gymServicePeer(options: PeerOptions): RemotePeer {
+  const post = async (path: string, data: Record<string, unknown>) => {
+    const answer = await ask(options, path, encodeMultipart({ data, images: [] }, 'form-data'));
+    return decodeMultipart(answer.type, answer.body).catch((error: Error) => {
+      throw new Error(`the server's answer to ${path} ${error.message}`);
+    });
+  };
+
+  async function connect() {
+    const { data } = await post('/connect', { env_config: options.envConfig }).catch((error: unknown) => {
+      // Nothing is lost but a session that times out by itself; a place that has no /connect is no GymService.
+      if (error instanceof SessionLost && error.message.includes(' 404')) throw new Error(error.message);
+      throw error;
+    });
+    if (typeof data.session_id !== 'string') throw new Error('the server gave no session_id');
+    return (method: string, params: Record<string, unknown> = {}) =>
+      post('/call', { session_id: data.session_id, method, params });
+  }
+
+  return {
+    missing: () => missingAt(options, '/health'),
+
+    async describe() {
+      const call = await connect();
+      const { data } = await call('system_prompt');
+      await call('close').catch(() => undefined);
+      return { instruction: typeof data.obs === 'string' ? data.obs : '' };
+    },
+
+    async open(): Promise<RemoteSession> {
+      const call = await connect();
+      const state = async (method: string, params: Record<string, unknown>): Promise<RemoteState> => {
+        const { data, images } = await call(method, params);
+        const { [truncatedKey]: limit, ...info } = recordOf(data.info);
+        return stateOf({
+          text: String(data.obs ?? ''),
+          images,
+          reward: rewardOf(data.reward),
+          done: data.done === true,
+          truncated: limit === true,
+          info,
+        });
+      };
+      return {
+        reset: ({ seed, member, mode }) => state('reset', { seed, member, mode }),
+        step: action => state('step', { action_str: action }),
+        close: () =>
+          call('close').then(
+            () => undefined,
+            () => undefined,
+          ),
+      };
+    },
+  };
+}

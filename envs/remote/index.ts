@@ -1,0 +1,161 @@
+// An environment that runs on a server, spoken to by OpenEnv's protocol or VAGEN's GymService. The server decides on states and rewards;
+// replays, retries and what becomes of a server that is gone are `remote-episode.ts`.
+import { z } from 'zod';
+import { defineEnvironment, MissingDependency, type ActionLookup, type StepResult } from '../api/environment';
+import { gymServicePeer } from './gym-service-client';
+import { openEnvPeer } from './openenv-client';
+import { recordOf, type PeerOptions, type RemoteDescription, type RemotePeer, type RemoteState } from './peer';
+import { RemoteEpisode, waitBefore } from './remote-episode';
+
+/** Keys by which every environment on a server is reached. */
+export const serverKeys = {
+  protocol: z.enum(['openenv', 'gym_service']).default('openenv'),
+  url: z
+    .url({ protocol: /^https?$/ })
+    .default('http://127.0.0.1:8000')
+    .describe('base address of the server'),
+  api_key_env: z
+    .string()
+    .regex(/^[A-Z_][A-Z0-9_]{0,63}$/, 'the name of a variable in capitals')
+    .nullable()
+    .default(null)
+    .describe('variable of the surroundings that has the key'),
+  timeout: z.number().positive().default(120).describe('seconds for an answer'),
+  connect_timeout: z.number().positive().default(10).describe('seconds for a connection'),
+  retries: z.int().min(0).default(8).describe('times a request is tried again'),
+  backoff: z
+    .number()
+    .min(0)
+    .default(2)
+    .describe('seconds before the first retry; each further one waits twice as long'),
+};
+export type ServerConfig = { [Key in keyof typeof serverKeys]: z.infer<(typeof serverKeys)[Key]> };
+
+const config = z.strictObject({
+  ...serverKeys,
+  env_config: z.record(z.string(), z.unknown()).default({}).describe("the server's own parameters"),
+  instruction: z.string().nullable().default(null).describe('null: what the server says of the task'),
+  actions: z.array(z.string()).min(1).nullable().default(null).describe('names; null: those that the server lists'),
+  action_template: z.string().default('{action}').describe('what is sent for an action'),
+  action_fields: z
+    .record(z.string(), z.unknown())
+    .default({ action: '{action}' })
+    .describe("OpenEnv: the action's dictionary"),
+  observation_field: z.string().nullable().default(null).describe('OpenEnv: the field that is shown'),
+  image_field: z.string().default('images').describe('OpenEnv: the field with images in base64'),
+  success_return: z.number().default(0).describe('where the server says nothing, a return above it is a success'),
+});
+type Config = z.infer<typeof config>;
+
+/** The server of a configuration. */
+export function peerOf(
+  server: ServerConfig,
+  envConfig: Record<string, unknown>,
+  fields = { action: { action: '{action}' } as Record<string, unknown>, text: null as string | null, images: 'images' },
+): RemotePeer {
+  const options: PeerOptions = {
+    url: server.url.replace(/\/+$/, ''),
+    apiKey: server.api_key_env === null ? undefined : process.env[server.api_key_env],
+    timeout: server.timeout,
+    connectTimeout: server.connect_timeout,
+    envConfig,
+  };
+  return server.protocol === 'openenv' ? openEnvPeer(options, fields) : gymServicePeer(options);
+}
+
+/** @throws MissingDependency where the key is not set or the server does not answer */
+export async function requireServer(server: ServerConfig, peer: RemotePeer, remedy: string): Promise<void> {
+  const { api_key_env: variable, url } = server;
+  if (variable !== null && !process.env[variable])
+    throw new MissingDependency(
+      `finds no key in the variable ${variable}`,
+      'set it where the run is started, or set env_config.api_key_env to null',
+    );
+  const why = await peer.missing();
+  if (why !== undefined) throw new MissingDependency(`finds no server at ${url} (${why})`, remedy);
+}
+
+/** Milliseconds that all attempts of a call take at most. */
+export function patienceOf({ timeout, connect_timeout, retries, backoff }: ServerConfig): number {
+  const waits = Array.from({ length: retries }, (_, i) => Math.max(waitBefore(i + 1, backoff, 0) * 1.9, 60));
+  return 1000 * ((timeout + connect_timeout) * (retries + 1) + waits.reduce((sum, wait) => sum + wait, 0));
+}
+
+/** Info of an ended episode, which says whether it succeeded: by the server's word, as we or VAGEN give it, or else by its return. */
+function withSuccess(info: Record<string, unknown>, total: number, threshold: number): Record<string, unknown> {
+  if (info.success !== undefined) return info;
+  const { success = total > threshold } = recordOf(recordOf(info.metrics).traj_metrics);
+  return { ...info, success: Boolean(success) };
+}
+
+const remedy = 'start it, for instance by ragen env serve, or correct env_config.url and env_config.protocol';
+
+/** What the servers say of their environments, by configuration; found out when the environment is loaded. */
+const described = new Map<string, RemoteDescription>();
+
+/** Names of the actions, given or told by the server; undefined where they are texts. */
+const namesOf = (config: Config): ActionLookup | undefined =>
+  config.actions === null
+    ? described.get(JSON.stringify(config))?.actions
+    : Object.fromEntries(config.actions.map((name, i) => [i + 1, name]));
+
+const peerFor = (config: Config) =>
+  peerOf(config, config.env_config, {
+    action: config.action_fields,
+    text: config.observation_field,
+    images: config.image_field,
+  });
+
+export default defineEnvironment({
+  name: 'remote',
+  config,
+  instruction: config => config.instruction ?? described.get(JSON.stringify(config))?.instruction ?? '',
+  actions: namesOf,
+  patience: patienceOf,
+  async dependencies(config) {
+    const peer = peerFor(config);
+    await requireServer(config, peer, remedy);
+    const description = await peer.describe().catch((error: Error) => {
+      const spoken = config.protocol === 'openenv' ? 'OpenEnv’s protocol' : 'GymService';
+      throw new MissingDependency(`cannot speak ${spoken} with the server at ${config.url} (${error.message})`, remedy);
+    });
+    described.set(JSON.stringify(config), description);
+  },
+
+  create(config) {
+    const peer = peerFor(config);
+    let episode: RemoteEpisode | undefined;
+    let state: RemoteState;
+    let names: ActionLookup | undefined;
+    let total = 0;
+    const observation = () => (state.images.length > 0 ? { text: state.text, images: state.images } : state.text);
+
+    return {
+      async reset({ seed, member = 0, mode = 'train' }) {
+        await episode?.close();
+        episode = new RemoteEpisode(peer, { seed, member, mode }, config);
+        state = await episode.begin();
+        total = 0;
+        names = state.actions ?? namesOf(config);
+        return { observation: observation(), info: state.info, ...(state.actions && { actions: state.actions }) };
+      },
+
+      async step(action): Promise<StepResult> {
+        const name = typeof action === 'number' ? (names?.[action] ?? String(action)) : action;
+        state = await episode!.step(config.action_template.replaceAll('{action}', () => name));
+        const { reward, done, truncated, info } = state;
+        total += reward;
+        return {
+          observation: observation(),
+          reward,
+          terminated: done && !truncated,
+          truncated,
+          info: done ? withSuccess(info, total, config.success_return) : info,
+        };
+      },
+
+      render: observation,
+      close: async () => episode?.close(),
+    };
+  },
+});

@@ -1,0 +1,61 @@
+// Bodies of VAGEN's GymService, in both directions: a JSON part named `data`, then one PNG part an image. The platform parses them; what
+// it writes has a boundary of its own, so that no image can contain it.
+import { randomUUID } from 'node:crypto';
+
+export interface Message {
+  data: Record<string, unknown>;
+  /** PNG bytes. */
+  images: Uint8Array[];
+}
+
+/** A body and its content type; VAGEN's client sends `form-data`, its server `mixed`. */
+export function encodeMultipart(
+  { data, images }: Message,
+  subtype: 'form-data' | 'mixed',
+): { type: string; body: Buffer } {
+  const boundary = `gym_env_${randomUUID().replaceAll('-', '')}`;
+  const part = (name: string, file: string, type: string, bytes: Uint8Array) => [
+    Buffer.from(
+      `--${boundary}\r\nContent-Disposition: form-data; name="${name}"; filename="${file}"\r\nContent-Type: ${type}\r\n\r\n`,
+    ),
+    bytes,
+    Buffer.from('\r\n'),
+  ];
+  const body = Buffer.concat([
+    ...part('data', 'data.json', 'application/json; charset=utf-8', Buffer.from(JSON.stringify(data))),
+    ...images.flatMap((image, i) => part('images', `${i}.png`, 'image/png', image)),
+    Buffer.from(`--${boundary}--\r\n`),
+  ]);
+  return { type: `multipart/${subtype}; boundary="${boundary}"`, body };
+}
+
+/**
+ * What a body says.
+ * @throws Error with a sentence's predicate where it is not of this form
+ */
+export async function decodeMultipart(type: string, body: Uint8Array): Promise<Message> {
+  if (!/^multipart\/[\w-]+;/i.test(type)) throw new Error(`is ${type || 'of no content type'}, no multipart`);
+  const headers = { 'content-type': type.replace(/^multipart\/[\w-]+/i, 'multipart/form-data') };
+  const form = await new Response(Buffer.from(body), { headers }).formData().catch((error: Error) => {
+    throw new Error(`cannot be read as multipart (${error.message})`);
+  });
+  const message: Message = { data: {}, images: [] };
+  for (const [name, value] of form) {
+    if (typeof value !== 'string' && value.type.startsWith('image/'))
+      message.images.push(new Uint8Array(await value.arrayBuffer()));
+    else if (name === 'data') message.data = objectOf(typeof value === 'string' ? value : await value.text());
+  }
+  return message;
+}
+
+function objectOf(text: string): Record<string, unknown> {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    value = undefined;
+  }
+  if (value === null || typeof value !== 'object' || Array.isArray(value))
+    throw new Error('has a part data that is no JSON object');
+  return value as Record<string, unknown>;
+}

@@ -1,0 +1,166 @@
+// Client of OpenEnv's sessions (openenv-core 0.3): a WebSocket at /ws is a session, to which {"type": "reset" | "step" | "close",
+// "data"} are sent and which answers each with {"type": "observation", "data": {observation, reward, done}} or {"type": "error"}.
+// Observations are the server's own dictionaries: `OpenEnvFields` says where text, images and actions are.
+import { WebSocket } from 'ws';
+import type { ActionLookup } from '../api/environment';
+import {
+  askJson,
+  connectionError,
+  keyHeaders,
+  missingAt,
+  NotTaken,
+  recordOf,
+  rewardOf,
+  SessionLost,
+  stateOf,
+  withoutKey,
+  type PeerOptions,
+  type RemotePeer,
+  type RemoteSession,
+  type RemoteState,
+} from './peer';
+
+export interface OpenEnvFields {
+  /** An action's dictionary; `{action}` in its texts stands for the action. */
+  action: Record<string, unknown>;
+  /** Field of the observation that is shown; null: `text`, or the whole observation as JSON. */
+  text: string | null;
+  /** Field of the observation that has images in base64, one or a list. */
+  images: string;
+}
+
+/** Bytes of a message, as in OpenEnv's own client. */
+const largestMessage = 100 * 1024 * 1024;
+
+export function openEnvPeer(options: PeerOptions, fields: OpenEnvFields): RemotePeer {
+  return {
+    missing: () => missingAt(options, '/health'),
+
+    async describe() {
+      const optional = (path: string) => askJson(options, path).catch(() => ({}) as Record<string, unknown>);
+      const [{ description }, schema] = [await optional('/metadata'), await optional('/schema')];
+      const actions = namedActions(recordOf(schema.action), fields);
+      return { instruction: typeof description === 'string' ? description : '', ...(actions && { actions }) };
+    },
+
+    async open(): Promise<RemoteSession> {
+      const { socket, exchange } = await connected(options);
+      const state = async (type: string, data: Record<string, unknown>): Promise<RemoteState> => {
+        const answer = await exchange({ type, data });
+        return openEnvState(recordOf(answer.data), fields);
+      };
+      return {
+        reset: ({ seed, member, mode }) => state('reset', { ...options.envConfig, seed, member, mode }),
+        step: action => state('step', filledIn(fields.action, action) as Record<string, unknown>),
+        close: async () => {
+          if (socket.readyState === WebSocket.OPEN) socket.send(JSON.stringify({ type: 'close' }));
+          socket.close();
+          setTimeout(() => socket.terminate(), 1000).unref();
+        },
+      };
+    },
+  };
+}
+
+/** A server's answer in our terms; flags and info are where our own server puts them. */
+export function openEnvState(data: Record<string, unknown>, fields: OpenEnvFields): RemoteState {
+  const observation = recordOf(data.observation);
+  const { [fields.images]: pictures, ...rest } = observation;
+  const shown = observation[fields.text ?? 'text'];
+  const { truncated, info, actions } = observation;
+  return stateOf({
+    text: typeof shown === 'string' ? shown : JSON.stringify(fields.text === null ? rest : (shown ?? null)),
+    images: (Array.isArray(pictures) ? pictures : [pictures]).flatMap(picture =>
+      typeof picture === 'string' && picture !== '' ? [bytesOf(picture)] : [],
+    ),
+    reward: rewardOf(data.reward),
+    done: data.done === true,
+    truncated: truncated === true,
+    info: recordOf(info),
+    ...(Object.keys(recordOf(actions)).length > 0 && { actions: recordOf(actions) as ActionLookup }),
+  });
+}
+
+const bytesOf = (picture: string) =>
+  new Uint8Array(Buffer.from(picture.replace(/^data:image\/png;base64,/, ''), 'base64'));
+
+/** The dictionary with the action where its texts say so. */
+function filledIn(template: unknown, action: string): unknown {
+  if (typeof template === 'string') return template.replaceAll('{action}', () => action);
+  if (Array.isArray(template)) return template.map(each => filledIn(each, action));
+  if (template === null || typeof template !== 'object') return template;
+  return Object.fromEntries(Object.entries(template).map(([key, value]) => [key, filledIn(value, action)]));
+}
+
+/** Names of the actions where the schema lists them for the field that holds the action; our own server adds their ids. */
+function namedActions(schema: Record<string, unknown>, { action }: OpenEnvFields): ActionLookup | undefined {
+  const field = Object.keys(action).find(key => action[key] === '{action}');
+  const { enum: names, 'x-ids': ids } = recordOf(recordOf(schema.properties)[field ?? '']);
+  if (!Array.isArray(names) || names.length === 0 || !names.every(name => typeof name === 'string')) return undefined;
+  return Object.fromEntries(names.map((name, i) => [Array.isArray(ids) ? Number(ids[i]) : i + 1, name]));
+}
+
+type Exchange = (message: Record<string, unknown>) => Promise<Record<string, unknown>>;
+
+function connected(options: PeerOptions): Promise<{ socket: WebSocket; exchange: Exchange }> {
+  return new Promise((resolve, reject) => {
+    const socket = new WebSocket(`${options.url.replace(/^http/, 'ws')}/ws`, {
+      headers: keyHeaders(options.apiKey),
+      handshakeTimeout: options.connectTimeout * 1000,
+      maxPayload: largestMessage,
+      perMessageDeflate: false,
+    });
+    socket.on('error', error => reject(connectionError(error, options.connectTimeout)));
+    socket.on('unexpected-response', (request, response) => {
+      request.destroy();
+      const said = `/ws was answered with ${response.statusCode}`;
+      const isFull = response.statusCode === 503 || response.statusCode === 429;
+      reject(isFull ? new NotTaken(said, Number(response.headers['retry-after']) || undefined) : new Error(said));
+    });
+    const exchange = exchangeOver(socket, options); // hears from the first moment on
+    socket.on('open', () => resolve({ socket, exchange }));
+  });
+}
+
+/** Sends one message at a time and waits for its answer. */
+function exchangeOver(socket: WebSocket, options: PeerOptions): Exchange {
+  const { timeout } = options;
+  let settle: { answer(text: string): void; lost(why: string): void } | undefined;
+  let gone: string | undefined;
+  let early: string | undefined; // a full server says so before it is asked
+  const leave = (why: string) => {
+    gone ??= why;
+    settle?.lost(gone);
+  };
+  socket.on('message', message => {
+    const text = (message as Buffer).toString('utf8');
+    if (settle) settle.answer(text);
+    else early = text;
+  });
+  socket.on('error', error => leave(error.message));
+  socket.on('close', code => leave(`the connection was closed with code ${code}`));
+
+  return async message => {
+    const text = await new Promise<string>((resolve, reject) => {
+      if (early !== undefined) return resolve(early);
+      if (gone !== undefined) return reject(new SessionLost(gone));
+      const timer = setTimeout(() => leave(`no answer within ${timeout} s`), timeout * 1000);
+      const done = () => {
+        clearTimeout(timer);
+        settle = undefined;
+      };
+      settle = {
+        answer: said => (done(), resolve(said)),
+        lost: why => (done(), reject(new SessionLost(why))),
+      };
+      socket.send(JSON.stringify(message));
+    });
+    early = undefined;
+    const answer = recordOf(JSON.parse(text));
+    if (answer.type !== 'error') return answer;
+    const { message: words, code } = recordOf(answer.data);
+    const said = withoutKey(String(words ?? ''), options);
+    if (code === 'CAPACITY_REACHED') throw new NotTaken(said);
+    throw new Error(`the server said ${JSON.stringify(said)} (${String(code)})`);
+  };
+}

@@ -1,0 +1,114 @@
+// An episode played on a server. A request that was not taken is sent again after a while. A session that may have taken one is given
+// up: the episode is played again in a new one from (seed, actions) and must come out the same, so no step is ever applied twice.
+import { createHash } from 'node:crypto';
+import { MissingDependency } from '../api/environment';
+import { NotTaken, SessionLost, type RemotePeer, type RemoteReset, type RemoteSession, type RemoteState } from './peer';
+
+export interface RetryOptions {
+  /** The server's address, for sentences. */
+  url: string;
+  /** Times a request is tried again. */
+  retries: number;
+  /** Seconds before the first retry; each further one waits twice as long, at most a minute. */
+  backoff: number;
+}
+
+const longestWait = 60;
+
+/** Seconds before the retry of this number (from 1); spread by the seed, so that a batch does not come back as one. */
+export const waitBefore = (retry: number, backoff: number, seed: number): number =>
+  Math.min(backoff * 2 ** (retry - 1), longestWait) * (0.7 + 0.6 * ((seed * 0.6180339887) % 1));
+
+export class RemoteEpisode {
+  private session: RemoteSession | undefined;
+  private readonly played: { action: string; came: string }[] = [];
+  private begun: { state: RemoteState; came: string } | undefined;
+
+  constructor(
+    private readonly peer: RemotePeer,
+    private readonly options: RemoteReset,
+    private readonly retry: RetryOptions,
+  ) {}
+
+  /** The first state. */
+  begin(): Promise<RemoteState> {
+    return this.perform(async () => this.begun!.state);
+  }
+
+  /** The state after one more action. */
+  async step(action: string): Promise<RemoteState> {
+    const state = await this.perform(session => session.step(action));
+    this.played.push({ action, came: fingerprint(state) });
+    return state;
+  }
+
+  async close(): Promise<void> {
+    const { session } = this;
+    this.session = undefined;
+    await session?.close();
+  }
+
+  private async perform(ask: (session: RemoteSession) => Promise<RemoteState>): Promise<RemoteState> {
+    const { url, retries, backoff } = this.retry;
+    for (let failures = 0; ;) {
+      try {
+        this.session ??= await this.rebuilt();
+        return await ask(this.session);
+      } catch (error) {
+        const notTaken = error instanceof NotTaken;
+        if (!notTaken && !(error instanceof SessionLost)) throw this.refused(error as Error);
+        if (!notTaken) await this.close();
+        if (++failures > retries) {
+          const tried = failures === 1 ? 'once' : `${failures} times`;
+          throw new MissingDependency(
+            `got no answer from the server at ${url}, asked ${tried} (${error.message})`,
+            'see to the server, or raise env_config.timeout or env_config.retries',
+          );
+        }
+        const seconds = Math.max(
+          waitBefore(failures, backoff, this.options.seed),
+          notTaken ? Math.min(error.after ?? 0, longestWait) : 0,
+        );
+        await new Promise(done => setTimeout(done, seconds * 1000));
+      }
+    }
+  }
+
+  /** A new session that stands where the lost one stood. */
+  private async rebuilt(): Promise<RemoteSession> {
+    const session = await this.peer.open();
+    try {
+      const state = await session.reset(this.options);
+      const came = fingerprint(state);
+      if (this.begun && this.begun.came !== came) throw this.differs('the first observation');
+      this.begun ??= { state, came };
+      for (const [i, step] of this.played.entries())
+        if (fingerprint(await session.step(step.action)) !== step.came) throw this.differs(`step ${i + 1}`);
+      return session;
+    } catch (error) {
+      await session.close();
+      throw error;
+    }
+  }
+
+  private refused(error: Error): MissingDependency {
+    if (error instanceof MissingDependency) return error;
+    return new MissingDependency(
+      `was refused by the server at ${this.retry.url} (${error.message})`,
+      'correct the env_config of its tag, or see to the environment on the server',
+    );
+  }
+
+  private differs(what: string): MissingDependency {
+    return new MissingDependency(
+      `lost its session at ${this.retry.url} and did not get the same episode again (${what} differs for equal seed and actions)`,
+      'make the server deterministic, or have it keep its sessions',
+    );
+  }
+}
+
+function fingerprint({ text, images, reward, done }: RemoteState): string {
+  const hash = createHash('sha256').update(JSON.stringify([text, reward, done]));
+  for (const image of images) hash.update(image);
+  return hash.digest('hex');
+}

@@ -1,0 +1,41 @@
+// A corpus in memory, ranked by the likeness of embeddings as RAGEN's retrieval server does (a flat index over E5's embeddings of
+// "passage: …", searched with "query: …"): inner products of vectors of length one, every passage compared. Made once a corpus and model,
+// at the first search.
+import type { Found, Passage } from './corpus';
+import { passagesOf } from './corpus';
+import { TextEmbedder } from './text-embedder';
+
+interface DenseIndex {
+  embedder: TextEmbedder;
+  passages: Passage[];
+  vectors: Float32Array[];
+}
+
+const embedders = new Map<string, Promise<TextEmbedder>>();
+const indices = new Map<string, Promise<DenseIndex>>();
+
+/** The model of a folder, opened once. Throws what TextEmbedder.open throws. */
+export function embedderOf(folder: string): Promise<TextEmbedder> {
+  const embedder = embedders.get(folder) ?? TextEmbedder.open(folder);
+  embedders.set(folder, embedder);
+  return embedder;
+}
+
+/** The `limit` passages most like the query, best first; `path` as searchCorpus has it. */
+export async function searchDense(path: string, folder: string, query: string, limit: number): Promise<Found[]> {
+  const key = JSON.stringify([path, folder]);
+  const index = indices.get(key) ?? indexed(path, folder);
+  indices.set(key, index);
+  const { embedder, passages, vectors } = await index;
+  const [asked] = await embedder.embed([`query: ${query}`]);
+  const scores = vectors.map(vector => vector.reduce((sum, x, k) => sum + x * asked[k], 0));
+  return [...passages.keys()]
+    .sort((a, b) => scores[b] - scores[a] || a - b)
+    .slice(0, limit)
+    .map(i => ({ ...passages[i], score: scores[i] }));
+}
+
+async function indexed(path: string, folder: string): Promise<DenseIndex> {
+  const [embedder, passages] = [await embedderOf(folder), await passagesOf(path)];
+  return { embedder, passages, vectors: await embedder.embed(passages.map(({ content }) => `passage: ${content}`)) };
+}

@@ -1,0 +1,97 @@
+// Embeddings of texts by an ONNX model in the form in which E5, BGE and their kin are published: a folder with tokenizer.json and
+// model.onnx (or onnx/model.onnx), whose first output is the last hidden state of each token, or an embedding already pooled. Pooled as
+// 1_Pooling/config.json says, by the mean over tokens where there is none, and brought to length one. Runs on the CPU.
+import { Tokenizer } from '@huggingface/tokenizers';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { InferenceSession, Tensor } from 'onnxruntime-node';
+import { MissingDependency } from '../api/environment';
+
+/** Tokens of a text that are read where the folder names no limit: what BERT has positions for. */
+const mostTokens = 512;
+/** Tokens, padding included, that go through the model at a time. */
+const tokensAtATime = 4096;
+
+const remedy =
+  'give env_config.embedding_model a folder with tokenizer.json and model.onnx (or onnx/model.onnx), or null to rank by words';
+
+export class TextEmbedder {
+  private constructor(
+    private readonly session: InferenceSession,
+    private readonly makeTensor: (data: BigInt64Array, dims: number[]) => Tensor,
+    private readonly tokenizer: Tokenizer,
+    private readonly limit: number,
+    private readonly pooling: 'mean' | 'first',
+  ) {}
+
+  /** @throws MissingDependency where the folder holds no such model */
+  static async open(folder: string): Promise<TextEmbedder> {
+    const model = ['model.onnx', 'onnx/model.onnx'].map(name => join(folder, name)).find(existsSync);
+    if (model === undefined || !existsSync(join(folder, 'tokenizer.json')))
+      throw new MissingDependency(`finds no embedding model in ${folder}`, remedy);
+    const json = (name: string): Record<string, unknown> =>
+      existsSync(join(folder, name)) ? (JSON.parse(readFileSync(join(folder, name), 'utf8')) as never) : {};
+    try {
+      const settings = json('tokenizer_config.json');
+      const tokenizer = new Tokenizer(json('tokenizer.json'), settings);
+      const limit = Math.min(Number(settings.model_max_length ?? mostTokens), mostTokens);
+      const ort = await import('onnxruntime-node');
+      const session = await ort.InferenceSession.create(model, { intraOpNumThreads: 1 }); // beside a trainer that uses the cores
+      const pooling = json('1_Pooling/config.json').pooling_mode_cls_token === true ? 'first' : 'mean';
+      const makeTensor = (data: BigInt64Array, dims: number[]) => new ort.Tensor('int64', data, dims);
+      return new TextEmbedder(session, makeTensor, tokenizer, limit, pooling);
+    } catch (error) {
+      throw new MissingDependency(`cannot use the embedding model in ${folder} (${(error as Error).message})`, remedy);
+    }
+  }
+
+  /** Embeddings of length one, in the order of the texts. */
+  async embed(texts: readonly string[]): Promise<Float32Array[]> {
+    const ids = texts.map(text => this.encode(text));
+    const found: Float32Array[] = texts.map(() => new Float32Array());
+    const byLength = [...ids.keys()].sort((a, b) => ids[b].length - ids[a].length); // little padding
+    for (let from = 0; from < byLength.length;) {
+      const rows = Math.max(1, Math.floor(tokensAtATime / ids[byLength[from]].length));
+      const part = byLength.slice(from, (from += rows));
+      const embedded = await this.embedRows(part.map(i => ids[i]));
+      part.forEach((i, row) => (found[i] = embedded[row]));
+    }
+    return found;
+  }
+
+  /** Too long a text loses its end, but not the token that closes it. */
+  private encode(text: string): number[] {
+    const { ids } = this.tokenizer.encode(text);
+    return ids.length > this.limit ? [...ids.slice(0, this.limit - 1), ids.at(-1)!] : ids;
+  }
+
+  private async embedRows(rows: readonly number[][]): Promise<Float32Array[]> {
+    const width = rows[0].length; // the longest
+    const filled = (value: (row: readonly number[], t: number) => number): Tensor => {
+      const data = new BigInt64Array(rows.length * width);
+      rows.forEach((row, r) => row.forEach((_, t) => (data[r * width + t] = BigInt(value(row, t)))));
+      return this.makeTensor(data, [rows.length, width]);
+    };
+    const inputs: Record<string, () => Tensor> = {
+      input_ids: () => filled((row, t) => row[t]),
+      attention_mask: () => filled(() => 1),
+      token_type_ids: () => filled(() => 0),
+    };
+    const feeds = Object.fromEntries(this.session.inputNames.map(name => [name, inputs[name]?.()]));
+    const output = (await this.session.run(feeds))[this.session.outputNames[0]];
+    const data = output.data as Float32Array;
+    const size = output.dims.at(-1)!;
+    return rows.map((row, r) => {
+      if (output.dims.length === 2) return unit(data.slice(r * size, (r + 1) * size));
+      const read = this.pooling === 'first' ? 1 : row.length;
+      const sum = new Float32Array(size);
+      for (let t = 0; t < read; t++) for (let k = 0; k < size; k++) sum[k] += data[(r * width + t) * size + k];
+      return unit(sum);
+    });
+  }
+}
+
+function unit(vector: Float32Array): Float32Array {
+  const length = Math.sqrt(vector.reduce((sum, x) => sum + x * x, 0));
+  return length > 0 ? vector.map(x => x / length) : vector;
+}

@@ -1,0 +1,148 @@
+// Entry of the process that holds an environment against its contract, forked by `ragen env check`: one request over the IPC channel, one
+// answer. The environment runs in a worker thread of this same file, so that code that never returns is told by name and ended.
+import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
+import type { ContractCheck } from '../../protocol/environment-tools';
+import { gibibytes } from '../../protocol/numbers';
+import { BuildError, bundleEnvironment, type Bundle } from '../build';
+import { describe, loadDefinition, parseConfig } from '../definition';
+import { failureOf } from '../failure';
+import { faultOf } from '../fault';
+import { placeOf } from '../place';
+import type { Fault, WorkerSetup } from '../work';
+import { checkContract, type ContractResult } from './contract';
+import { calls } from './instance';
+
+/** What the parent asks for. */
+export interface ContractRequest {
+  /** The environment's name in sentences. */
+  tag: string;
+  /** Absolute path of its source. */
+  source: string;
+  config: Record<string, unknown>;
+  seeds: number;
+  steps: number;
+  budgetMs: number;
+  /** Limit of one call into environment code, where it does not ask for more. */
+  timeoutMs: number;
+  /** What the process may hold. */
+  memoryBytes: number;
+}
+
+/** What the worker says: its limit of a call once it has loaded, and its end. */
+type FromWorker = { name: string; limitMs: number } | { fault: Fault } | { results: ContractResult[] };
+
+/** Milliseconds beyond the limit of a call that loading may take. */
+const startAllowance = 20_000;
+const loads = 'the file builds and loads';
+
+/** Slots of the shared array: the call in hand and how many there were. */
+const [callSlot, countSlot] = [0, 1];
+
+if (isMainThread) process.once('message', (request: ContractRequest) => void answer(request));
+else void work(workerData as ContractRequest & { setup: WorkerSetup });
+
+/** Builds the source, lets a worker check it and sends the answer. */
+async function answer(request: ContractRequest): Promise<void> {
+  const { tag, source, timeoutMs } = request;
+  const send = (checks: ContractCheck[], environment = tag) =>
+    process.send!({ environment, source, checks }, () => process.exit(0));
+  let bundle: Bundle;
+  try {
+    bundle = await bundleEnvironment(source);
+  } catch (error) {
+    if (!(error instanceof BuildError)) throw error;
+    const evidence = `environment ${tag} (${error.at}) ${error.message}`;
+    return void send([{ name: loads, state: 'failed', evidence, at: error.at }]);
+  }
+  const shared = new Int32Array(new SharedArrayBuffer(2 * Int32Array.BYTES_PER_ELEMENT));
+  const setup: WorkerSetup = {
+    tag,
+    source,
+    filename: bundle.filename,
+    code: bundle.code,
+    config: request.config,
+    progress: shared.buffer as SharedArrayBuffer,
+  };
+  const worker = new Worker(__filename, { workerData: { ...request, setup }, name: tag, stdout: true, stderr: true });
+  worker.stdout.pipe(process.stderr);
+  worker.stderr.pipe(process.stderr);
+
+  let name = tag;
+  let limitMs: number | undefined;
+  const context = { tag, source, bundle, timeoutMs };
+  let done = false;
+  const during = () => (limitMs === undefined ? loads : 'every call returns');
+  const failed = (fault: Fault, requirement: string) => {
+    done = true;
+    clearInterval(watch);
+    const { message, at } = failureOf(fault, context);
+    const check: ContractCheck = {
+      name: requirement,
+      state: 'failed',
+      evidence: message,
+      ...(at !== undefined && { at }),
+    };
+    const loaded: ContractCheck = {
+      name: loads,
+      state: 'passed',
+      evidence: `Version ${bundle.version}.`,
+    };
+    send(requirement === loads ? [check] : [loaded, check], name);
+  };
+  let [counted, since] = [-1, performance.now()];
+  const watch = setInterval(() => {
+    const count = Atomics.load(shared, countSlot);
+    if (count !== counted) [counted, since] = [count, performance.now()];
+    const call = calls[Atomics.load(shared, callSlot)];
+    const ended = (kind: Fault['kind'], what: string, remedy: string) => {
+      void worker.terminate();
+      failed({ kind, what, remedy, action: -1 }, during());
+    };
+    if (performance.now() - since > (limitMs ?? timeoutMs + startAllowance))
+      ended('timed_out', `did not return from ${call} within ${limitMs ?? timeoutMs} ms`, 'make it return');
+    else if (process.memoryUsage.rss() > request.memoryBytes)
+      ended('died', `took more memory than ${gibibytes(request.memoryBytes)} in ${call}`, 'keep less in memory');
+  }, 100);
+  let thrown: Omit<Fault, 'action'> | undefined;
+  worker.on('error', error => (thrown = faultOf(error)));
+  worker.on('exit', code => {
+    const remedy = 'throw an error instead of ending the process';
+    const fault = thrown ?? { kind: 'died', what: `ended its thread with exit code ${code}`, remedy };
+    if (!done) failed({ ...fault, action: -1 }, during());
+  });
+  worker.on('message', (message: FromWorker) => {
+    if ('limitMs' in message) ({ name, limitMs } = message);
+    else if ('fault' in message) failed(message.fault, loads);
+    else {
+      done = true;
+      clearInterval(watch);
+      const loaded: ContractCheck = { name: loads, state: 'passed', evidence: `Version ${bundle.version}.` };
+      send([loaded, ...message.results.map(result => placed(result, bundle))], name);
+    }
+  });
+}
+
+function placed({ stack, ...check }: ContractResult, bundle: Bundle): ContractCheck {
+  const at = placeOf(stack, bundle);
+  return at === undefined ? check : { ...check, at };
+}
+
+/** The worker's part: loads the definition and checks it. */
+async function work(request: ContractRequest & { setup: WorkerSetup }): Promise<void> {
+  const { setup, seeds, steps, budgetMs, timeoutMs } = request;
+  const shared = new Int32Array(setup.progress);
+  const send = (message: FromWorker) => parentPort!.postMessage(message);
+  try {
+    const definition = loadDefinition(setup);
+    const config = parseConfig(definition.config, setup.config, setup.tag);
+    const { name, patience_ms } = await describe(definition, config);
+    send({ name, limitMs: Math.max(timeoutMs, patience_ms) });
+    const announce = (call: (typeof calls)[number]) => {
+      Atomics.store(shared, callSlot, calls.indexOf(call));
+      Atomics.add(shared, countSlot, 1);
+    };
+    send({ results: await checkContract(definition, config, { seeds, steps, budgetMs, announce }) });
+  } catch (error) {
+    send({ fault: { ...faultOf(error), action: -1 } });
+  }
+}

@@ -1,0 +1,45 @@
+// From counts of ranges of built code to counts of lines of the sources, through the bundle's source map.
+import { eachMapping, TraceMap, type EachMapping } from '@jridgewell/trace-mapping';
+import { createHash } from 'node:crypto';
+import { dirname, resolve, sep } from 'node:path';
+import type { CoveredCode } from '../protocol/environment-link';
+import type { Bundle } from './build';
+import type { CoveredRange } from './work';
+
+/** What an environment's lines were reached by. Packages are left out. `ranges` come outer before inner, as V8 has them. */
+export function coveredLines(
+  tag: string,
+  { code, map, version, filename }: Pick<Bundle, 'code' | 'map' | 'version' | 'filename'>,
+  ranges: readonly CoveredRange[],
+): CoveredCode {
+  const counts = new Float64Array(code.length);
+  for (const [from, to, count] of ranges) counts.fill(count, from, to);
+  const lineStarts = [0];
+  for (let end = code.indexOf('\n'); end >= 0; end = code.indexOf('\n', end + 1)) lineStarts.push(end + 1);
+  const placeOf = (line: number, column: number): number => lineStarts[line - 1] + column;
+  const mapped = new Map<number, EachMapping>();
+  eachMapping(new TraceMap(map), mapping => {
+    mapped.set(placeOf(mapping.generatedLine, mapping.generatedColumn), mapping);
+  });
+  const files = new Map<string, Map<number, [most: number, least: number]>>();
+  for (const [place, { source, originalLine }] of mapped) {
+    if (source === null || originalLine === null || source.split('/').includes('node_modules')) continue;
+    // A statement may be mapped from the start of its line, where its indentation is.
+    const at = place + /^[ \t]*/.exec(code.slice(place, place + 1000))![0].length;
+    if (at > place && mapped.has(at)) continue;
+    if (!/[^\s{}();,]/.test(code[at] ?? '')) continue; // brackets behind a return count as never reached
+    const lines = files.get(source) ?? new Map<number, [number, number]>();
+    files.set(source, lines);
+    const [most, least] = lines.get(originalLine) ?? [0, Infinity];
+    lines.set(originalLine, [Math.max(most, counts[at]), Math.min(least, counts[at])]);
+  }
+  return {
+    tag,
+    version,
+    map: createHash('sha256').update(map).digest('hex').slice(0, 8),
+    files: [...files].map(([source, lines]) => ({
+      file: resolve(dirname(filename), source.replaceAll('/', sep)),
+      lines: [...lines].sort(([a], [b]) => a - b).map(([line, [most, least]]) => [line, most, least]),
+    })),
+  };
+}

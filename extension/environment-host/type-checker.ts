@@ -1,0 +1,53 @@
+// Asks the type-checking thread, which is started with the first check. A check that takes too long, or takes its thread down, is
+// answered with why it is missing: code whose types nobody could check is used unchecked.
+import { Worker } from 'node:worker_threads';
+import type { TypeCheckReply, TypeCheckRequest } from './type-check-worker';
+
+/** Milliseconds that a check may take. The first loads TypeScript and its libraries. */
+const patience = 30_000;
+
+export class TypeChecker {
+  private worker: Worker | undefined;
+  private checks = 0;
+  private readonly open = new Map<number, (reply: TypeCheckReply) => void>();
+
+  /** `workerFile` is the built type-check-worker.ts, two folders below the installation's. */
+  constructor(private readonly workerFile: string) {}
+
+  check(source: string): Promise<TypeCheckReply> {
+    const id = ++this.checks;
+    const worker = (this.worker ??= this.start());
+    return new Promise(resolve => {
+      const timer = setTimeout(() => this.end(worker, `it took more than ${patience / 1000} s`), patience);
+      this.open.set(id, reply => {
+        clearTimeout(timer);
+        resolve(reply);
+      });
+      worker.postMessage({ id, source } satisfies TypeCheckRequest);
+    });
+  }
+
+  stop(): void {
+    if (this.worker) this.end(this.worker, 'it was stopped');
+  }
+
+  private start(): Worker {
+    const { ELECTRON_RUN_AS_NODE: _, ...env } = process.env;
+    const worker = new Worker(this.workerFile, { env, stdin: false, name: 'type-check' });
+    worker.unref();
+    worker.on('message', (reply: TypeCheckReply) => {
+      this.open.get(reply.id)?.(reply);
+      this.open.delete(reply.id);
+    });
+    worker.on('error', ({ message }) => this.end(worker, message));
+    return worker;
+  }
+
+  private end(worker: Worker, why: string): void {
+    if (this.worker !== worker) return;
+    this.worker = undefined;
+    for (const [id, answer] of this.open) answer({ id, unchecked: why });
+    this.open.clear();
+    void worker.terminate();
+  }
+}

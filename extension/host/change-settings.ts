@@ -1,0 +1,78 @@
+// Changes a setting of a run that is being trained: which one, then its value. The trainer looks at each value as it is typed, by the rules
+// that it goes by itself, and puts it into effect with its next step.
+import * as vscode from 'vscode';
+import { changeable, configInEffect } from '../protocol/settings';
+import { noRuns, type Command } from './commands';
+import { tellBriefly } from './notices';
+import type { Run } from './run-store';
+import { standingOf } from './run-words';
+
+/** Names of the settings by key. */
+const names = (): Record<string, string> => ({
+  'actor_rollout_ref.actor.optim.lr': vscode.l10n.t('Learning rate'),
+  'critic.optim.lr': vscode.l10n.t('Learning rate of the critic'),
+  'actor_rollout_ref.actor.entropy_coeff': vscode.l10n.t('Entropy coefficient'),
+  'actor_rollout_ref.actor.kl_loss_coef': vscode.l10n.t('KL coefficient of the loss'),
+  'algorithm.kl_ctrl.kl_coef': vscode.l10n.t('KL coefficient of the reward'),
+  'actor_rollout_ref.rollout.temperature': vscode.l10n.t('Sampling temperature'),
+  'actor_rollout_ref.rollout.rollout_filter_value': vscode.l10n.t('Value of the rollout filter'),
+  'trainer.total_training_steps': vscode.l10n.t('Number of steps'),
+});
+
+/** `RAGEN: Change Settings of a Run`. */
+export const changeSettings: Command = host => async argument => {
+  const trains = (summary: Run['summary']) => ['running', 'paused'].includes(standingOf(summary));
+  const none = host.store.runs.length === 0 ? noRuns() : vscode.l10n.t('No run is training: settings change while one trains.'); // prettier-ignore
+  const run = await host.picker.pick(argument, trains, none);
+  if (!run) return;
+  const link = host.store.link(run);
+  const title = vscode.l10n.t('Change Settings of {0}', run.summary.name);
+  const setting = await askForSetting(run, title);
+  if (!setting) return;
+  const { key, value } = setting;
+  const refused = async (text: string): Promise<string | undefined> => {
+    const number = numberIn(text);
+    if (number === undefined) return vscode.l10n.t('Write a number, such as {0}.', String(value));
+    try {
+      await link.change({ [key]: number }, true);
+    } catch (error) {
+      return (error as Error).message;
+    }
+    return undefined;
+  };
+  const text = await vscode.window.showInputBox({
+    title,
+    prompt: vscode.l10n.t('{0} ({1}); it holds from the next step on.', names()[key], key),
+    value: String(value),
+    ignoreFocusOut: true,
+    validateInput: refused,
+  });
+  const number = text === undefined ? undefined : numberIn(text);
+  if (number === undefined) return;
+  const { step, changes } = await link.change({ [key]: number });
+  const said =
+    changes.length === 0
+      ? vscode.l10n.t('{0} is {1} already.', names()[key], String(number))
+      : vscode.l10n.t('{0}: {1} → {2} from step {3} on', names()[key], String(value), String(number), step);
+  tellBriefly(said, 8000, changes.length === 0 ? undefined : 'check');
+};
+
+/** Which setting, of those that have an effect in the run; undefined where the reader chose none. */
+async function askForSetting(run: Run, title: string): Promise<{ key: string; value: number } | undefined> {
+  const { events } = await run.reader.events();
+  const items = changeable(configInEffect(run.reader.origin?.config ?? {}, events)).map(({ key, value }) => ({
+    label: names()[key],
+    description: String(value),
+    detail: key,
+    key,
+    value,
+  }));
+  const placeHolder = vscode.l10n.t('Which setting? It changes from the next step on, and the charts mark it.');
+  return vscode.window.showQuickPick(items, { title, placeHolder, matchOnDetail: true });
+}
+
+/** The number that a text is; undefined where it is none. */
+function numberIn(text: string): number | undefined {
+  const number = text.trim() === '' ? Number.NaN : Number(text);
+  return Number.isFinite(number) ? number : undefined;
+}

@@ -1,0 +1,93 @@
+// Two versions of an environment's code that a run ran, side by side in the editor's own diff, with what came of the change in reward and
+// success. Sources come out of the run folder, read-only, under a scheme of their own.
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import * as vscode from 'vscode';
+import { environmentFile, environmentFiles } from '../protocol/run-folder';
+import { UserError } from '../protocol/user-error';
+import { effectWords, type RanVersion } from '../protocol/version-effect';
+import { tellInformation } from './notices';
+import { plain } from './plain-text';
+import type { Run } from './run-store';
+
+/** Scheme of kept sources: the path is a name for the reader, the query says which file of which run's folder it is. */
+const scheme = 'ragen-environment';
+
+interface KeptSource {
+  folder: string;
+  version: string;
+  name: string;
+}
+
+/** Serves kept sources to the editor; dispose to stop. */
+export function serveKeptSources(): vscode.Disposable {
+  return vscode.workspace.registerTextDocumentContentProvider(scheme, {
+    async provideTextDocumentContent({ query }) {
+      const { folder, version, name } = JSON.parse(query) as KeptSource;
+      const file = join(folder, environmentFile(version, `${environmentFiles.sources}/${name}`));
+      return readFile(file, 'utf8').catch(() => ''); // a file that this version did not have
+    },
+  });
+}
+
+/** Asks which two versions, and shows what differs between them. Throws a UserError where there are no two. */
+export async function compareEnvironments({ folder, reader, summary }: Run): Promise<void> {
+  const ran = await reader.versions();
+  const later = ran.filter((_, i) => before(ran, i).length > 0);
+  if (later.length === 0)
+    throw new UserError(vscode.l10n.t('Run {0} has run one version of each environment: there is nothing to compare yet.', summary.name)); // prettier-ignore
+  const after = await choose([...later].reverse(), vscode.l10n.t('Which version of {0}?', summary.name));
+  if (!after) return;
+  const earlier = [...before(ran, ran.indexOf(after))].reverse();
+  const from = await choose(earlier, vscode.l10n.t('Compared with which one before it?'));
+  if (!from) return;
+
+  const kept = await Promise.all([from, after].map(({ version }) => reader.keptEnvironment(version)));
+  const names = [...new Set(kept.flatMap(about => about?.sources ?? []))];
+  const uri = (version: string, name: string) =>
+    vscode.Uri.from({
+      scheme,
+      path: `/${brief(version)}/${name}`,
+      query: JSON.stringify({ folder, version, name } satisfies KeptSource),
+    });
+  const text = async (version: string, name: string) =>
+    (await vscode.workspace.openTextDocument(uri(version, name))).getText();
+  const differing: string[] = [];
+  for (const name of names)
+    if ((await text(from.version, name)) !== (await text(after.version, name))) differing.push(name);
+  if (differing.length === 0)
+    throw new UserError(vscode.l10n.t('The sources of {0} and {1} are the same: what differs is in a package.', brief(from.version), brief(after.version))); // prettier-ignore
+
+  const effect = await reader.effect(from, after);
+  const words = effect
+    ? effectWords(effect)
+    : vscode.l10n.t('no effect to tell: one of the two played no whole step near the change');
+  const gain = effect && `, reward ${effect.reward.difference >= 0 ? '+' : ''}${effect.reward.difference.toFixed(2)}`;
+  const change = `${after.tag} ${brief(from.version)} → ${brief(after.version)}`;
+  const title = `${change}${gain ?? ''}`;
+  const pairs = differing.map(name => [uri(after.version, name), uri(from.version, name), uri(after.version, name)]);
+  if (pairs.length === 1) {
+    const [[, left, right]] = pairs;
+    await vscode.commands.executeCommand('vscode.diff', left, right, title);
+  } else await vscode.commands.executeCommand('vscode.changes', title, pairs);
+  void tellInformation(`${change}: ${words}`);
+}
+
+/** The versions of the same tag before the i-th that are not it. */
+const before = (ran: readonly RanVersion[], i: number): RanVersion[] =>
+  ran.slice(0, i).filter(({ tag, version }) => tag === ran[i].tag && version !== ran[i].version);
+
+async function choose(versions: readonly RanVersion[], placeHolder: string): Promise<RanVersion | undefined> {
+  const items = versions.map(version => ({
+    label: plain(`${version.tag} ${brief(version.version)}`),
+    description:
+      version.to === null
+        ? vscode.l10n.t('from step {0}', version.from)
+        : vscode.l10n.t('steps {0} to {1}', version.from, version.to),
+    version,
+  }));
+  return items.length === 1 ? versions[0] : (await vscode.window.showQuickPick(items, { placeHolder }))?.version;
+}
+
+/** As much of a version as one reads. */
+const brief = (version: string): string => version.slice(0, 8);

@@ -1,0 +1,119 @@
+// The page that compares runs: one panel for each choice of runs, brought back after a reload with the same choice. Runs that are gone are
+// left out. What grows is read when the page asks again, which it is told to at most once a second and only while it is shown.
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import * as vscode from 'vscode';
+import { Messenger } from 'vscode-messenger';
+import { compareColumns, compareGrew, compareOpen, compareReady } from '../protocol/compare-page';
+import { parseMetricMeanings } from '../protocol/metric-meanings';
+import type { PageState } from '../protocol/pages';
+import type { Manifest } from '../protocol/run-folder';
+import { valueAt } from '../protocol/settings';
+import { groupRuns } from './compared-runs';
+import { fillPanel } from './fill-panel';
+import { MetricColumns } from './metric-columns';
+import type { Run, RunStore } from './run-store';
+
+const viewType = 'ragen.compare';
+const tellMs = 1000;
+/** Between the folders of a choice, in what the page keeps as its folder; no path has it. */
+const between = '\n';
+
+/** What the page's links do. */
+export interface CompareActions {
+  dashboard(folder: string): void;
+  difference(folders: [string, string]): void;
+}
+
+export class ComparePanels implements vscode.WebviewPanelSerializer<PageState>, vscode.Disposable {
+  private readonly open = new Map<string, vscode.WebviewPanel>();
+  private readonly serializer = vscode.window.registerWebviewPanelSerializer(viewType, this);
+
+  constructor(
+    private readonly store: RunStore,
+    private readonly extensionUri: vscode.Uri,
+    /** Folder for columns of runs whose trainer wrote none; null where the workspace has no storage. */
+    private readonly columns: string | null,
+    private readonly actions: CompareActions,
+  ) {}
+
+  /** Shows runs beside each other; a panel with the same runs is shown again. */
+  show(runs: readonly Run[]): void {
+    const folders = [...new Set(runs.map(({ folder }) => folder))].sort();
+    const open = this.open.get(folders.join(between));
+    if (open) return open.reveal();
+    const title = vscode.l10n.t('{0} Runs · Comparison', folders.length);
+    this.attach(vscode.window.createWebviewPanel(viewType, title, vscode.ViewColumn.Active), folders);
+  }
+
+  async deserializeWebviewPanel(panel: vscode.WebviewPanel, state: Partial<PageState> | undefined): Promise<void> {
+    const folders = typeof state?.folder === 'string' ? state.folder.split(between) : [];
+    const found = (await Promise.all(folders.map(folder => this.store.find(folder)))).filter(run => run !== undefined);
+    if (found.length > 0) this.attach(panel, folders);
+    else panel.dispose(); // all of them were deleted meanwhile
+  }
+
+  /** Leaves the panels themselves alone: this runs at a reload too. */
+  dispose(): void {
+    this.serializer.dispose();
+  }
+
+  private attach(panel: vscode.WebviewPanel, folders: string[]): void {
+    const key = folders.join(between);
+    const messenger = new Messenger();
+    const page = messenger.registerWebviewPanel(panel);
+    const readers = new Map(folders.map(folder => [folder, new MetricColumns(folder, this.columns)]));
+    let shown: Run[] = [];
+    let telling: NodeJS.Timeout | undefined;
+    messenger.onRequest(compareReady, async () => {
+      shown = this.present(folders);
+      const seen = shown.map(run => ({ manifest: run.reader.origin as Manifest, name: run.summary.name }));
+      const tables = await Promise.all(shown.map(({ folder }) => readers.get(folder)!.update()));
+      const meanings = await readFile(join(this.extensionUri.fsPath, 'docs', 'METRICS.md'), 'utf8');
+      return {
+        ...groupRuns(seen),
+        runs: shown.map(({ summary }, i) => ({
+          run: summary,
+          seed: String(valueAt(seen[i].manifest.config, 'seed.train') ?? ''),
+          keys: tables[i].keys,
+        })),
+        meanings: parseMetricMeanings(meanings),
+      };
+    });
+    messenger.onRequest(compareColumns, ({ keys }) =>
+      shown.map(({ folder }) => {
+        const table = readers.get(folder)!.rows;
+        const known = new Set(table.keys);
+        const columns = keys.filter(name => known.has(name)).map(name => [name, table.column(name).slice()]);
+        return { steps: table.column('step').slice(), columns: Object.fromEntries(columns) as Record<string, Float64Array> }; // prettier-ignore
+      }),
+    );
+    messenger.onNotification(compareOpen, asked =>
+      'dashboard' in asked ? this.actions.dashboard(asked.dashboard) : this.actions.difference(asked.difference),
+    );
+    const grew = (folder?: string) => {
+      if (!panel.visible || telling || (folder !== undefined && !readers.has(folder))) return;
+      telling = setTimeout(() => {
+        telling = undefined;
+        if (panel.visible) messenger.sendNotification(compareGrew, page, null);
+      }, tellMs);
+    };
+    // Touches come with each look at a live run's folder; the others are touched only when something changed.
+    const listening = this.store.onDidTouch(folder => this.store.get(folder)?.summary.live && grew(folder));
+    const listChanged = this.store.onDidChange(() => grew());
+    this.open.set(key, panel);
+    panel.onDidDispose(() => {
+      clearTimeout(telling);
+      listening.dispose();
+      listChanged.dispose();
+      if (this.open.get(key) === panel) this.open.delete(key);
+    });
+    fillPanel(panel, this.extensionUri, { title: panel.title, bundle: 'compare', icon: 'dashboard.svg', folder: key });
+  }
+
+  /** The runs of a choice that are there, oldest first. */
+  private present(folders: readonly string[]): Run[] {
+    const runs = folders.map(folder => this.store.get(folder)).filter(run => run?.reader.origin !== undefined);
+    return (runs as Run[]).sort((a, b) => (a.summary.created < b.summary.created ? -1 : 1));
+  }
+}

@@ -1,0 +1,63 @@
+// Which of some runs stand together: those whose configurations differ in seeds and names alone, as a sweep makes them. And the keys in which
+// the others differ. It goes by what the runs began with, their manifests. No `vscode` here.
+import type { ComparedGroup } from '../protocol/compare-page';
+import type { Manifest } from '../protocol/run-folder';
+
+/** Keys that do not tell one configuration from another. */
+const apart = (key: string): boolean => key.startsWith('seed.') || key === 'trainer.experiment_name';
+
+/** Groups in the order of their first runs, and the keys in which they differ, in the configurations' order. */
+export function groupRuns(
+  runs: readonly { manifest: Manifest; name: string }[],
+): Pick<{ groups: ComparedGroup[]; keys: string[] }, 'groups' | 'keys'> {
+  const flat = runs.map(({ manifest }) => leavesOf(manifest.config));
+  const byConfiguration = new Map<string, number[]>();
+  flat.forEach((leaves, i) => {
+    const same = JSON.stringify([...leaves].sort(([a], [b]) => (a < b ? -1 : 1)));
+    byConfiguration.set(same, [...(byConfiguration.get(same) ?? []), i]);
+  });
+  const members = [...byConfiguration.values()];
+  const known = [...new Set(flat.flatMap(leaves => [...leaves.keys()]))];
+  const keys = known.filter(key => new Set(members.map(([first]) => flat[first].get(key))).size > 1);
+  const groups = members.map(group => {
+    const values = keys.map(key => flat[group[0]].get(key) ?? '–');
+    return {
+      label: labelOf(
+        group.map(i => runs[i]),
+        keys,
+        values,
+      ),
+      members: group,
+      values,
+    };
+  });
+  return { groups, keys };
+}
+
+/** The one run's name; of several the point of their sweep, else the values that set them apart. */
+function labelOf(
+  runs: readonly { manifest: Manifest; name: string }[],
+  keys: readonly string[],
+  values: readonly string[],
+): string {
+  const [first] = runs;
+  if (runs.length === 1) return first.name;
+  const points = new Set(runs.map(({ manifest }) => manifest.sweep?.point.replace(/, seed \d+$/, '')));
+  const [point] = points;
+  if (points.size === 1 && point !== undefined) return point;
+  const shown = keys.slice(0, 3).map((key, i) => `${key.slice(key.lastIndexOf('.') + 1)}=${values[i]}`);
+  return shown.join(', ') || first.manifest.config_name;
+}
+
+/** Leaves of a configuration by dotted key, as text; lists are leaves. */
+function leavesOf(config: Readonly<Record<string, unknown>>, above = ''): Map<string, string> {
+  const leaves = new Map<string, string>();
+  for (const [name, value] of Object.entries(config)) {
+    const key = above + name;
+    if (apart(key)) continue;
+    if (typeof value === 'object' && value !== null && !Array.isArray(value))
+      for (const [inner, text] of leavesOf(value as Record<string, unknown>, `${key}.`)) leaves.set(inner, text);
+    else leaves.set(key, typeof value === 'string' ? value : JSON.stringify(value));
+  }
+  return leaves;
+}

@@ -1,0 +1,108 @@
+// What the lenses above a run configuration do: start it, have the trainer check it, show what it comes to. The trainer's own check has the
+// last word on a configuration: it also runs whenever one is saved in a trusted workspace, and its problems stand at their lines.
+import { basename, dirname, extname } from 'node:path';
+import * as vscode from 'vscode';
+import { UserError } from '../../protocol/user-error';
+import { begin, report, trusted, type Host } from '../commands';
+import { tellBriefly, withProgress } from '../notices';
+import { askTerminal, ConfigError } from '../start-run';
+import { resolvedFileUri, serveConfigurations, type ResolvedConfiguration } from './configuration-documents';
+import { isRunConfiguration, isWhole } from './run-configuration';
+
+/** How long after a save its check begins, in ms: saving all files is one check each, not several. */
+const settleMs = 300;
+
+/** Registers the commands, the check of what is saved, and the documents of resolved configurations. */
+export function addConfigurationCommands(host: Host): vscode.Disposable {
+  const register = (id: string, command: (file: string) => Promise<void>) =>
+    vscode.commands.registerCommand(id, async (argument: unknown) => {
+      try {
+        await command(await configurationFile(argument));
+      } catch (error) {
+        await report(host, error);
+      }
+    });
+  const commands = [
+    register('ragen.startConfiguration', async file => {
+      if (!trusted()) return;
+      const name = basename(file, extname(file));
+      await begin(host, ['train', '--config-name', name, '--config', file], workspaceFolder(file), name);
+    }),
+    register('ragen.checkConfiguration', async file => {
+      if (!trusted()) return;
+      const title = vscode.l10n.t('Checking {0}', basename(file));
+      const progress = { location: vscode.ProgressLocation.Window, title };
+      const found = await withProgress(progress, () => check(host, file));
+      if (found) tellBriefly(vscode.l10n.t('{0} is sound', basename(file)), 8000, 'pass');
+      else await vscode.commands.executeCommand('workbench.actions.view.problems');
+    }),
+    register('ragen.showResolvedConfiguration', async file => {
+      if (!trusted()) return;
+      if (!(await check(host, file))) return vscode.commands.executeCommand('workbench.actions.view.problems');
+      const options = { viewColumn: vscode.ViewColumn.Beside, preview: true, preserveFocus: true };
+      await vscode.window.showTextDocument(resolvedFileUri(file), options);
+    }),
+  ];
+
+  const waiting = new Map<string, NodeJS.Timeout>();
+  const saved = vscode.workspace.onDidSaveTextDocument(document => {
+    const file = document.uri.fsPath;
+    if (!vscode.workspace.isTrusted || !isWholeConfiguration(document)) return;
+    clearTimeout(waiting.get(file));
+    const start = () => {
+      waiting.delete(file);
+      check(host, file).catch((error: unknown) => host.log.warn(String(error)));
+    };
+    waiting.set(file, setTimeout(start, settleMs));
+  });
+  const documents = serveConfigurations(file => resolve(host, file));
+  const stop = { dispose: () => waiting.forEach(clearTimeout) };
+  return vscode.Disposable.from(...commands, saved, documents, stop);
+}
+
+/** Whether a document is a configuration that a run can start from, in a folder of the workspace. */
+export const isWholeConfiguration = (document: vscode.TextDocument): boolean =>
+  isConfigurationDocument(document) && isWhole(document.getText());
+
+/** Whether a document is a run configuration of the workspace. */
+export const isConfigurationDocument = (document: vscode.TextDocument): boolean =>
+  document.uri.scheme === 'file' &&
+  document.languageId === 'yaml' &&
+  vscode.workspace.getWorkspaceFolder(document.uri) !== undefined &&
+  isRunConfiguration(document.uri.path, document.getText());
+
+/** Has the trainer check a configuration, and shows its problems in place of the last ones. Answers what it comes to where it is sound. */
+async function check(host: Host, file: string): Promise<ResolvedConfiguration | undefined> {
+  try {
+    const found = await resolve(host, file);
+    host.problems.clear(file);
+    return found;
+  } catch (error) {
+    if (error instanceof ConfigError && host.problems.show(error.problems, dirname(file), file) > 0) return undefined;
+    throw error;
+  }
+}
+
+async function resolve(host: Host, file: string): Promise<ResolvedConfiguration> {
+  const cwd = workspaceFolder(file);
+  const { node, cli } = await host.terminal(cwd);
+  const doing = vscode.l10n.t('the check of {0}', basename(file));
+  const args = ['config', '--config', file, '--resolved'];
+  return (await askTerminal(node, cli, args, cwd, doing)) as unknown as ResolvedConfiguration;
+}
+
+/** The file that a command is about, saved: the one it was called on, else the one that is open. */
+async function configurationFile(argument: unknown): Promise<string> {
+  const uri = argument instanceof vscode.Uri ? argument : vscode.window.activeTextEditor?.document.uri;
+  const document = uri && vscode.workspace.textDocuments.find(each => each.uri.toString() === uri.toString());
+  if (!document || !isConfigurationDocument(document))
+    throw new UserError(vscode.l10n.t('No run configuration is open: open a YAML file with RAGEN’s keys.'));
+  if (document.isDirty) await document.save();
+  return document.uri.fsPath;
+}
+
+function workspaceFolder(file: string): string {
+  const folder = vscode.workspace.getWorkspaceFolder(vscode.Uri.file(file));
+  if (folder) return folder.uri.fsPath;
+  throw new UserError(vscode.l10n.t('{0} is in no folder of the workspace: open its folder.', file));
+}

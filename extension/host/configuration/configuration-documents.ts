@@ -1,0 +1,61 @@
+// Resolved configurations as read-only YAML documents under a scheme of their own: that of a run, out of its manifest, and that of a file,
+// as the terminal resolves it; the latter follows the file as it is saved. Two runs' are compared in the editor's own diff.
+import { readFile } from 'node:fs/promises';
+import { basename, dirname, extname, join } from 'node:path';
+import * as vscode from 'vscode';
+import { jsonOrNothing } from '../../protocol/json';
+import { manifestSchema, runFiles } from '../../protocol/run-folder';
+import type { Run } from '../run-store';
+import { yamlOf } from './configuration-text';
+
+/** The path is a name for the reader, the query the run's folder or the configuration's file. */
+const scheme = 'ragen-configuration';
+
+type Source = { run: string } | { file: string };
+
+const uriOf = (path: string, source: Source): vscode.Uri =>
+  vscode.Uri.from({ scheme, path, query: JSON.stringify(source) });
+
+/** The resolved configuration of a run. */
+export const runConfigurationUri = ({ folder, summary }: Run): vscode.Uri =>
+  uriOf(`/${summary.name.replaceAll('/', '∕')}.yaml`, { run: folder });
+
+/** What a configuration file comes to. */
+export const resolvedFileUri = (file: string): vscode.Uri =>
+  uriOf(`/${basename(file, extname(file))}.resolved.yaml`, { file });
+
+/** What `ragen config --resolved` answers. */
+export interface ResolvedConfiguration {
+  sources: string[];
+  config: Record<string, unknown>;
+  ignored: { key: string; reason: string }[];
+}
+
+/** Serves the documents; `resolve` asks the terminal about a file. Dispose to stop. */
+export function serveConfigurations(resolve: (file: string) => Promise<ResolvedConfiguration>): vscode.Disposable {
+  const changed = new vscode.EventEmitter<vscode.Uri>();
+  const provider = vscode.workspace.registerTextDocumentContentProvider(scheme, {
+    onDidChange: changed.event,
+    async provideTextDocumentContent({ query }) {
+      const source = JSON.parse(query) as Source;
+      if ('file' in source) return textOf(await resolve(source.file), dirname(source.file));
+      const manifest = jsonOrNothing(await readFile(join(source.run, runFiles.manifest), 'utf8'));
+      return yamlOf(manifestSchema.parse(manifest).config);
+    },
+  });
+  // A configuration may build on any other, so all that are shown are resolved again.
+  const saved = vscode.workspace.onDidSaveTextDocument(({ languageId }) => {
+    if (languageId !== 'yaml') return;
+    for (const { uri } of vscode.workspace.textDocuments)
+      if (uri.scheme === scheme && 'file' in (JSON.parse(uri.query) as Source)) changed.fire(uri);
+  });
+  return vscode.Disposable.from(provider, saved, changed);
+}
+
+function textOf({ sources, config, ignored }: ResolvedConfiguration, folder: string): string {
+  const inside = (source: string): boolean => dirname(source) === folder;
+  const names = sources.map(source =>
+    inside(source) ? basename(source) : join(basename(dirname(source)), basename(source)),
+  );
+  return yamlOf(config, [`Composed of ${names.join(', ')}.`, ...ignored.map(({ key, reason }) => `${key} ${reason}.`)]);
+}

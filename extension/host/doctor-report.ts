@@ -1,0 +1,138 @@
+// The doctor's findings as a text to read and to copy: what this machine has, what is missing, and what to do about it. Pure.
+import type { MachineFacts } from '../protocol/doctor';
+import { gibibytes } from '../protocol/numbers';
+
+/** `bad` keeps runs from starting or ending well; `note` takes a feature away. */
+export interface Finding {
+  name: string;
+  state: 'good' | 'note' | 'bad';
+  value: string;
+  remedy?: string;
+}
+
+/** What the editor knows by itself. */
+export interface EditorFacts {
+  extension: string;
+  editor: string;
+  /** Where the extension runs, such as `ssh-remote`; undefined on the reader's own machine. */
+  remote: string | undefined;
+  trusted: boolean;
+  folders: string[];
+  /** Variables whose keys the editor keeps. */
+  keys: string[];
+  runs: { active: number; all: number };
+  /** The Node that runs trainers, or why there is none. */
+  node: { path: string; version: string; electron: boolean } | { problem: string };
+}
+
+/** Under these a run is likely to end early. */
+const little = { memory: 2 * 2 ** 30, disk: 2 * 2 ** 30 };
+
+/**
+ * All findings, in the order they are read.
+ * @param machine what the trainer's terminal says of the machine, or why it says nothing
+ */
+export function findingsOf(editor: EditorFacts, machine: MachineFacts | { problem: string }): Finding[] {
+  const own = editorFindings(editor);
+  if (!editor.trusted) return own; // nothing was started to look at the machine
+  return [...own, ...('problem' in machine ? [noTerminal(machine)] : machineFindings(machine))];
+}
+
+/** The report: one line a finding, its remedy below. */
+export function reportText(findings: readonly Finding[]): string {
+  const marks = { good: '✓', note: '○', bad: '✗' };
+  const bad = findings.filter(({ state }) => state === 'bad').length;
+  const width = Math.max(...findings.map(({ name }) => name.length)) + 2;
+  const verdict = bad === 0 ? 'Runs can start here.' : `${bad} ${bad === 1 ? 'thing keeps' : 'things keep'} runs from going well.`; // prettier-ignore
+  const lines = findings.flatMap(({ name, state, value, remedy }) => [
+    `${marks[state]} ${name.padEnd(width)}${value}`,
+    ...(remedy === undefined ? [] : [`  ${' '.repeat(width)}→ ${remedy}`]),
+  ]);
+  return `RAGEN Doctor: ${verdict}\n\n${lines.join('\n')}\n`;
+}
+
+function editorFindings({ extension, editor, remote, trusted, folders, keys, runs, node }: EditorFacts): Finding[] {
+  const place = remote === undefined ? '' : `, extension on ${remote}`;
+  return [
+    { name: 'RAGEN Workbench', state: 'good', value: extension },
+    { name: 'Editor', state: 'good', value: `${editor}${place}` },
+    folders.length > 0
+      ? { name: 'Workspace', state: 'good', value: `${folders.join(', ')}; ${runs.all} runs, ${runs.active} at work` }
+      : { name: 'Workspace', state: 'bad', value: 'no folder is open', remedy: 'open a folder: runs lie in its .ragen/runs' }, // prettier-ignore
+    trusted
+      ? { name: 'Trust', state: 'good', value: 'the workspace is trusted' }
+      : { name: 'Trust', state: 'bad', value: 'the workspace is not trusted, so nothing is started', remedy: 'Workspaces: Manage Workspace Trust' }, // prettier-ignore
+    ...(keys.length > 0
+      ? [{ name: 'Keys', state: 'good' as const, value: `${keys.join(', ')}, kept by the editor` }]
+      : []),
+    ...(trusted ? [nodeFinding(node)] : []),
+  ];
+}
+
+function nodeFinding(node: EditorFacts['node']): Finding {
+  return 'problem' in node
+    ? { name: 'Node', state: 'bad', value: node.problem, remedy: 'install Node 20 or newer, or set ragen.nodePath' }
+    : node.electron
+      ? { name: 'Node', state: 'note', value: `${node.version}, the editor’s own (${node.path})`, remedy: 'install Node 20 or newer: the editor’s own ends at allocations near 1 GiB' } // prettier-ignore
+      : { name: 'Node', state: 'good', value: `${node.version} (${node.path})` };
+}
+
+const noTerminal = ({ problem }: { problem: string }): Finding => ({
+  name: 'Trainer',
+  state: 'bad',
+  value: problem,
+  remedy: 'install the extension again; if that does not help, report this with the log (Output: RAGEN)',
+});
+
+function machineFindings({ platform, cpu, memory, onnxruntime, disk, folders, optional }: MachineFacts): Finding[] {
+  const limit = memory.limit === null ? '' : `, limited to ${gibibytes(memory.limit)} by a control group`;
+  return [
+    { name: 'System', state: 'good', value: platform },
+    { name: 'Processor', state: 'good', value: `${cpu.model}, ${cpu.usable} of ${cpu.cores} cores usable` },
+    {
+      ...{ name: 'Memory', value: `${gibibytes(memory.available)} available of ${gibibytes(memory.total)}${limit}` },
+      ...(memory.available < little.memory
+        ? { state: 'bad', remedy: 'close what else is running, or train a smaller model: New Run tells what one takes' }
+        : { state: 'good' }),
+    },
+    {
+      ...{ name: 'Disk', value: `${gibibytes(disk.free)} free in ${disk.folder}` },
+      ...(disk.free < little.disk
+        ? { state: 'bad', remedy: 'free space, delete runs, or keep fewer checkpoints (workbench.keep_checkpoints)' }
+        : { state: 'good' }),
+    },
+    ...folders.map(
+      (folder): Finding =>
+      folder.problem === null
+        ? { name: 'Permissions', state: 'good', value: `${folder.path} (${folder.for})` }
+        : { name: 'Permissions', state: 'bad', value: `${folder.problem}; it is for ${folder.for}`, remedy: 'give yourself the right to write there' }, // prettier-ignore
+    ),
+    { name: 'onnxruntime', state: 'good', value: `${onnxruntime.version}; device auto is ${onnxruntime.auto}` },
+    ...onnxruntime.providers.map(providerFinding),
+    ...optional.map(({ name, found, for: use }): Finding =>
+      found === null
+        ? { name, state: 'note', value: 'not found', remedy: `only ${use} would need it` }
+        : { name, state: 'good', value: found },
+    ),
+  ];
+}
+
+/** How a provider's library is had. */
+const librariesFor: Record<string, string | undefined> = {
+  cuda: 'on Linux x64 with CUDA 12 and cuDNN 9: ONNXRUNTIME_NODE_INSTALL=cuda12 npm rebuild onnxruntime-node, in the extension’s folder',
+};
+
+function providerFinding({
+  provider,
+  known,
+  installed,
+  self_check,
+}: MachineFacts['onnxruntime']['providers'][number]): Finding {
+  const name = `  ${provider}`;
+  if (!known)
+    return { name, state: 'note', value: 'not in this build of onnxruntime', remedy: 'another system has it' };
+  if (!installed) return { name, state: 'note', value: 'library not installed', remedy: librariesFor[provider] };
+  if (provider === 'cpu') return { name, state: 'good', value: 'there' };
+  if (!self_check) return { name, state: 'note', value: 'there, not tried: no GPU is in sight' };
+  return { name, state: self_check.faster ? 'good' : 'note', value: self_check.about };
+}

@@ -1,0 +1,35 @@
+// The environment files of the workspace, told by what they hold: a default export and `defineEnvironment(`.
+import { readFile } from 'node:fs/promises';
+import * as vscode from 'vscode';
+
+/** More TypeScript files than these are not looked at. */
+const mostFiles = 3000;
+const glob = '**/*.ts';
+const excluded = '**/{node_modules,.ragen,.git,dist,out}/**';
+
+/** Line (from 0) of the definition in an environment's text; undefined where it is none. */
+export function definitionLine(text: string): number | undefined {
+  if (!/^export\s+default\b/m.test(text)) return undefined;
+  const lines = text.split('\n');
+  const line = lines.findIndex(each => /\bdefineEnvironment\s*\(/.test(each) && !/^\s*(\/\/|\*)/.test(each));
+  return line < 0 ? undefined : line;
+}
+
+/** Whether a file may be one at all. */
+export const mayBeEnvironment = ({ path }: vscode.Uri): boolean =>
+  path.endsWith('.ts') && !/\.(d|test|spec)\.ts$/.test(path) && !/\/(node_modules|\.ragen|\.git|dist|out)\//.test(path);
+
+/** The line of a file's definition; undefined where it holds none or cannot be read. */
+export async function definitionIn(uri: vscode.Uri): Promise<number | undefined> {
+  const text = await readFile(uri.fsPath, 'utf8').catch(() => '');
+  return definitionLine(text);
+}
+
+/** The workspace's environment files, by path. */
+export async function environmentFiles(): Promise<{ uri: vscode.Uri; line: number }[]> {
+  const uris = (await vscode.workspace.findFiles(glob, excluded, mostFiles)).filter(mayBeEnvironment);
+  const found = await Promise.all(uris.map(async uri => ({ uri, line: await definitionIn(uri) })));
+  return found
+    .filter((each): each is { uri: vscode.Uri; line: number } => each.line !== undefined)
+    .sort((a, b) => a.uri.path.localeCompare(b.uri.path));
+}

@@ -1,0 +1,52 @@
+// What is wrong with the environments of a run now, as its events tell it: the mistakes that keep saved code from being used, until a
+// save mends them, and the places where running code ended episodes, with how many, until the code changes. No `vscode` here.
+import { environmentErrorSchema, environmentRefusedSchema, type RunEvent } from '../protocol/run-folder';
+
+export interface EnvironmentProblem {
+  /** Absolute path. */
+  file: string;
+  /** From 1. Without an end it is the rest of the line. */
+  line: number;
+  column: number;
+  endLine?: number;
+  endColumn?: number;
+  message: string;
+  severity: 'error' | 'warning';
+}
+
+/** The problems that stand after these events, each once, however many tags share the file. */
+export function environmentProblems(events: readonly RunEvent[]): EnvironmentProblem[] {
+  const refused = new Map<string, EnvironmentProblem[]>();
+  const ended = new Map<string, Map<string, { at: EnvironmentProblem; episodes: number }>>();
+  for (const { kind, message, data } of events) {
+    const tag = String(data?.tag);
+    if (kind === 'resume') {
+      refused.clear(); // the process began anew with what is on disk
+      ended.clear();
+    } else if (kind === 'environment_mended') refused.delete(tag);
+    else if (kind === 'environment_reload') {
+      refused.delete(tag);
+      ended.delete(tag);
+    } else if (kind === 'environment_refused') {
+      const { problems = [] } = environmentRefusedSchema.safeParse(data).data ?? {};
+      refused.set(tag, problems.map(({ kind: _, ...place }) => ({ ...place, severity: 'error' }))); // prettier-ignore
+    } else if (kind === 'environment_error') {
+      const { at = '', episodes = 1 } = environmentErrorSchema.safeParse(data).data ?? {};
+      const [, file, line] = /^(.*):(\d+)$/.exec(at) ?? [];
+      if (file === undefined) continue;
+      const places = ended.get(tag) ?? new Map<string, { at: EnvironmentProblem; episodes: number }>();
+      ended.set(tag, places);
+      const place = places.get(at) ?? { at: { file, line: Number(line), column: 1, message, severity: 'warning' }, episodes: 0 }; // prettier-ignore
+      places.set(at, { ...place, episodes: place.episodes + episodes });
+    }
+  }
+  const warnings = [...ended.values()].flatMap(places => [...places.values()]);
+  const all = [
+    ...[...refused.values()].flat(),
+    ...warnings.map(({ at, episodes }) => ({ ...at, message: `${at.message} — ${counted(episodes)}` })),
+  ];
+  const once = new Map(all.map(problem => [JSON.stringify(problem), problem]));
+  return [...once.values()];
+}
+
+const counted = (episodes: number): string => `${episodes} ${episodes === 1 ? 'episode' : 'episodes'} ended here`;

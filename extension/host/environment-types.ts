@@ -1,0 +1,39 @@
+// The types of `ragen-workbench/…` and `zod` for the editor, in a workspace without node_modules: `.ragen/types` holds a declaration for
+// each module that environments can import, leading to the installed extension. The paths of `envs/tsconfig.json` lead there. Written
+// anew when the extension has moved, as it does with each version. No `vscode` here.
+import { existsSync } from 'node:fs';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+
+/** Writes the declarations of a workspace's folder; `onlyAgain` where there are some already. */
+export async function writeEnvironmentTypes(extensionPath: string, folder: string, onlyAgain = false): Promise<void> {
+  const types = join(folder, '.ragen', 'types');
+  if (onlyAgain && !existsSync(types)) return;
+  for (const [file, text] of await declarations(extensionPath)) {
+    const path = join(types, file);
+    if (existsSync(path) && (await readFile(path, 'utf8')) === text) continue;
+    await mkdir(dirname(path), { recursive: true });
+    await writeFile(path, text);
+  }
+}
+
+/** File below `.ragen/types` and its text, of each module. */
+async function declarations(extensionPath: string): Promise<[file: string, text: string][]> {
+  const all = (path: string) => `export * from ${module(path)};\n`;
+  const module = (path: string) => JSON.stringify(path.replaceAll('\\', '/'));
+  const envs = join(extensionPath, 'envs');
+  const api = (await readdir(join(envs, 'api'), { recursive: true })).filter(name => name.endsWith('.ts'));
+  const registry = JSON.parse(await readFile(join(envs, 'registry.json'), 'utf8')) as Record<string, string>;
+  return [
+    ['zod.d.ts', all(join(extensionPath, 'node_modules', 'zod', 'index.cjs'))],
+    ['ragen-workbench/api.d.ts', all(join(envs, 'api', 'environment'))],
+    ...api.map((name): [string, string] => {
+      const stem = name.slice(0, -'.ts'.length);
+      return [`ragen-workbench/api/${stem.replaceAll('\\', '/')}.d.ts`, all(join(envs, 'api', stem))];
+    }),
+    ...Object.entries(registry).map(([type, file]): [string, string] => {
+      const path = join(envs, file.replace(/\.ts$/, ''));
+      return [`ragen-workbench/envs/${type}.d.ts`, `export { default } from ${module(path)};\n`];
+    }),
+  ];
+}

@@ -1,0 +1,190 @@
+// All episodes of a run as a table, kept current with the run folder. Most comes from the index that the trainer writes beside the episodes
+// (protocol/episode-index.ts); files of which it does not tell all are gone through by a scanner, the newest first, and what that found is
+// kept in a folder of our own. Rows are only ever appended; where what was told is void, as after a resume from an earlier checkpoint, the
+// table begins anew and `epoch` grows. No `vscode` here.
+import { createHash } from 'node:crypto';
+import { appendFile, mkdir, open, readdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { jsonOrNothing } from '../../protocol/json';
+import { isIndexLine, type EpisodeIndexLine } from '../../protocol/episode-index';
+import { EpisodeTable } from '../../protocol/episode-table';
+import type { EpisodeRef, TextTerm } from '../../protocol/episodes-page';
+import { episodeSchema, episodesFile, runFiles, type Episode } from '../../protocol/run-folder';
+import { JsonLines, readRange } from '../json-lines';
+import type { EpisodeScanner, ScanFile, SearchFile } from './episode-scan';
+
+/** A file that grew less than so long ago may be in the trainer's hands: its line of the index is waited for. */
+const youngMs = 2000;
+
+const lineSchema = z.custom<EpisodeIndexLine>(isIndexLine);
+
+/** Where the rows of a file stand in the table: in blocks, one a line of the index. */
+interface Block {
+  from: number;
+  at: Float64Array;
+  bytes: Int32Array;
+  texts: Int32Array;
+}
+interface Told extends ScanFile {
+  /** Bytes that rows tell of. */
+  to: number;
+  blocks: Block[];
+}
+
+export class EpisodeIndex {
+  table = new EpisodeTable();
+  epoch = 0;
+  /** Share of the bytes of all episodes that rows tell of. */
+  read = 0;
+  private told = new Map<string, Told>();
+  private sources: JsonLines<EpisodeIndexLine>[];
+  private readonly cache: string | null;
+  private current: Promise<unknown> = Promise.resolve();
+
+  /** `storage` is the folder for indexes of runs whose trainer wrote none; null keeps them in memory alone. */
+  constructor(
+    private readonly folder: string,
+    private readonly storage: string | null,
+    private readonly scanner: EpisodeScanner,
+  ) {
+    this.cache = storage && join(storage, `${createHash('sha256').update(folder).digest('hex').slice(0, 24)}.jsonl`);
+    this.sources = this.freshSources();
+  }
+
+  /**
+   * Reads what the run has gained; `grown` is called now and then on the way. Answers whether a file is too young to be gone through, so
+   * that it is worth asking again soon.
+   */
+  update(grown: () => void = () => undefined): Promise<boolean> {
+    const next = this.current.then(() => this.readOn(grown));
+    this.current = next.catch(() => undefined);
+    return next;
+  }
+
+  /** A whole episode; null where there is none of that id. */
+  async episode({ mode, step, id }: EpisodeRef): Promise<Episode | null> {
+    const told = this.told.get(episodesFile(mode, step));
+    const row = this.table.find(id);
+    for (const { from, at, bytes } of told?.blocks ?? []) {
+      const i = row - from;
+      if (i < 0 || i >= at.length) continue;
+      const handle = await open(told!.path, 'r');
+      try {
+        const line = (await readRange(handle, at[i], bytes[i])).toString('utf8');
+        const episode = episodeSchema.safeParse(jsonOrNothing(line)).data;
+        if (episode?.id === id) return episode;
+      } finally {
+        await handle.close();
+      }
+    }
+    return null;
+  }
+
+  /** Those of `rows` whose texts pass; see EpisodeScanner.search. */
+  search(rows: Int32Array, terms: TextTerm[], found: (rows: Int32Array, share: number) => void): Promise<boolean> {
+    const asked = new Uint8Array(this.table.rows);
+    for (const row of rows) asked[row] = 1;
+    const files: (SearchFile & { step: number })[] = [];
+    for (const { path, step, blocks } of this.told.values())
+      for (const { from, at, texts } of blocks) {
+        const chosen = Int32Array.from(at.keys()).filter(i => asked[from + i] === 1);
+        if (chosen.length === 0) continue;
+        const places = { at: Float64Array.from(chosen, i => at[i]), texts: Int32Array.from(chosen, i => texts[i]) };
+        files.push({ path, step, ...places, rows: chosen.map(i => from + i) });
+      }
+    files.sort((a, b) => b.step - a.step); // the newest are found first
+    return this.scanner.search(files, terms, found);
+  }
+
+  private async readOn(grown: () => void): Promise<boolean> {
+    const sizes = await this.sizes();
+    const gone = [...this.told].some(([name, { to }]) => to > (sizes.get(name)?.size ?? 0));
+    if (gone) this.startAnew();
+    for (const source of this.sources) {
+      const { lines, restarted } = await source.read();
+      if (restarted && this.table.rows > 0) {
+        this.startAnew();
+        return this.readOn(grown);
+      }
+      for (const line of lines) if (line.to <= (sizes.get(nameOf(line))?.size ?? 0)) this.take(line);
+    }
+    const total = sum([...sizes.values()].map(({ size }) => size));
+    const share = () => (total === 0 ? 1 : sum([...this.told.values()].map(({ to }) => to)) / total);
+    this.read = share();
+    let young = false;
+    const rest = [...sizes].filter(([name, { size }]) => (this.told.get(name)?.to ?? 0) < size);
+    for (const [name, { mtimeMs, file }] of rest.sort(([, a], [, b]) => b.file.step - a.file.step)) {
+      if (Date.now() - mtimeMs < youngMs) {
+        young = true;
+        continue;
+      }
+      const line = await this.scanner.index(file, this.told.get(name)?.to ?? 0);
+      if (line.to === line.from) continue; // a torn line
+      this.take(line);
+      await this.keep(line);
+      this.read = share();
+      grown();
+    }
+    if (!young) this.read = 1; // what is left is torn
+    return young;
+  }
+
+  /** Takes what a line tells where it goes on from what is known of its file. */
+  private take(line: EpisodeIndexLine): void {
+    const name = nameOf(line);
+    const { mode, step, columns } = line;
+    const known = this.told.get(name) ?? { path: join(this.folder, name), mode, step, to: 0, blocks: [] };
+    if (line.from !== known.to) return; // told before
+    const block = { at: Float64Array, bytes: Int32Array, texts: Int32Array };
+    known.blocks.push({
+      from: this.table.rows,
+      at: block.at.from(columns.at as number[]),
+      bytes: block.bytes.from(columns.bytes as number[]),
+      texts: block.texts.from(columns.texts as number[]),
+    });
+    this.table.addLine(line);
+    known.to = line.to;
+    this.told.set(name, known);
+  }
+
+  private startAnew(): void {
+    this.epoch++;
+    this.table = new EpisodeTable();
+    this.told.clear();
+    this.sources = this.freshSources();
+  }
+
+  private freshSources(): JsonLines<EpisodeIndexLine>[] {
+    const files = [join(this.folder, runFiles.episodeIndex), ...(this.cache ? [this.cache] : [])];
+    return files.map(file => new JsonLines(file, lineSchema));
+  }
+
+  private async keep(line: EpisodeIndexLine): Promise<void> {
+    if (!this.storage || !this.cache) return;
+    try {
+      await mkdir(this.storage, { recursive: true });
+      await appendFile(this.cache, `${JSON.stringify(line)}\n`);
+    } catch {
+      // no room or no right: the next opening goes through the file again
+    }
+  }
+
+  private async sizes(): Promise<Map<string, { size: number; mtimeMs: number; file: ScanFile }>> {
+    const names = await readdir(join(this.folder, runFiles.episodes)).catch(() => []);
+    const found = await Promise.all(
+      names.map(async name => {
+        const match = /^(step|val)-(\d{6,})\.jsonl$/.exec(name);
+        if (!match) return [];
+        const path = join(this.folder, runFiles.episodes, name);
+        const [mode, step] = [match[1] === 'step' ? ('train' as const) : ('val' as const), Number(match[2])];
+        const about = await stat(path).catch(() => undefined);
+        return about ? [[`${runFiles.episodes}/${name}`, { size: about.size, mtimeMs: about.mtimeMs, file: { path, mode, step } }] as const] : []; // prettier-ignore
+      }),
+    );
+    return new Map(found.flat());
+  }
+}
+
+const nameOf = ({ mode, step }: Pick<EpisodeIndexLine, 'mode' | 'step'>): string => episodesFile(mode, step);
+const sum = (values: number[]): number => values.reduce((total, value) => total + value, 0);

@@ -1,0 +1,143 @@
+// Going through files of episodes: making the lines of the index where the trainer wrote none, and looking for texts. Both read whole files
+// and hold the thread for as long, so that they run in a worker (episode-worker.ts). Texts are looked for in the bytes: a word's letters
+// become a pattern over UTF-8 as JSON writes it, and a hit counts where it lies in the string of a state, an answer, the final state or the
+// error. That is exact, since a quotation mark inside a string never stands without its backslash. No `vscode` here.
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+import { jsonOrNothing } from '../../protocol/json';
+import { addToIndex, indexLine, type EpisodeIndexLine } from '../../protocol/episode-index';
+import type { TextTerm } from '../../protocol/episodes-page';
+import { episodeSchema } from '../../protocol/run-folder';
+
+export interface ScanFile {
+  path: string;
+  mode: 'train' | 'val';
+  step: number;
+}
+
+/** A file's episodes that are to be looked through: places of their texts, and what they are called. */
+export interface SearchFile {
+  path: string;
+  at: Float64Array;
+  texts: Int32Array;
+  rows: Int32Array;
+}
+
+/** What goes through files: the worker thread, or the same functions where they are called. */
+export interface EpisodeScanner {
+  /** The line of the index for whole lines of a file from byte `from` on. */
+  index(file: ScanFile, from: number): Promise<EpisodeIndexLine>;
+  /**
+   * Rows whose texts pass all terms, told in parts to `found` with the share looked through. Answers false where another search began.
+   * One search at a time: a new one, or `end`, takes the place of the one before.
+   */
+  search(files: SearchFile[], terms: TextTerm[], found: (rows: Int32Array, share: number) => void): Promise<boolean>;
+  end(): void;
+}
+
+/** The line of the index for the whole lines of a file from byte `from` on. Throws on file errors. */
+export function indexOfFile({ path, mode, step }: ScanFile, from: number): EpisodeIndexLine {
+  const bytes = bytesOf(path, from);
+  const line = indexLine(mode, step, from);
+  for (let start = 0, end = bytes.indexOf(0x0a); end >= 0; start = end + 1, end = bytes.indexOf(0x0a, start)) {
+    const { data } = episodeSchema.safeParse(jsonOrNothing(bytes.toString('utf8', start, end)));
+    if (!data) {
+      line.to = from + end + 1; // no episode: passed over
+      continue;
+    }
+    const messages = bytes.indexOf(beforeMessages, start);
+    const turns = bytes.indexOf(beforeTurns, start);
+    const usual = turns >= 0 && turns < messages && messages < end; // a writer with another order of keys has its lines read whole
+    addToIndex(line, data, from + end + 1, usual ? messages - start : end - start);
+  }
+  return line;
+}
+
+/** The rows of a file whose texts pass. */
+export function searchFile({ path, at, texts, rows }: SearchFile, terms: readonly TextPattern[]): number[] {
+  const found: number[] = [];
+  const fd = openSync(path, 'r');
+  try {
+    let bytes = Buffer.alloc(1 << 16);
+    for (let i = 0; i < rows.length; i++) {
+      if (bytes.length < texts[i]) bytes = Buffer.alloc(texts[i] * 2);
+      const length = readSync(fd, bytes, 0, texts[i], at[i]);
+      if (passes(bytes.toString('latin1', 0, length), terms)) found.push(rows[i]);
+    }
+    return found;
+  } finally {
+    closeSync(fd);
+  }
+}
+
+export interface TextPattern {
+  pattern: RegExp;
+  not: boolean;
+}
+
+/** Terms as patterns over bytes read as Latin-1. */
+export const textPatterns = (terms: readonly TextTerm[]): TextPattern[] =>
+  terms.map(({ value, not }) => ({ pattern: new RegExp(bytePattern(value), 'g'), not }));
+
+/** Whether the texts in a line's bytes, read as Latin-1, pass all terms. */
+export function passes(line: string, terms: readonly TextPattern[]): boolean {
+  return terms.every(({ pattern, not }) => holds(line, pattern) !== not);
+}
+
+function holds(line: string, pattern: RegExp): boolean {
+  pattern.lastIndex = 0;
+  for (let hit = pattern.exec(line); hit; hit = pattern.exec(line)) {
+    if (!isEscaped(line, hit.index) && inText(line, hit.index)) return true;
+    pattern.lastIndex = hit.index + 1;
+  }
+  return false;
+}
+
+const textKeys = ['"state":', '"raw":', '"final_state":', '"error":'];
+
+/** Whether a place lies in a string that is the value of one of the keys. */
+function inText(line: string, place: number): boolean {
+  for (let quote = line.lastIndexOf('"', place - 1); quote >= 0; quote = line.lastIndexOf('"', quote - 1)) {
+    if (!isEscaped(line, quote)) return textKeys.some(key => line.endsWith(key, quote));
+  }
+  return false;
+}
+
+/** Whether the character at a place belongs to a backslash before it. */
+function isEscaped(line: string, place: number): boolean {
+  let slashes = 0;
+  while (line[place - 1 - slashes] === '\\') slashes++;
+  return slashes % 2 === 1;
+}
+
+/** A text's letters in both cases, as the UTF-8 bytes of a JSON string. */
+function bytePattern(text: string): string {
+  const bytes = (part: string) =>
+    [...Buffer.from(JSON.stringify(part).slice(1, -1), 'utf8')]
+      .map(byte => `\\x${byte.toString(16).padStart(2, '0')}`)
+      .join('');
+  return [...text]
+    .map(letter => {
+      const forms = [...new Set([letter, letter.toLowerCase(), letter.toUpperCase()].map(bytes))];
+      return forms.length === 1 ? forms[0] : `(?:${forms.join('|')})`;
+    })
+    .join('');
+}
+
+const beforeMessages = Buffer.from(',"messages":');
+const beforeTurns = Buffer.from('"turns":');
+
+function bytesOf(path: string, from: number): Buffer {
+  const fd = openSync(path, 'r');
+  try {
+    const bytes = Buffer.alloc(Math.max(0, fstatSync(fd).size - from));
+    let filled = 0;
+    while (filled < bytes.length) {
+      const read = readSync(fd, bytes, filled, bytes.length - filled, from + filled);
+      if (read === 0) break;
+      filled += read;
+    }
+    return bytes.subarray(0, filled);
+  } finally {
+    closeSync(fd);
+  }
+}

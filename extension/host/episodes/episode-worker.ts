@@ -1,0 +1,53 @@
+// Entry of the worker thread that goes through files of episodes, so that the extension host never waits for a gigabyte. A search ends
+// between two files when a newer one, or none, is wanted.
+import { setImmediate as breathe } from 'node:timers/promises';
+import { parentPort } from 'node:worker_threads';
+import type { EpisodeIndexLine } from '../../protocol/episode-index';
+import type { TextTerm } from '../../protocol/episodes-page';
+import { indexOfFile, searchFile, textPatterns, type ScanFile, type SearchFile } from './episode-scan';
+
+/** Milliseconds between two parts of an answer. */
+const partMs = 80;
+
+export type WorkerAsk =
+  | { id: number; index: { file: ScanFile; from: number } }
+  | { id: number; search: { files: SearchFile[]; terms: TextTerm[] } }
+  | { id: number; end: true };
+export type WorkerAnswer =
+  | { id: number; line: EpisodeIndexLine }
+  | { id: number; found: Int32Array; share: number }
+  | { id: number; done: boolean }
+  | { id: number; error: string };
+
+const port = parentPort;
+if (!port) throw new Error('episode worker: must be started as a worker thread');
+const answer = (message: WorkerAnswer) => port.postMessage(message);
+/** Of the search that is wanted. */
+let wanted = -1;
+
+port.on('message', (ask: WorkerAsk) => {
+  if ('search' in ask) wanted = ask.id;
+  if ('end' in ask) wanted = -1;
+  work(ask).catch((error: unknown) => answer({ id: ask.id, error: (error as Error).message }));
+});
+
+async function work(ask: WorkerAsk): Promise<void> {
+  if ('index' in ask) return answer({ id: ask.id, line: indexOfFile(ask.index.file, ask.index.from) });
+  if ('end' in ask) return;
+  const { files, terms } = ask.search;
+  const patterns = textPatterns(terms);
+  let found: number[] = [];
+  let told = performance.now();
+  for (const [i, file] of files.entries()) {
+    if (wanted !== ask.id) return answer({ id: ask.id, done: false });
+    found.push(...searchFile(file, patterns));
+    if (performance.now() - told < partMs && i < files.length - 1) {
+      if (i % 4 === 3) await breathe();
+      continue;
+    }
+    answer({ id: ask.id, found: Int32Array.from(found), share: (i + 1) / files.length });
+    [found, told] = [[], performance.now()];
+    await breathe(); // messages are heard here
+  }
+  answer({ id: ask.id, done: true });
+}

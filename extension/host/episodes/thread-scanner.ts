@@ -1,0 +1,67 @@
+// The scanner in a worker thread of its own, started with the first question. A thread that dies fails what waits; the next question
+// starts another.
+import { Worker } from 'node:worker_threads';
+import type { EpisodeScanner } from './episode-scan';
+import type { WorkerAnswer, WorkerAsk } from './episode-worker';
+
+interface Waiting {
+  found?: (rows: Int32Array, share: number) => void;
+  resolve(value: never): void;
+  reject(error: Error): void;
+}
+
+/** `file` is the worker's bundle. Disposed of, it answers no more. */
+export class ThreadScanner implements EpisodeScanner {
+  private worker: Worker | undefined;
+  private readonly waiting = new Map<number, Waiting>();
+  private asked = 0;
+
+  constructor(private readonly file: string) {}
+
+  index(...[file, from]: Parameters<EpisodeScanner['index']>): ReturnType<EpisodeScanner['index']> {
+    return this.ask(id => ({ id, index: { file, from } }));
+  }
+
+  search(...[files, terms, found]: Parameters<EpisodeScanner['search']>): Promise<boolean> {
+    return this.ask(id => ({ id, search: { files, terms } }), found);
+  }
+
+  end(): void {
+    this.worker?.postMessage({ id: ++this.asked, end: true } satisfies WorkerAsk);
+  }
+
+  dispose(): void {
+    void this.worker?.terminate();
+  }
+
+  private ask<T>(question: (id: number) => WorkerAsk, found?: Waiting['found']): Promise<T> {
+    const id = ++this.asked;
+    return new Promise<T>((resolve, reject) => {
+      this.waiting.set(id, { found, resolve, reject });
+      (this.worker ??= this.start()).postMessage(question(id));
+    });
+  }
+
+  private start(): Worker {
+    const worker = new Worker(this.file);
+    worker.unref();
+    worker.on('message', (answer: WorkerAnswer) => this.take(answer));
+    const fail = (error: Error) => {
+      if (this.worker === worker) this.worker = undefined;
+      for (const each of this.waiting.values()) each.reject(error);
+      this.waiting.clear();
+    };
+    worker.on('error', fail);
+    worker.on('exit', () => fail(new Error('The thread that reads episodes ended: ask again')));
+    return worker;
+  }
+
+  private take(answer: WorkerAnswer): void {
+    const waiting = this.waiting.get(answer.id);
+    if (!waiting) return;
+    if ('found' in answer) return waiting.found?.(answer.found, answer.share);
+    this.waiting.delete(answer.id);
+    if ('error' in answer) waiting.reject(new Error(answer.error));
+    else waiting.resolve(('line' in answer ? answer.line : answer.done) as never);
+  }
+}

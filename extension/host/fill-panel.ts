@@ -1,0 +1,29 @@
+// What every page's panel is given: its icon, what its webview may load, and the document around its bundle.
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import * as vscode from 'vscode';
+import { pageHtml } from './page-html';
+
+/** A page as its panel shows it. */
+export interface ShownPage {
+  title: string;
+  /** Name of the bundle in `dist/pages`. */
+  bundle: string;
+  /** Icon in the tab, a file in `media/icons`. */
+  icon: string;
+  /** PageState's folder, by which the page comes back after a reload. */
+  folder: string;
+}
+
+/** Shows a page in a panel; called again, it starts the page anew. */
+export function fillPanel(panel: vscode.WebviewPanel, extensionUri: vscode.Uri, page: ShownPage): void {
+  const { title, bundle, icon, folder } = page;
+  const [pages, media] = [['dist', 'pages'], ['media']].map(parts => vscode.Uri.joinPath(extensionUri, ...parts));
+  const uri = (name: string) => panel.webview.asWebviewUri(vscode.Uri.joinPath(pages, name)).toString();
+  panel.iconPath = vscode.Uri.joinPath(media, 'icons', icon);
+  panel.webview.options = { enableScripts: true, localResourceRoots: [pages, media] };
+  panel.webview.html = pageHtml({
+    ...{ title, folder, cspSource: panel.webview.cspSource, script: uri(`${bundle}.js`) },
+    style: existsSync(join(pages.fsPath, `${bundle}.css`)) ? uri(`${bundle}.css`) : undefined,
+  });
+}

@@ -1,0 +1,64 @@
+// What looks into a run's model and its play: the inspection processes, "what if", and the Live pages; with their commands.
+import * as vscode from 'vscode';
+import { report } from './commands';
+import type { Terminal } from './environment-terminal';
+import { Inspections } from './inspection-process';
+import { liveKind } from './live-panel';
+import { PagePanels } from './page-panels';
+import type { RunArgument, RunPicker } from './run-picker';
+import type { RunStore } from './run-store';
+import { isActive } from './run-words';
+import { WhatIfs } from './what-if';
+
+export interface InspectionNeeds {
+  store: RunStore;
+  picker: RunPicker;
+  log: vscode.LogOutputChannel;
+  /** The terminal's entry in a workspace's folder. */
+  terminal(cwd: string): Promise<Terminal>;
+}
+
+/** To be disposed of with the extension. */
+export interface Inspection extends vscode.Disposable {
+  inspections: Inspections;
+  lives: PagePanels;
+}
+
+/** Registers the commands and the pages. No process is started before something is asked. */
+export function addInspection(extensionUri: vscode.Uri, { store, picker, log, terminal }: InspectionNeeds): Inspection {
+  const inspections = new Inspections({
+    terminal,
+    refusal: () =>
+      vscode.workspace.isTrusted
+        ? undefined
+        : vscode.l10n.t('Inspection runs code of this workspace, which is not trusted: trust it first.'),
+    log: line => log.info(`inspection: ${line}`),
+  });
+  const whatIfs = new WhatIfs(inspections);
+  const call = (command: string) => (folder: string) => void vscode.commands.executeCommand(command, folder);
+  const actions = {
+    episodes: call('ragen.openEpisodes'),
+    pause: call('ragen.pause'),
+    resume: call('ragen.resume'),
+    log: call('ragen.showLog'),
+  };
+  const lives = new PagePanels(liveKind(store, actions), extensionUri, store);
+  const commands: Record<string, (argument: unknown) => Promise<void>> = {
+    'ragen.whatIf': argument => whatIfs.ask(argument),
+    'ragen.watchLive': async argument => {
+      const run = await picker.pick(argument as RunArgument, isActive, vscode.l10n.t('No run is running.'));
+      if (run) lives.show(run, vscode.ViewColumn.Active);
+    },
+  };
+  const registered = Object.entries(commands).map(([id, command]) =>
+    vscode.commands.registerCommand(id, async (argument: unknown) => {
+      try {
+        await command(argument);
+      } catch (error) {
+        await report({ log }, error);
+      }
+    }),
+  );
+  const all = vscode.Disposable.from(inspections, whatIfs, lives, ...registered);
+  return { inspections, lives, dispose: () => all.dispose() as void };
+}

@@ -1,0 +1,210 @@
+// The processes that know the models of runs: `cli.cjs inspect --stdio` in a real Node, one a workspace's folder, started by the first
+// request and ended when it was asked nothing for some minutes. JSON-RPC over standard input and output (protocol/inspection.ts). In a
+// workspace that is not trusted none is started. No `vscode` here.
+import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
+import { resolve } from 'node:path';
+import {
+  CancellationTokenSource,
+  createMessageConnection,
+  ResponseError,
+  StreamMessageReader,
+  StreamMessageWriter,
+  type MessageConnection,
+  type RequestType,
+} from 'vscode-jsonrpc/node';
+import {
+  checkpoints,
+  failedCode,
+  inspectionPhase,
+  legalActions,
+  pieces,
+  rescore,
+  whatIf,
+  whatIfEnd,
+  whatIfTokens,
+  whatIfTurn,
+  type CheckpointChoice,
+  type EpisodeRef,
+  type GivenAnswer,
+  type Rescored,
+  type RescoreRequest,
+  type WhatIfRequest,
+  type WhatIfStanding,
+} from '../protocol/inspection';
+import { UserError } from '../protocol/user-error';
+import type { Terminal } from './environment-terminal';
+import { trainerEnvironment } from './node-runtime';
+
+/** What is asked for, besides the request itself. */
+export interface Asking {
+  signal?: AbortSignal;
+  /** Hears in a few words what takes time. */
+  onPhase?: (words: string) => void;
+  /** Hears the tokens that a policy samples in a what-if. */
+  onTokens?: (told: { session: number; turn: number; tokens: { id: number; text: string; logprob: number }[] }) => void;
+}
+
+export interface InspectionNeeds {
+  /** The terminal's entry in a workspace's folder. */
+  terminal(cwd: string): Promise<Terminal>;
+  /** Why nothing may be started, where that is so: the workspace is not trusted. */
+  refusal(): string | undefined;
+  /** A line of the process's standard error. */
+  log(line: string): void;
+  /** Milliseconds without a request after which a process ends. */
+  idleMs?: number;
+}
+
+const idleMs = 5 * 60_000;
+/** Milliseconds that a process has to end by itself. */
+const grace = 3000;
+
+/** Answers about all runs, each by the process of its workspace's folder. Errors are UserErrors with one sentence. */
+export class Inspections {
+  private readonly processes = new Map<string, Promise<InspectionProcess>>();
+
+  constructor(private readonly needs: InspectionNeeds) {}
+
+  checkpoints = (folder: string): Promise<CheckpointChoice[]> => this.ask(folder, checkpoints, { folder });
+  pieces = (folder: string, ids: number[]): Promise<string[]> => this.ask(folder, pieces, { folder, ids });
+  legalActions = (episode: EpisodeRef, asking?: Asking): Promise<string[]> =>
+    this.ask(episode.folder, legalActions, episode, asking);
+  rescore = (request: RescoreRequest, asking?: Asking): Promise<Rescored> =>
+    this.ask(request.folder, rescore, request, asking);
+  whatIf = (request: WhatIfRequest, asking?: Asking): Promise<WhatIfStanding> =>
+    this.ask(request.folder, whatIf, request, asking);
+  /** `folder` is that of the what-if's run. */
+  whatIfTurn = (
+    folder: string,
+    move: { session: number; given: GivenAnswer; checkpoint: string | null },
+    asking?: Asking,
+  ): Promise<WhatIfStanding> => this.ask(folder, whatIfTurn, move, asking);
+  whatIfEnd = (folder: string, end: { session: number; keep: boolean }): Promise<WhatIfStanding | null> =>
+    this.ask(folder, whatIfEnd, end);
+
+  dispose(): void {
+    for (const started of this.processes.values())
+      void started.then(
+        process => process.stop(),
+        () => undefined,
+      );
+    this.processes.clear();
+  }
+
+  private async ask<P, R>(run: string, type: RequestType<P, R, void>, asked: P, asking?: Asking): Promise<R> {
+    const refusal = this.needs.refusal();
+    if (refusal !== undefined) throw new UserError(refusal);
+    const cwd = resolve(run, '..', '..', '..'); // <workspace>/.ragen/runs/<id>
+    const at = await this.process(cwd);
+    return at.ask(type, asked, asking);
+  }
+
+  /** The process of a workspace's folder, started where there is none that can be asked. */
+  private async process(cwd: string): Promise<InspectionProcess> {
+    const known = this.processes.get(cwd);
+    if (known && (await known.catch(() => undefined))?.alive) return known;
+    const newer = this.processes.get(cwd);
+    if (newer && newer !== known) return newer; // another request was faster
+    const started = this.needs.terminal(cwd).then(terminal => new InspectionProcess(terminal, this.needs));
+    this.processes.set(cwd, started);
+    return started;
+  }
+}
+
+class InspectionProcess {
+  private readonly child: ChildProcessWithoutNullStreams;
+  private readonly connection: MessageConnection;
+  private readonly asking = new Set<Asking>();
+  /** What-if episodes that wait for their player. */
+  private readonly sessions = new Set<number>();
+  private readonly idleMs: number;
+  private idle: NodeJS.Timeout | undefined;
+  private ended: string | undefined;
+  private lastWords = '';
+
+  constructor(terminal: Terminal, { log, idleMs: given = idleMs }: InspectionNeeds) {
+    this.idleMs = given;
+    const { node, cli, cwd } = terminal;
+    const env = trainerEnvironment(process.env, node);
+    this.child = spawn(node.path, [cli, 'inspect', '--stdio'], { cwd, env, windowsHide: true });
+    this.child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      this.lastWords = text.trim().split('\n').at(-1) || this.lastWords;
+      for (const line of text.trim().split('\n')) log(line);
+    });
+    this.child.stdin.on('error', () => undefined); // its end says it
+    this.child.once('error', error => this.end(`${node.path} does not start: ${error.message}`));
+    this.child.once('close', code =>
+      this.end(`it ended with exit code ${code}${this.lastWords && `: ${this.lastWords}`}`),
+    );
+    const { stdout, stdin } = this.child;
+    this.connection = createMessageConnection(new StreamMessageReader(stdout), new StreamMessageWriter(stdin));
+    this.connection.onNotification(inspectionPhase, ({ words }) => {
+      for (const { onPhase } of this.asking) onPhase?.(words);
+    });
+    this.connection.onNotification(whatIfTokens, told => {
+      for (const { onTokens } of this.asking) onTokens?.(told);
+    });
+    this.connection.onError(() => undefined);
+    this.connection.listen();
+    this.rest();
+  }
+
+  /** Whether it is there to be asked. */
+  get alive(): boolean {
+    return this.ended === undefined;
+  }
+
+  async ask<P, R>(type: RequestType<P, R, void>, asked: P, asking: Asking = {}): Promise<R> {
+    clearTimeout(this.idle);
+    this.asking.add(asking);
+    const cancel = new CancellationTokenSource();
+    const stop = (): void => cancel.cancel();
+    asking.signal?.addEventListener('abort', stop, { once: true });
+    try {
+      asking.signal?.throwIfAborted();
+      const answer = await this.connection.sendRequest<R>(type.method, asked, cancel.token);
+      this.note(answer);
+      asking.signal?.throwIfAborted(); // it was as good as done
+      return answer;
+    } catch (error) {
+      if (error instanceof ResponseError && error.code === failedCode) throw new UserError(error.message);
+      asking.signal?.throwIfAborted();
+      throw new UserError(`The inspection of the run broke off: ${this.ended ?? (error as Error).message}`);
+    } finally {
+      asking.signal?.removeEventListener('abort', stop);
+      this.asking.delete(asking);
+      if (type.method === whatIfEnd.method) this.sessions.delete((asked as { session: number }).session);
+      this.rest();
+    }
+  }
+
+  /** Ends the process with all that it has opened. */
+  stop(): void {
+    clearTimeout(this.idle);
+    this.child.stdin.end();
+    const timer = setTimeout(() => this.child.kill('SIGKILL'), grace);
+    this.child.once('close', () => clearTimeout(timer));
+    this.ended ??= 'it was ended';
+  }
+
+  /** A what-if that waits for its player keeps the process. */
+  private note(answer: unknown): void {
+    if (typeof answer !== 'object' || answer === null || !('session' in answer)) return;
+    const { session, written } = answer as WhatIfStanding;
+    if (written) this.sessions.delete(session);
+    else this.sessions.add(session);
+  }
+
+  private rest(): void {
+    clearTimeout(this.idle);
+    if (this.asking.size > 0 || this.sessions.size > 0 || this.ended !== undefined) return;
+    this.idle = setTimeout(() => this.stop(), this.idleMs);
+    this.idle.unref();
+  }
+
+  private end(why: string): void {
+    clearTimeout(this.idle);
+    this.ended = this.ended === 'it was ended' ? this.ended : why;
+    this.connection.dispose(); // what waits is rejected
+  }
+}

@@ -1,0 +1,76 @@
+// The Live page's side in the host: watches the run's trainer while the page is shown, through every trainer that comes and goes, and
+// tells the page what it hears. While the page is hidden nobody watches, and the trainer does nothing for it.
+import * as vscode from 'vscode';
+import { liveCommand, liveEpisode, liveReady, liveRun, liveTags, liveTokens } from '../protocol/live-page';
+import type { WatchChoice, WatchedEpisode } from '../protocol/trainer-link';
+import type { OpenPage, PageKind } from './page-panels';
+import type { RunStore } from './run-store';
+import type { EpisodeWatcher, TrainerLink } from './trainer-link';
+
+/** What the page's buttons do; the commands own it. */
+export type LiveActions = Record<'episodes' | 'pause' | 'resume' | 'log', (folder: string) => void>;
+
+export function liveKind(store: RunStore, actions: LiveActions): PageKind {
+  return {
+    viewType: 'ragen.live',
+    bundle: 'live',
+    title: run => vscode.l10n.t('{0} · Live', run),
+    icon: 'live.svg',
+    serve: page => serveLive(page, store, actions),
+  };
+}
+
+function serveLive(page: OpenPage, store: RunStore, actions: LiveActions): vscode.Disposable {
+  const { messenger, panel, folder } = page;
+  let tags: string[] = [];
+  let episode: WatchedEpisode | null = null;
+  let choice: WatchChoice | undefined; // undefined until the page has asked
+  let link: TrainerLink | undefined;
+  let shown = '';
+
+  const watcher: EpisodeWatcher = {
+    tags(told) {
+      tags = told;
+      messenger.sendNotification(liveTags, page.page, { tags });
+    },
+    episode(told) {
+      episode = told;
+      messenger.sendNotification(liveEpisode, page.page, { episode });
+    },
+    tokens(told) {
+      const newest = episode?.id === told.id ? episode.turns.at(-1) : undefined;
+      if (newest?.turn === told.turn) newest.tokens.splice(told.at, Infinity, ...told.tokens); // for a page that asks anew
+      messenger.sendNotification(liveTokens, page.page, told);
+    },
+  };
+  /** Follows the run's link, which is another one after its trainer came anew. */
+  const follow = () => {
+    const now = choice && panel.visible ? store.get(folder)?.link : undefined;
+    if (now === link) return;
+    link?.unwatch(watcher);
+    link = now;
+    if (!link) episode = null;
+    if (link && choice) link.watch(choice, watcher);
+  };
+  messenger.onRequest(liveReady, asked => {
+    const changed = asked.tag !== choice?.tag || asked.group !== choice?.group;
+    choice = asked;
+    if (changed && link) link.watch(asked, watcher);
+    follow();
+    const { summary: run } = page.run();
+    shown = JSON.stringify(run);
+    return { run, tags, choice, episode };
+  });
+  messenger.onNotification(liveCommand, ({ command }) => actions[command](folder));
+
+  const tell = () => {
+    follow();
+    const run = store.get(folder)?.summary;
+    if (!run || !choice || !panel.visible || JSON.stringify(run) === shown) return;
+    shown = JSON.stringify(run);
+    messenger.sendNotification(liveRun, page.page, { run });
+  };
+  return vscode.Disposable.from(store.onDidChange(tell), panel.onDidChangeViewState(tell), {
+    dispose: () => link?.unwatch(watcher),
+  });
+}

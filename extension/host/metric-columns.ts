@@ -1,0 +1,324 @@
+// A run's numbers by columns, kept current with its growing metrics.jsonl. Most of a long run comes from `metrics.columns`, which its trainer
+// wrote beside it (protocol/metric-segments.ts), the rest from the lines. Where a trainer wrote none, the lines are read in slices that leave
+// the event loop free, and what was read is kept in a folder of our own. The jsonl is the truth: columns that do not fit it do not count.
+import { createHash } from 'node:crypto';
+import { appendFile, mkdir, open, truncate, type FileHandle } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setImmediate as breathe } from 'node:timers/promises';
+import { jsonOrNothing } from '../protocol/json';
+import {
+  columnsOf,
+  decodeSegments,
+  encodeSegment,
+  numbersOf,
+  segmentRows,
+  tailBytes,
+  type MetricNumbers,
+  type MetricSegment,
+} from '../protocol/metric-segments';
+import { runFiles } from '../protocol/run-folder';
+import { readRange } from './json-lines';
+
+/** Read and parsed at once: some milliseconds' work. */
+const sliceBytes = 1 << 18;
+/** From so many bytes of unread lines on, the newest part is worth showing first. */
+const longBytes = 8 << 20;
+const newestBytes = 1 << 20;
+
+/** Rows in their order, by columns. Steps grow: a line that goes back is passed over. */
+export class ColumnTable {
+  private readonly segments: { from: number; columns: Map<string, Float64Array> }[] = [];
+  private lines: MetricNumbers[] = [];
+  private inSegments = 0;
+  private lastStep = -Infinity;
+  private readonly known = new Set<string>();
+  private readonly joined = new Map<string, { values: Float64Array; filled: number }>();
+
+  get rows(): number {
+    return this.inSegments + this.lines.length;
+  }
+
+  /** Keys in the order in which they came, `step` left out. */
+  get keys(): string[] {
+    return [...this.known].filter(key => key !== 'step');
+  }
+
+  /** Takes a segment behind what is there. Answers false where its steps do not go on from here. */
+  addSegment({ rows, columns }: MetricSegment): boolean {
+    const steps = columns.get('step');
+    if (this.lines.length > 0 || !steps || rows === 0 || steps[0] <= this.lastStep) return false;
+    this.segments.push({ from: this.inSegments, columns });
+    this.inSegments += rows;
+    this.lastStep = steps[rows - 1];
+    for (const key of columns.keys()) this.known.add(key);
+    return true;
+  }
+
+  addLine(line: MetricNumbers): void {
+    if (line.step <= this.lastStep) return;
+    this.lastStep = line.step;
+    this.lines.push(line);
+    for (const key in line) this.known.add(key);
+  }
+
+  /** The lines that are in no segment yet, from the oldest, as columns; they become a segment when `close` is called. */
+  get openLines(): number {
+    return this.lines.length;
+  }
+  close(): Map<string, Float64Array> {
+    const columns = columnsOf(this.lines);
+    this.segments.push({ from: this.inSegments, columns });
+    this.inSegments += this.lines.length;
+    this.lines = [];
+    return columns;
+  }
+
+  /** All rows of a key, NaN where there is none. A view: valid until the table grows. */
+  column(key: string): Float64Array {
+    const { rows } = this;
+    let entry = this.joined.get(key);
+    if (!entry || entry.values.length < rows) {
+      const values = new Float64Array(Math.ceil(rows * 1.25) + 64).fill(Number.NaN);
+      if (entry) values.set(entry.values.subarray(0, entry.filled));
+      this.joined.set(key, (entry = { values, filled: entry?.filled ?? 0 }));
+    }
+    for (let i = this.segments.length - 1; i >= 0; i--) {
+      const { from, columns } = this.segments[i];
+      const column = columns.get(key);
+      if (column) entry.values.set(column, from);
+      if (from <= entry.filled) break;
+    }
+    for (let i = Math.max(0, entry.filled - this.inSegments); i < this.lines.length; i++) {
+      entry.values[this.inSegments + i] = this.lines[i][key] ?? Number.NaN;
+    }
+    entry.filled = rows;
+    return entry.values.subarray(0, rows);
+  }
+
+  /** The numbers of rows [from, to). */
+  *lineRange(from: number, to: number): Generator<MetricNumbers> {
+    let at = this.segments.findLastIndex(segment => segment.from <= from);
+    for (let row = from; row < to; row++) {
+      if (row >= this.inSegments) {
+        yield this.lines[row - this.inSegments];
+        continue;
+      }
+      if (row >= (this.segments[at + 1]?.from ?? Infinity)) at++;
+      const line = {} as MetricNumbers;
+      for (const [key, values] of this.segments[at].columns) {
+        const value = values[row - this.segments[at].from];
+        if (!Number.isNaN(value)) line[key] = value;
+      }
+      yield line;
+    }
+  }
+}
+
+export class MetricColumns {
+  private table = new ColumnTable();
+  private offset = 0;
+  private tail = Buffer.alloc(0);
+  private cached = false;
+  private current: Promise<unknown> = Promise.resolve();
+  /** Where the open lines of the table begin in metrics.jsonl. */
+  private openFrom = 0;
+  private readonly file: string;
+  /** Grows when the metrics were cut back or replaced: rows are then others. */
+  epoch = 0;
+
+  /** `cache` is the folder for columns of runs whose trainer wrote none; null keeps them in memory alone. */
+  constructor(
+    private readonly folder: string,
+    private readonly cache: string | null,
+  ) {
+    this.file = join(folder, runFiles.metrics);
+  }
+
+  /** What has been read. */
+  get rows(): ColumnTable {
+    return this.table;
+  }
+
+  /** Whether an `update` would take so long that the newest part should be shown first. Takes up the columns that are there, which is quick. */
+  async isLong(): Promise<boolean> {
+    return this.inTurn(async handle => handle !== undefined && (await handle.stat()).size - this.offset > longBytes);
+  }
+
+  /** The newest rows alone, read past the older ones. */
+  async newest(): Promise<ColumnTable> {
+    const table = new ColumnTable();
+    const handle = await openOrNothing(this.file);
+    if (!handle) return table;
+    try {
+      const { size } = await handle.stat();
+      const from = Math.max(0, size - newestBytes);
+      const bytes = await readRange(handle, from, size - from);
+      const start = from === 0 ? 0 : bytes.indexOf(0x0a) + 1;
+      for (const line of parsed(bytes.subarray(start, bytes.lastIndexOf(0x0a) + 1))) table.addLine(line);
+      return table;
+    } finally {
+      await handle.close();
+    }
+  }
+
+  /** Reads what the file has gained. `progress` hears shares 0…1 of a long reading. Throws on file errors other than a missing file. */
+  async update(progress: (read: number) => void = () => undefined): Promise<ColumnTable> {
+    return this.inTurn(async handle => {
+      if (!handle) return this.table;
+      const { size } = await handle.stat();
+      const began = this.offset;
+      for (let length = sliceBytes; this.offset < size;) {
+        const bytes = await readRange(handle, this.offset, Math.min(length, size - this.offset));
+        const end = bytes.lastIndexOf(0x0a) + 1;
+        if (end === 0 && bytes.length < length) break; // a torn line
+        if (end === 0) {
+          length *= 2; // a line longer than a slice
+          continue;
+        }
+        await this.take(bytes.subarray(0, end));
+        if (size - began > length) {
+          progress((this.offset - began) / (size - began));
+          await breathe();
+        }
+      }
+      return this.table;
+    });
+  }
+
+  /** One reading at a time, on metrics.jsonl as it now stands; columns on disk are taken up where nothing was read yet. */
+  private inTurn<T>(work: (handle: FileHandle | undefined) => Promise<T>): Promise<T> {
+    const next = this.current.then(async () => {
+      const handle = await openOrNothing(this.file);
+      try {
+        if (!handle) this.forget();
+        else if (!(await this.fits(handle))) this.forget();
+        if (handle && this.offset === 0) await this.takeSegments(handle);
+        return await work(handle);
+      } finally {
+        await handle?.close();
+      }
+    });
+    this.current = next.catch(() => undefined);
+    return next;
+  }
+
+  private async take(bytes: Buffer): Promise<void> {
+    let from = 0;
+    for (let end = bytes.indexOf(0x0a); end >= 0; from = end + 1, end = bytes.indexOf(0x0a, from)) {
+      const line = numbersOf(jsonOrNothing(bytes.toString('utf8', from, end)));
+      if (line) this.table.addLine(line);
+      if (this.table.openLines >= segmentRows)
+        await this.closeSegment(this.offset + end + 1, bytes.subarray(0, end + 1));
+    }
+    this.offset += bytes.length;
+    this.tail = Buffer.concat([this.tail, bytes.subarray(-tailBytes)]).subarray(-tailBytes);
+  }
+
+  /** The open lines become a segment, kept on disk where the trainer keeps none. `before` are bytes that end at `to`. */
+  private async closeSegment(to: number, before: Buffer): Promise<void> {
+    const columns = this.table.close();
+    const from = this.openFrom;
+    this.openFrom = to;
+    if (!this.cache || !this.cached) return;
+    const tail = Buffer.concat([this.tail, before.subarray(-tailBytes)])
+      .subarray(-tailBytes)
+      .toString('base64');
+    const bytes = encodeSegment({ from, to, tail, rows: columns.get('step')!.length, columns });
+    try {
+      await appendFile(this.cacheFile, bytes);
+    } catch {
+      this.cached = false; // no room or no right: the next opening reads the lines again
+    }
+  }
+
+  /** Columns on disk that fit the lines: the trainer's, else ours. */
+  private async takeSegments(handle: FileHandle): Promise<void> {
+    this.cached = false;
+    if ((await this.takeFile(join(this.folder, runFiles.columns), handle)) || !this.cache) return;
+    try {
+      await mkdir(this.cache, { recursive: true });
+      this.cached = true;
+      await this.takeFile(this.cacheFile, handle);
+    } catch {
+      this.cached = false; // nothing can be kept: memory does
+    }
+  }
+
+  private async takeFile(file: string, handle: FileHandle): Promise<boolean> {
+    const buffer = await wholeFile(file);
+    if (!buffer) return false;
+    const { size } = await handle.stat();
+    const found = decodeSegments(buffer).filter(({ segment }) => segment.to <= size);
+    // Lines are appended or cut off at the end: where the newest segment fits, those before it do.
+    while (found.length > 0 && !(await stands(handle, found[found.length - 1].segment))) found.pop();
+    let taken = 0; // bytes of `file` that count
+    for (const { segment, end } of found) {
+      if (segment.from !== this.offset || !this.table.addSegment(segment)) break;
+      this.offset = this.openFrom = segment.to;
+      this.tail = Buffer.from(segment.tail, 'base64');
+      taken = end;
+    }
+    if (this.cached && taken < buffer.byteLength) await truncate(file, taken);
+    return taken > 0;
+  }
+
+  private async fits(handle: FileHandle): Promise<boolean> {
+    if (this.offset === 0) return true;
+    const at = await readRange(handle, this.offset - this.tail.length, this.tail.length);
+    return at.equals(this.tail);
+  }
+
+  private forget(): void {
+    if (this.offset === 0) return;
+    this.epoch++;
+    this.table = new ColumnTable();
+    this.offset = this.openFrom = 0;
+    this.tail = Buffer.alloc(0);
+  }
+
+  private get cacheFile(): string {
+    return join(this.cache!, `${createHash('sha256').update(this.folder).digest('hex').slice(0, 24)}.columns`);
+  }
+}
+
+function* parsed(bytes: Buffer): Generator<MetricNumbers> {
+  for (const text of bytes.toString('utf8').split('\n')) {
+    const line = numbersOf(jsonOrNothing(text));
+    if (line) yield line;
+  }
+}
+
+async function stands(handle: FileHandle, { to, tail }: MetricSegment): Promise<boolean> {
+  const bytes = Buffer.from(tail, 'base64');
+  return (await readRange(handle, to - bytes.length, bytes.length)).equals(bytes);
+}
+
+/** A file's bytes, read at once into a buffer of their own, so that columns lie on multiples of eight; null where there is none. */
+async function wholeFile(file: string): Promise<ArrayBuffer | null> {
+  try {
+    const handle = await open(file, 'r');
+    try {
+      const bytes = new Uint8Array((await handle.stat()).size);
+      let filled = 0;
+      while (filled < bytes.length) {
+        const { bytesRead } = await handle.read(bytes, filled, bytes.length - filled, filled);
+        if (bytesRead === 0) break;
+        filled += bytesRead;
+      }
+      return filled === bytes.length ? bytes.buffer : bytes.slice(0, filled).buffer;
+    } finally {
+      await handle.close();
+    }
+  } catch {
+    return null;
+  }
+}
+
+async function openOrNothing(file: string): Promise<FileHandle | undefined> {
+  try {
+    return await open(file, 'r');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+}

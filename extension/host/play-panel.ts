@@ -1,0 +1,124 @@
+// The Play panels, one an environment: each has a session in a process of its own, which ends with it. A panel that comes back after a
+// reload of the window begins its episode anew.
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import * as vscode from 'vscode';
+import { Messenger } from 'vscode-messenger';
+import type { PlayReply } from '../protocol/environment-tools';
+import type { PageState } from '../protocol/pages';
+import { playCommand, playDo, playReady, playStale } from '../protocol/play-page';
+import { PlayProcess, type Terminal } from './environment-terminal';
+import { fillPanel } from './fill-panel';
+
+const viewType = 'ragen.play';
+
+/** What the panels need of the rest. */
+export interface PlayServices {
+  /** The tools for a workspace's folder. */
+  terminal(cwd: string): Promise<Terminal>;
+  /** Checks the environment of a file. */
+  check(file: vscode.Uri): void;
+}
+
+/** What is played: an environment's name or file, in a workspace's folder. */
+export interface Played {
+  environment: string;
+  cwd: string;
+}
+
+export class PlayPanels implements vscode.WebviewPanelSerializer<Partial<PageState>>, vscode.Disposable {
+  private readonly open = new Map<string, vscode.WebviewPanel>();
+  private readonly serializer = vscode.window.registerWebviewPanelSerializer(viewType, this);
+
+  constructor(
+    private readonly extensionUri: vscode.Uri,
+    private readonly services: PlayServices,
+  ) {}
+
+  /** Shows the panel of an environment: the one that is open, else a new one in `column`. */
+  show(played: Played, column: vscode.ViewColumn): void {
+    const open = this.open.get(keyOf(played));
+    if (open) return open.reveal();
+    this.attach(vscode.window.createWebviewPanel(viewType, titleOf(played), column), played);
+  }
+
+  async deserializeWebviewPanel(panel: vscode.WebviewPanel, state: Partial<PageState> | undefined): Promise<void> {
+    const played = playedOf(state?.folder);
+    if (played && vscode.workspace.isTrusted && existsSync(played.cwd)) this.attach(panel, played);
+    else panel.dispose();
+  }
+
+  dispose(): void {
+    this.serializer.dispose();
+  }
+
+  private attach(panel: vscode.WebviewPanel, played: Played): void {
+    const key = keyOf(played);
+    this.open.set(key, panel);
+    const messenger = new Messenger();
+    const page = messenger.registerWebviewPanel(panel);
+    let session: PlayProcess | undefined;
+    let newest: Promise<PlayReply> | undefined;
+    /** Source files of what is played, as the newest reply names them. */
+    let [source, files] = ['', [] as string[]];
+
+    const begin = async (): Promise<PlayReply> => {
+      session?.stop();
+      session = new PlayProcess(await this.services.terminal(played.cwd), played.environment, 1);
+      return session.first;
+    };
+    const noted = (reply: Promise<PlayReply>): Promise<PlayReply> => {
+      newest = reply;
+      void reply.then(({ session: now }) => {
+        if (now) ({ source, files } = now);
+      });
+      return reply;
+    };
+    messenger.onRequest(playReady, () => newest ?? noted(begin()));
+    messenger.onRequest(playDo, asked => noted(session?.alive ? session.ask(asked) : begin()));
+    messenger.onNotification(playCommand, ({ command, at }) => {
+      const [, file = source, line] = /^(.*):(\d+)$/.exec(at ?? '') ?? [];
+      if (command === 'check') this.services.check(vscode.Uri.file(source));
+      else if (file !== '') void openSource(file, Number(line ?? 1));
+    });
+    const saved = vscode.workspace.onDidSaveTextDocument(({ uri }) => {
+      if (files.includes(uri.fsPath) || uri.fsPath === join(played.cwd, played.environment))
+        messenger.sendNotification(playStale, page, { file: vscode.workspace.asRelativePath(uri) });
+    });
+    panel.onDidDispose(() => {
+      saved.dispose();
+      session?.stop();
+      if (this.open.get(key) === panel) this.open.delete(key);
+    });
+    fillPanel(panel, this.extensionUri, { title: titleOf(played), bundle: 'play', icon: 'play.svg', folder: key });
+  }
+}
+
+/** Opens a file at a line, beside the panel where there is no other place yet. */
+async function openSource(file: string, line: number): Promise<void> {
+  const text = vscode.window.visibleTextEditors.find(({ document }) => document.uri.scheme === 'file');
+  const range = new vscode.Range(line - 1, 0, line - 1, 0);
+  const viewColumn = text?.viewColumn ?? vscode.ViewColumn.Beside;
+  await vscode.window.showTextDocument(vscode.Uri.file(file), { viewColumn, selection: range });
+}
+
+/** One text for a page's state, which holds but a folder. */
+const keyOf = ({ environment, cwd }: Played): string => JSON.stringify([environment, cwd]);
+
+function playedOf(key: string | undefined): Played | undefined {
+  try {
+    const [environment, cwd] = JSON.parse(key ?? '') as [string, string];
+    return { environment, cwd };
+  } catch {
+    return undefined;
+  }
+}
+
+function titleOf({ environment }: Played): string {
+  const name = environment
+    .split('/')
+    .at(-1)!
+    .replace(/\.[cm]?[jt]s$/, '');
+  const folder = environment.split('/').at(-2);
+  return vscode.l10n.t('{0} · Play', name === 'index' && folder !== undefined ? folder : name);
+}

@@ -1,0 +1,26 @@
+// The prompt groups of a training step as the Collapse page shows them: from its episodes, which every run keeps, or from the group table
+// that stays where episodes were deleted. Pure.
+import type { PromptGroup } from '../protocol/collapse-page';
+import type { EpisodeRow } from '../protocol/pages';
+import type { GroupRow } from '../protocol/run-folder';
+
+/** The prompt groups of a step from its episodes and, where these are gone, from its group table; null where there is neither. */
+export function promptGroups(episodes: readonly EpisodeRow[], table: readonly GroupRow[]): PromptGroup[] | null {
+  if (episodes.length === 0 && table.length === 0) return null;
+  if (episodes.length === 0)
+    return table.map(({ group_id, tag, scores, selected }) => ({
+      group_id,
+      tag,
+      kept: selected,
+      episodes: scores.map((score, member) => ({ id: null, member, score, success: null, tokens: null })),
+    }));
+  const groups = new Map<number, PromptGroup>();
+  for (const { group_id, tag, id, member, score, success, tokens, kept } of episodes) {
+    const group = groups.get(group_id) ?? { group_id, tag, kept: null, episodes: [] };
+    groups.set(group_id, group);
+    group.episodes.push({ id, member, score, success, tokens });
+    if (kept !== null) group.kept = kept || (group.kept ?? false);
+  }
+  for (const { episodes: members } of groups.values()) members.sort((a, b) => a.member - b.member);
+  return [...groups.values()].sort((a, b) => a.group_id - b.group_id);
+}

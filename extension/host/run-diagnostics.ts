@@ -1,0 +1,76 @@
+// What a run's folder holds of its diagnoses, read lazily: file names tell which steps there are, and a step's file is read when it is
+// asked for. Nothing here writes, and there is no `vscode` here. A file that is missing or of another version's making counts as none.
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { jsonOrNothing } from '../protocol/json';
+import type { CollapseSettings, DiagnosedSteps, RegimeThresholds } from '../protocol/collapse-page';
+import {
+  collapseDiagnosisSchema,
+  collapseFile,
+  gradientAnalysisSchema,
+  gradientsFile,
+  type CollapseDiagnosis,
+  type CollapseFamily,
+  type GradientAnalysisRecord,
+} from '../protocol/diagnostics';
+import { groupRowSchema, groupsFile, runFiles, type GroupRow } from '../protocol/run-folder';
+import { collapseSettings } from './collapse-settings';
+import { JsonLines } from './json-lines';
+
+export class RunDiagnostics {
+  /** The diagnosis that was read last: its families are asked for one after the other. */
+  private newest: { step: number; diagnosis: CollapseDiagnosis } | undefined;
+
+  constructor(private readonly folder: string) {}
+
+  /** Steps that have a file, ascending. */
+  async steps(): Promise<DiagnosedSteps & { collapse: number[] }> {
+    const names = await readdir(join(this.folder, runFiles.diagnostics)).catch(() => [] as string[]);
+    const of = (kind: string) =>
+      names
+        .flatMap(name => new RegExp(`^${kind}-(\\d{6,})\\.jsonl?$`).exec(name)?.[1] ?? [])
+        .map(Number)
+        .sort((a, b) => a - b);
+    return { collapse: of('collapse'), gradients: of('gradients'), groups: of('groups') };
+  }
+
+  /** One family's matrix and texts; null where the step or the family was not diagnosed. */
+  async family(step: number, name: string): Promise<CollapseFamily | null> {
+    const diagnosis = await this.diagnosis(step);
+    return diagnosis?.families.find(family => family.name === name) ?? null;
+  }
+
+  /** The thresholds that a step's diagnosis was judged by. */
+  async thresholds(step: number | undefined): Promise<RegimeThresholds | null> {
+    return step === undefined ? null : ((await this.diagnosis(step))?.thresholds ?? null);
+  }
+
+  async gradients(step: number): Promise<GradientAnalysisRecord | null> {
+    return gradientAnalysisSchema.safeParse(await this.json(gradientsFile(step))).data ?? null;
+  }
+
+  /** The group table of a step; empty where none was written. */
+  async groupRows(step: number): Promise<GroupRow[]> {
+    return (await new JsonLines(join(this.folder, groupsFile(step)), groupRowSchema).read()).lines;
+  }
+
+  /** What the manifest's configuration says of the diagnoses. */
+  async settings(): Promise<CollapseSettings> {
+    return collapseSettings(await this.json(runFiles.manifest));
+  }
+
+  private async diagnosis(step: number): Promise<CollapseDiagnosis | undefined> {
+    if (this.newest?.step === step) return this.newest.diagnosis;
+    const diagnosis = collapseDiagnosisSchema.safeParse(await this.json(collapseFile(step))).data;
+    if (diagnosis) this.newest = { step, diagnosis };
+    return diagnosis;
+  }
+
+  private async json(name: string): Promise<unknown> {
+    try {
+      return jsonOrNothing(await readFile(join(this.folder, name), 'utf8'));
+    } catch {
+      return undefined;
+    }
+  }
+}

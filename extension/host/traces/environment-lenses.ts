@@ -1,0 +1,121 @@
+// Live figures in the sources of environments: over `reset` and `step` how the newest run that runs the file does, and at the lines whose
+// errors ended episodes how many. Read again at most once a second while the run goes on; a file that is edited keeps its figures, which are
+// of the code that runs.
+import { join } from 'node:path';
+import * as vscode from 'vscode';
+import { environmentProblems } from '../environment-problems';
+import { plain, unlinked } from '../plain-text';
+import type { Run, RunStore } from '../run-store';
+import { countedSteps, environmentFigures, methodLines, resetWords, stepWords, type EnvironmentFigures } from './environment-figures'; // prettier-ignore
+import type { EpisodeHeads } from './episode-heads';
+
+const refreshMs = 1000;
+
+/** A run and what of it runs a file. */
+interface Runner {
+  run: Run;
+  version: string;
+  tags: Set<string>;
+}
+
+export class EnvironmentLenses implements vscode.CodeLensProvider, vscode.Disposable {
+  private readonly changed = new vscode.EventEmitter<void>();
+  readonly onDidChangeCodeLenses = this.changed.event;
+  private readonly erring = vscode.window.createTextEditorDecorationType({
+    after: { color: new vscode.ThemeColor('editorError.foreground'), margin: '0 0 0 3em' },
+    overviewRulerColor: new vscode.ThemeColor('editorError.foreground'),
+    overviewRulerLane: vscode.OverviewRulerLane.Right,
+  });
+  private readonly subscriptions: vscode.Disposable[];
+  private timer: NodeJS.Timeout | undefined;
+  /** Which runs run a file, by run folder and version; kept sources never change. */
+  private readonly sources = new Map<string, Promise<string[]>>();
+
+  constructor(
+    private readonly store: RunStore,
+    private readonly heads: EpisodeHeads,
+  ) {
+    const soon = () => this.soon();
+    this.subscriptions = [
+      this.changed,
+      this.erring,
+      vscode.languages.registerCodeLensProvider({ language: 'typescript', scheme: 'file' }, this),
+      store.onDidTouch(soon),
+      store.onDidChange(soon),
+      vscode.window.onDidChangeVisibleTextEditors(soon),
+    ];
+  }
+
+  async provideCodeLenses(document: vscode.TextDocument): Promise<vscode.CodeLens[]> {
+    const methods = methodLines(document.getText());
+    const runner = methods.length > 0 ? await this.runnerOf(document.uri.fsPath) : undefined;
+    const figures = runner && (await this.figuresOf(runner));
+    if (!figures) return [];
+    return methods.map(({ name, line }) => {
+      const title = plain(name === 'reset' ? resetWords(figures) : stepWords(figures));
+      const tooltip = vscode.l10n.t('Open the episodes of {0}', figures.run);
+      const command = { title, tooltip, command: 'ragen.openEpisodes', arguments: [runner.run.folder] };
+      return new vscode.CodeLens(new vscode.Range(line, 0, line, 0), command);
+    });
+  }
+
+  dispose(): void {
+    clearTimeout(this.timer);
+    vscode.Disposable.from(...this.subscriptions).dispose();
+  }
+
+  private soon(): void {
+    this.timer ??= setTimeout(() => {
+      this.timer = undefined;
+      this.changed.fire();
+      void this.mark();
+    }, refreshMs);
+  }
+
+  /** The newest run that ran a file. */
+  private async runnerOf(path: string): Promise<Runner | undefined> {
+    for (const run of this.store.runs) {
+      const newest = new Map((await run.reader.versions()).map(({ tag, version }) => [tag, version]));
+      for (const version of new Set(newest.values())) {
+        if (!(await this.filesOf(run, version)).includes(path)) continue;
+        const tags = new Set([...newest].filter(([, its]) => its === version).map(([tag]) => tag));
+        return { run, version, tags };
+      }
+    }
+    return undefined;
+  }
+
+  private filesOf({ folder, reader }: Run, version: string): Promise<string[]> {
+    const key = JSON.stringify([folder, version]);
+    const known = this.sources.get(key) ?? reader.keptEnvironment(version).then(kept => kept?.sources.map(name => join(kept.root, name)) ?? []); // prettier-ignore
+    this.sources.set(key, known);
+    void known.then(files => files.length === 0 && this.sources.delete(key)); // it may be kept in a moment
+    return known;
+  }
+
+  private async figuresOf({ run, version, tags }: Runner): Promise<EnvironmentFigures | undefined> {
+    const steps = (await run.reader.episodeSteps()).filter(({ mode }) => mode === 'train').slice(-countedSteps);
+    const heads = await Promise.all(steps.map(step => this.heads.of(run.folder, step)));
+    const { events } = await run.reader.numbers();
+    return environmentFigures(run.summary.name, { version, tags }, heads.flat(), events);
+  }
+
+  /** Marks the lines that ended episodes, in the editors that show sources of environments. */
+  private async mark(): Promise<void> {
+    for (const editor of vscode.window.visibleTextEditors) {
+      const { document } = editor;
+      if (document.uri.scheme !== 'file' || document.languageId !== 'typescript') continue;
+      const runner = await this.runnerOf(document.uri.fsPath);
+      const { events } = runner ? await runner.run.reader.numbers() : { events: [] };
+      const problems = environmentProblems(events).filter(({ file, severity }) => file === document.uri.fsPath && severity === 'warning'); // prettier-ignore
+      const marks = problems
+        .filter(({ line }) => line <= document.lineCount)
+        .map(({ line, message }) => ({
+          range: document.lineAt(line - 1).range,
+          hoverMessage: new vscode.MarkdownString().appendText(unlinked(message)),
+          renderOptions: { after: { contentText: message.split(' — ').at(-1) } },
+        }));
+      editor.setDecorations(this.erring, marks);
+    }
+  }
+}

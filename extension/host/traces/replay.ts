@@ -1,0 +1,68 @@
+// Whether an episode would come out the same again: its seed and its actions are played in its environment as it is now, and each turn's
+// reward and the state after it are held against what was recorded. Pure but for `replayCase`'s caller, who has the terminal play it.
+import { z } from 'zod';
+import { formatSigned } from '../../protocol/numbers';
+import type { Transcript } from '../../protocol/environment-tools';
+import type { Episode, Manifest } from '../../protocol/run-folder';
+
+/** What `ragen env play --input` reads. */
+export interface ReplayCase {
+  env: string;
+  config: Record<string, unknown>;
+  seed: number;
+  member: number;
+  mode: 'train' | 'val';
+  actions: string[];
+}
+
+const tagSchema = z.object({ env_type: z.string(), env_config: z.record(z.string(), z.unknown()).nullish() });
+
+/** The case of an episode; undefined where the run's configuration does not know its tag. */
+export function replayCase(episode: Episode, { config }: Pick<Manifest, 'config'>): ReplayCase | undefined {
+  const tags = config.custom_envs as Record<string, unknown> | undefined;
+  const tag = tagSchema.safeParse(tags?.[episode.tag]).data;
+  if (!tag) return undefined;
+  const { seed, member, mode } = episode;
+  const actions = episode.turns.flatMap(({ executed }) => executed);
+  return { env: tag.env_type, config: tag.env_config ?? {}, seed, member, mode, actions };
+}
+
+/** What was otherwise in a turn. */
+export interface ReplayDifference {
+  turn: number;
+  what: 'reward' | 'state' | 'end';
+  recorded: string;
+  now: string;
+}
+
+/** The first turn that comes out otherwise; undefined where all are as they were recorded. */
+export function firstDifference(
+  episode: Episode,
+  transcript: Exclude<Transcript, { error: string }>,
+): ReplayDifference | undefined {
+  const { turns } = episode;
+  let played = 0;
+  let state = transcript.observation;
+  for (const [i, { turn, executed, reward, state: shown }] of turns.entries()) {
+    if (!sameState(shown, state)) return { turn, what: 'state', recorded: shown, now: state };
+    const steps = transcript.steps.slice(played, played + executed.length);
+    if (steps.length < executed.length) {
+      const now = `over after ${played + steps.length} actions`;
+      return { turn, what: 'end', recorded: `${played + executed.length} actions`, now };
+    }
+    const total = steps.reduce((sum, step) => sum + step.reward, 0);
+    if (Math.abs(total - reward) > 1e-9)
+      return { turn, what: 'reward', recorded: formatSigned(reward), now: formatSigned(total) };
+    played += steps.length;
+    state = steps.at(-1)?.observation ?? state;
+    const last = steps.at(-1);
+    const over = last !== undefined && (last.terminated || last.truncated);
+    if (i < turns.length - 1 && over) return { turn, what: 'end', recorded: 'goes on', now: 'over' };
+  }
+  const turn = turns.at(-1)?.turn ?? 0;
+  return sameState(episode.final_state, state)
+    ? undefined
+    : { turn, what: 'state', recorded: episode.final_state, now: state };
+}
+
+const sameState = (a: string, b: string): boolean => a.trimEnd() === b.trimEnd();

@@ -1,0 +1,81 @@
+// What each token id spells, in bytes, from a tokenizer.json: the ids of an episode are shown as they were sampled and nothing is tokenised
+// again. Bytes and not text, since byte-level tokens may hold a part of a character. Two alphabets are known: GPT-2's, where a character
+// stands for a byte (Qwen, Llama 3), and SentencePiece's, where ▁ is a blank and <0x0A> a byte (Llama 2, Gemma). Pure.
+import { z } from 'zod';
+import { UserError } from '../../protocol/user-error';
+
+/** Bytes of a token by its id; undefined where the vocabulary has no such id. */
+export interface TokenBytes {
+  of(id: number): Uint8Array | undefined;
+  /** The tokenizer leaves these out of a text: turn markers and the like. */
+  isSpecial(id: number): boolean;
+}
+
+const fileSchema = z.object({
+  added_tokens: z.array(z.object({ id: z.number(), content: z.string(), special: z.boolean() })).default([]),
+  decoder: z.unknown(),
+  model: z.object({ vocab: z.unknown() }),
+});
+
+const encoder = new TextEncoder();
+
+/**
+ * The vocabulary of a parsed tokenizer.json.
+ * @throws UserError naming `file` where it is none
+ */
+export function tokenBytes(parsed: unknown, file: string): TokenBytes {
+  const read = fileSchema.safeParse(parsed);
+  const vocabulary = read.success ? vocabularyOf(read.data.model.vocab) : undefined;
+  if (!read.success || !vocabulary)
+    throw new UserError(`${file}: holds no vocabulary: put the tokenizer.json there that came with the model`);
+  const { added_tokens, decoder } = read.data;
+  const spelled = usesByteLevel(decoder) ? byteLevelBytes : sentencePieceBytes;
+  const added = new Map(added_tokens.map(token => [token.id, token]));
+  const known = new Map<number, Uint8Array>();
+  return {
+    of(id) {
+      const text = added.get(id)?.content ?? vocabulary[id];
+      if (text === undefined) return undefined;
+      const bytes = known.get(id) ?? (added.has(id) ? encoder.encode(text) : spelled(text));
+      known.set(id, bytes);
+      return bytes;
+    },
+    isSpecial: id => added.get(id)?.special ?? false,
+  };
+}
+
+/** Tokens by id: of BPE an object from token to id, of Unigram a list of pairs. */
+function vocabularyOf(vocab: unknown): string[] | undefined {
+  const tokens: string[] = [];
+  if (Array.isArray(vocab)) for (const entry of vocab as unknown[]) tokens.push(String((entry as unknown[])[0]));
+  else if (typeof vocab === 'object' && vocab !== null)
+    for (const [token, id] of Object.entries(vocab)) tokens[Number(id)] = token;
+  return tokens.length > 0 ? tokens : undefined;
+}
+
+function usesByteLevel(decoder: unknown): boolean {
+  if (typeof decoder !== 'object' || decoder === null) return false;
+  const { type, decoders } = decoder as { type?: unknown; decoders?: unknown };
+  return type === 'ByteLevel' || (Array.isArray(decoders) && decoders.some(usesByteLevel));
+}
+
+/** GPT-2's alphabet: printable characters of Latin-1 stand for themselves, the other bytes for the characters from U+0100 on. */
+const byteOf = (() => {
+  const bytes = new Map<string, number>();
+  let next = 0x100;
+  for (let byte = 0; byte < 256; byte++) {
+    const printable = (byte >= 0x21 && byte <= 0x7e) || (byte >= 0xa1 && byte <= 0xac) || byte >= 0xae;
+    bytes.set(String.fromCharCode(printable ? byte : next++), byte);
+  }
+  return bytes;
+})();
+
+function byteLevelBytes(token: string): Uint8Array {
+  const bytes = [...token].map(character => byteOf.get(character));
+  return bytes.includes(undefined) ? encoder.encode(token) : Uint8Array.from(bytes as number[]);
+}
+
+function sentencePieceBytes(token: string): Uint8Array {
+  const byte = /^<0x([0-9A-Fa-f]{2})>$/.exec(token)?.[1];
+  return byte === undefined ? encoder.encode(token.replaceAll('▁', ' ')) : Uint8Array.of(Number.parseInt(byte, 16));
+}

@@ -1,0 +1,306 @@
+// What the traces' commands do. An episode is named by a page, by the tree's run, by the address of a document, or is the one in the
+// active editor; going from one to another keeps the turn that is read.
+import { randomUUID } from 'node:crypto';
+import { rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import * as vscode from 'vscode';
+import { formatSigned } from '../../protocol/numbers';
+import type { Transcript } from '../../protocol/environment-tools';
+import { UserError } from '../../protocol/user-error';
+import { trusted } from '../commands';
+import { askTerminal, type Terminal } from '../environment-terminal';
+import { tellBriefly, tellInformation, tellWarning, withProgress } from '../notices';
+import { plain } from '../plain-text';
+import type { RunArgument, RunPicker } from '../run-picker';
+import { byScore, groupOf, samePrompt, stepsTowards, type EpisodeHead } from './episode-heads';
+import { firstDifference, replayCase } from './replay';
+import { fileOf, type OpenTrace, type TraceDocuments } from './trace-documents';
+import type { TraceOverlay } from './trace-overlay';
+import type { TraceScores } from './trace-scores';
+import { rangeOf } from './trace-structure';
+import { placeOf, tracePlace, traceUri, type TracePlace } from './trace-uri';
+import { shortId } from './trace';
+
+/** What the commands act on. */
+export interface TraceServices {
+  documents: TraceDocuments;
+  overlay: TraceOverlay;
+  scores: TraceScores;
+  picker: RunPicker;
+  /** The terminal's entry in a workspace's folder. */
+  terminal(cwd: string): Promise<Terminal>;
+}
+
+type Command = (services: TraceServices, argument: unknown, other?: unknown) => Promise<void>;
+
+/** Steps whose episodes are offered. */
+const offeredSteps = 4;
+/** Best and worst of a step that are offered before the others. */
+const offeredFirst = 5;
+
+export const traceCommands: Record<string, Command> = {
+  'ragen.openTrace': async (services, argument) => {
+    const place = placeOf(argument) ?? (await chosenEpisode(services, argument as RunArgument));
+    if (place) await show(services, place);
+  },
+  'ragen.traceOverlay': ({ overlay }) => overlay.choose(),
+  'ragen.nextTraceOverlay': async ({ overlay }) => overlay.step(1),
+  'ragen.previousTraceOverlay': async ({ overlay }) => overlay.step(-1),
+  'ragen.traceCheckpoint': async (services, argument) => {
+    const { place } = await current(services, argument);
+    await services.scores.choose(place);
+    services.scores.want(place, true);
+  },
+  'ragen.scoreTrace': async (services, argument) => {
+    const { place } = await current(services, argument);
+    services.scores.want(place, true);
+  },
+  'ragen.nextTrace': (services, argument) => neighbour(services, argument, 1),
+  'ragen.previousTrace': (services, argument) => neighbour(services, argument, -1),
+  'ragen.nextTraceTurn': services => goToTurn(services, 1),
+  'ragen.previousTraceTurn': services => goToTurn(services, -1),
+  'ragen.bestTrace': (services, argument) => extreme(services, argument, 0),
+  'ragen.worstTrace': (services, argument) => extreme(services, argument, -1),
+  'ragen.traceGroup': async (services, argument) => {
+    const open = await current(services, argument);
+    const heads = await services.documents.heads.ofFile(fileOf(open.place));
+    const items = byScore(groupOf(heads, open.trace.episode)).map(head => headItem(head, head.id === open.place.id));
+    const title = vscode.l10n.t('Episodes of group {0} in step {1}', open.trace.episode.group_id, open.place.step);
+    const choice = await vscode.window.showQuickPick(items, { title, matchOnDescription: true });
+    if (choice) await show(services, { ...open.place, id: choice.head.id }, open);
+  },
+  'ragen.earlierTrace': (services, argument) => samePromptElsewhere(services, argument, -1),
+  'ragen.laterTrace': (services, argument) => samePromptElsewhere(services, argument, 1),
+  'ragen.compareEpisodes': async (services, argument, other) => {
+    const open = await current(services, argument);
+    const named = placeOf(other);
+    const against = named ?? (await chosenOther(services, open));
+    if (!against) return;
+    const label = ({ step, id }: TracePlace) => `${shortId(id)} (${vscode.l10n.t('step {0}', step)})`;
+    const title = `${label(open.place)} ↔ ${label(against)}`;
+    await vscode.commands.executeCommand('vscode.diff', traceUri(open.place), traceUri(against), title);
+  },
+  'ragen.replayEpisode': async (services, argument) => {
+    if (!trusted(vscode.l10n.t('An environment is code of this workspace, which is not trusted: trust it first.')))
+      return;
+    await replay(services, await current(services, argument));
+  },
+};
+
+/** The episode that a command is about. Throws a UserError where there is none. */
+async function current({ documents }: TraceServices, argument: unknown): Promise<OpenTrace> {
+  const place = placeOf(argument);
+  const uri = place ? traceUri(place) : vscode.window.activeTextEditor?.document.uri;
+  if (!uri || !tracePlace(uri))
+    throw new UserError(vscode.l10n.t('No reasoning trace is open: open one with RAGEN: Open Reasoning Trace.'));
+  return documents.open(uri);
+}
+
+/** Opens an episode at the turn that is read in `from`, else at its top. */
+async function show(services: TraceServices, place: TracePlace, from?: OpenTrace): Promise<void> {
+  const turn = from ? turnAt(from) : 0;
+  const uri = traceUri(place);
+  const { trace } = await services.documents.open(uri);
+  const editor = await vscode.window.showTextDocument(uri, { preview: true });
+  const heading = turn > 0 ? trace.turns[Math.min(turn, trace.turns.length) - 1]?.heading : undefined;
+  if (heading) reveal(editor, rangeOf(editor.document, heading).start);
+}
+
+function reveal(editor: vscode.TextEditor, position: vscode.Position): void {
+  editor.selection = new vscode.Selection(position, position);
+  editor.revealRange(new vscode.Range(position, position), vscode.TextEditorRevealType.AtTop);
+}
+
+/** Number of the turn that the cursor is in, counted from 1; 0 above the first. */
+function turnAt({ trace, place }: OpenTrace): number {
+  const editor = vscode.window.activeTextEditor;
+  if (editor?.document.uri.toString() !== traceUri(place).toString()) return 0;
+  const at = editor.document.offsetAt(editor.selection.active);
+  return trace.turns.filter(({ whole }) => whole.from <= at).length;
+}
+
+async function neighbour(services: TraceServices, argument: unknown, by: 1 | -1): Promise<void> {
+  const open = await current(services, argument);
+  const heads = await services.documents.heads.ofFile(fileOf(open.place));
+  const head = heads[heads.findIndex(({ id }) => id === open.place.id) + by];
+  if (head) await show(services, { ...open.place, id: head.id }, open);
+  else
+    say(by > 0 ? vscode.l10n.t('This is the step’s last episode') : vscode.l10n.t('This is the step’s first episode'));
+}
+
+async function goToTurn(services: TraceServices, by: 1 | -1): Promise<void> {
+  const open = await current(services, undefined);
+  const editor = vscode.window.activeTextEditor!;
+  const here = turnAt(open);
+  const heading = here > 0 ? rangeOf(editor.document, open.trace.turns[here - 1].heading).start : undefined;
+  // Going back within a turn leads to its own heading first.
+  const inside = by < 0 && heading !== undefined && editor.selection.active.line > heading.line;
+  const to = inside ? here : here + by;
+  if (to <= 0) return reveal(editor, new vscode.Position(0, 0));
+  if (to > open.trace.turns.length) return neighbour(services, undefined, 1);
+  reveal(editor, rangeOf(editor.document, open.trace.turns[to - 1].heading).start);
+}
+
+async function extreme(services: TraceServices, argument: unknown, at: 0 | -1): Promise<void> {
+  const open = await current(services, argument);
+  const heads = await services.documents.heads.ofFile(fileOf(open.place));
+  const head = byScore(groupOf(heads, open.trace.episode)).at(at);
+  if (head?.id === open.place.id) say(vscode.l10n.t('This is the one'));
+  else if (head) await show(services, { ...open.place, id: head.id }, open);
+}
+
+/** The nearest step that played the same prompt; of its members the one of the same number. */
+async function samePromptElsewhere(services: TraceServices, argument: unknown, direction: 1 | -1): Promise<void> {
+  const open = await current(services, argument);
+  const { documents } = services;
+  const { place, trace } = open;
+  const own = (await documents.heads.ofFile(fileOf(place))).find(({ id }) => id === place.id);
+  const files = stepsTowards(await (await documents.run(place)).reader.episodeSteps(), place, direction);
+  const title = vscode.l10n.t('Looking for the same prompt');
+  const found = await withProgress({ location: vscode.ProgressLocation.Window, title }, async () => {
+    for (const file of files) {
+      const heads = own ? (await documents.heads.of(place.folder, file)).filter(head => samePrompt(own, head)) : [];
+      if (heads.length > 0) return heads.find(({ member }) => member === trace.episode.member) ?? heads[0];
+    }
+    return undefined;
+  });
+  if (found) return show(services, { folder: place.folder, mode: found.mode, step: found.step, id: found.id }, open);
+  say(
+    direction < 0
+      ? vscode.l10n.t('No step before played this prompt')
+      : vscode.l10n.t('No step after this played this prompt'),
+  );
+}
+
+type HeadItem = vscode.QuickPickItem & { head: EpisodeHead };
+
+/** Where an episode is from, as the lists say it. */
+const stepName = ({ step, mode }: Pick<EpisodeHead, 'step' | 'mode'>): string =>
+  mode === 'train' ? vscode.l10n.t('step {0}', step) : vscode.l10n.t('validation {0}', step);
+
+function headItem(head: EpisodeHead, isCurrent = false): HeadItem {
+  const mark = head.success ? '$(pass)' : '$(circle-slash)';
+  const parts = [
+    head.tag,
+    stepName(head),
+    vscode.l10n.t('seed {0}', head.seed),
+    ...(isCurrent ? [vscode.l10n.t('open')] : []),
+  ];
+  return {
+    label: `${mark} ${formatSigned(head.score)}  ${plain(shortId(head.id))}`,
+    description: plain(parts.join(' · ')),
+    head,
+  };
+}
+
+/** Asks which episode of a run's newest steps, best and worst first. */
+async function chosenEpisode(services: TraceServices, argument: RunArgument): Promise<TracePlace | undefined> {
+  const none = vscode.l10n.t('There is no run in this workspace yet: start one with RAGEN: Start Run.');
+  const run = await services.picker.pick(argument, () => true, none);
+  if (!run) return undefined;
+  const steps = (await run.reader.episodeSteps()).reverse();
+  if (steps.length === 0)
+    throw new UserError(vscode.l10n.t('Run {0} has no episodes yet: they are written when a step ends.', run.summary.name)); // prettier-ignore
+  const validation = steps.find(({ mode }) => mode === 'val');
+  const newest = steps.filter(({ mode }) => mode === 'train').slice(0, offeredSteps);
+  type Item = vscode.QuickPickItem & { head?: EpisodeHead };
+  const items = async (): Promise<Item[]> => {
+    const listed: Item[] = [];
+    for (const step of [...newest, ...(validation ? [validation] : [])]) {
+      const ranked = byScore(await services.documents.heads.of(run.folder, step));
+      const name = stepName(step);
+      const part = (words: string, heads: EpisodeHead[]) => {
+        if (heads.length === 0) return;
+        listed.push({ label: `${name}: ${words}`, kind: vscode.QuickPickItemKind.Separator });
+        listed.push(...heads.map(head => headItem(head)));
+      };
+      const worst = ranked.slice(Math.max(offeredFirst, ranked.length - offeredFirst)).reverse();
+      part(vscode.l10n.t('best'), ranked.slice(0, offeredFirst));
+      part(vscode.l10n.t('worst'), worst);
+      part(vscode.l10n.t('the others'), ranked.slice(offeredFirst, ranked.length - worst.length));
+    }
+    return listed;
+  };
+  const choice = await vscode.window.showQuickPick(items(), {
+    title: vscode.l10n.t('Open Reasoning Trace'),
+    placeHolder: vscode.l10n.t('Which episode of {0}?', run.summary.name),
+    matchOnDescription: true,
+  });
+  if (!choice?.head) return undefined;
+  const { mode, step, id } = choice.head;
+  return { folder: run.folder, mode, step, id };
+}
+
+/** Asks which other episode to compare with: of its group first, then of its step. */
+async function chosenOther({ documents }: TraceServices, { place, trace }: OpenTrace): Promise<TracePlace | undefined> {
+  type Item = vscode.QuickPickItem & { head?: EpisodeHead; uri?: vscode.Uri };
+  const heads = (await documents.heads.ofFile(fileOf(place))).filter(({ id }) => id !== place.id);
+  const group = byScore(groupOf(heads, trace.episode));
+  const others = byScore(heads.filter(head => !group.includes(head)));
+  const openTabs = vscode.window.tabGroups.all
+    .flatMap(({ tabs }) => tabs.map(({ input }) => (input instanceof vscode.TabInputText ? input.uri : undefined)))
+    .filter(uri => uri !== undefined)
+    .filter(uri => tracePlace(uri) && uri.toString() !== traceUri(place).toString());
+  const part = (label: string, items: Item[]): Item[] =>
+    items.length === 0 ? [] : [{ label, kind: vscode.QuickPickItemKind.Separator }, ...items];
+  const openItems = openTabs.map((uri): Item => {
+    const { id, step } = tracePlace(uri)!;
+    return { label: plain(shortId(id)), description: vscode.l10n.t('step {0}', step), uri };
+  });
+  const choice = await vscode.window.showQuickPick(
+    [
+      ...part(
+        vscode.l10n.t('the same prompt'),
+        group.map(head => headItem(head)),
+      ),
+      ...part(vscode.l10n.t('open'), openItems),
+      ...part(
+        vscode.l10n.t('the same step'),
+        others.map(head => headItem(head)),
+      ),
+    ],
+    { placeHolder: vscode.l10n.t('Compare {0} with which episode?', place.id), matchOnDescription: true },
+  );
+  if (choice?.uri) return tracePlace(choice.uri);
+  return choice?.head && { ...place, id: choice.head.id };
+}
+
+/** Plays an episode again and says whether the same comes of it. */
+async function replay({ documents, terminal }: TraceServices, { place, trace }: OpenTrace): Promise<void> {
+  const manifest = await documents.manifest(place.folder);
+  const played = manifest && replayCase(trace.episode, manifest);
+  if (!played)
+    throw new UserError(vscode.l10n.t('The configuration of the run does not know the tag {0}: it cannot be replayed.', trace.episode.tag)); // prettier-ignore
+  const workspace = join(place.folder, '..', '..', '..');
+  const input = join(tmpdir(), `ragen-replay-${randomUUID()}.json`);
+  const title = vscode.l10n.t('Replaying {0}', place.id);
+  const [transcript] = await withProgress({ location: vscode.ProgressLocation.Window, title }, async () => {
+    await writeFile(input, JSON.stringify([played]));
+    try {
+      return await askTerminal<Transcript[]>(await terminal(workspace), ['play', '--input', input]);
+    } finally {
+      await rm(input, { force: true });
+    }
+  });
+  if ('error' in transcript)
+    throw new UserError(vscode.l10n.t('{0} cannot be replayed: {1}', place.id, transcript.error));
+  const difference = firstDifference(trace.episode, transcript);
+  const { name, version } = trace.episode.environment;
+  if (!difference) {
+    void tellInformation(
+      vscode.l10n.t('{0} replayed: every turn gave the same state and reward, {1} in all.', place.id, formatSigned(trace.episode.reward)), // prettier-ignore
+    );
+    return;
+  }
+  const what = { reward: vscode.l10n.t('reward'), state: vscode.l10n.t('state'), end: vscode.l10n.t('end') };
+  const { turn, recorded, now } = difference;
+  const told = difference.what === 'state' ? '' : ` ${vscode.l10n.t('({0} then, {1} now)', recorded, now)}`;
+  const message = vscode.l10n.t('{0} replayed: from turn {1} on it comes out otherwise: another {2}{3}. It was played by version {4} of {5}.', place.id, turn, what[difference.what], told, version.slice(0, 8), name); // prettier-ignore
+  void tellWarning(message);
+}
+
+/** What needs no notification. */
+function say(message: string): void {
+  tellBriefly(message, 4000);
+}

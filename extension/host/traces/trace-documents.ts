@@ -1,0 +1,181 @@
+// The documents of the `ragen-trace:` scheme: episodes laid out from the run folder alone, read-only, the newest few remembered with where
+// their tokens are. A step that is written anew, as a resume does, changes its open documents.
+import { join } from 'node:path';
+import * as vscode from 'vscode';
+import { readFile } from 'node:fs/promises';
+import { jsonOrNothing } from '../../protocol/json';
+import { episodeFile, manifestSchema, runFiles, type Manifest } from '../../protocol/run-folder';
+import type { Run, RunStore } from '../run-store';
+import { EpisodeHeads, fileStamp } from './episode-heads';
+import { tokenBytes, type TokenBytes } from './token-bytes';
+import { clipRange, type ClipRange } from './token-facts';
+import { traceOf, type Trace } from './trace';
+import { tracePlace, traceScheme, type TracePlace } from './trace-uri';
+
+/** An open episode. */
+export interface OpenTrace {
+  trace: Trace;
+  place: TracePlace;
+  clip: ClipRange | null;
+  /** Of the file that it was read from. */
+  stamp: string;
+}
+
+/** Documents that are remembered. */
+const remembered = 24;
+
+export class TraceDocuments implements vscode.FileSystemProvider, vscode.Disposable {
+  readonly heads = new EpisodeHeads();
+  private readonly traces = new Map<string, Promise<OpenTrace>>();
+  private readonly tokenizers = new Map<string, Promise<TokenBytes | null>>();
+  private readonly manifests = new Map<string, Manifest>();
+  private readonly changed = new vscode.EventEmitter<vscode.FileChangeEvent[]>();
+  private readonly subscriptions: vscode.Disposable[];
+  readonly onDidChangeFile = this.changed.event;
+
+  constructor(
+    private readonly store: RunStore,
+    private readonly extensionPath: string,
+    private readonly log: vscode.LogOutputChannel,
+  ) {
+    const message = new vscode.MarkdownString(vscode.l10n.t('An episode is a record of what happened: it cannot be edited.')); // prettier-ignore
+    this.subscriptions = [
+      vscode.workspace.registerFileSystemProvider(traceScheme, this, { isCaseSensitive: true, isReadonly: message }),
+      store.onDidTouch(folder => void this.look(folder)),
+      this.changed,
+    ];
+  }
+
+  /** The episode of an address, as its document shows it. Throws a FileNotFound where there is none. */
+  async open(uri: vscode.Uri): Promise<OpenTrace> {
+    const key = uri.toString();
+    const known = this.traces.get(key) ?? this.load(uri);
+    this.traces.delete(key);
+    this.traces.set(key, known);
+    for (const old of [...this.traces.keys()].slice(0, -remembered)) this.traces.delete(old);
+    known.catch(() => this.traces.delete(key));
+    return known;
+  }
+
+  /** What a document shows; undefined where it is no trace, or shows a text of before. */
+  async of(document: vscode.TextDocument): Promise<OpenTrace | undefined> {
+    if (document.uri.scheme !== traceScheme) return undefined;
+    const open = await this.open(document.uri).catch(() => undefined);
+    return open && open.trace.text.length === document.getText().length ? open : undefined;
+  }
+
+  /** The run of an episode. Throws a FileNotFound where the workspace has none such. */
+  async run({ folder }: TracePlace): Promise<Run> {
+    const run = this.store.get(folder) ?? (await this.store.find(folder));
+    if (!run) throw vscode.FileSystemError.FileNotFound(vscode.l10n.t('The run of this episode is gone: {0}', folder));
+    return run;
+  }
+
+  /** A run's manifest; undefined where it cannot be read. */
+  async manifest(folder: string): Promise<Manifest | undefined> {
+    const known = this.manifests.get(folder) ?? manifestSchema.safeParse(await json(join(folder, runFiles.manifest))).data; // prettier-ignore
+    if (known) this.manifests.set(folder, known);
+    return known;
+  }
+
+  async stat(uri: vscode.Uri): Promise<vscode.FileStat> {
+    const { trace, stamp } = await this.open(uri);
+    const mtime = Math.floor(Number(stamp.split(':')[2]));
+    return { type: vscode.FileType.File, ctime: mtime, mtime, size: Buffer.byteLength(trace.text), permissions: vscode.FilePermission.Readonly }; // prettier-ignore
+  }
+
+  async readFile(uri: vscode.Uri): Promise<Uint8Array> {
+    return Buffer.from((await this.open(uri)).trace.text, 'utf8');
+  }
+
+  watch(): vscode.Disposable {
+    return new vscode.Disposable(() => undefined); // look() tells of changes
+  }
+  readDirectory(): [string, vscode.FileType][] {
+    return [];
+  }
+  createDirectory(uri: vscode.Uri): never {
+    throw vscode.FileSystemError.NoPermissions(uri);
+  }
+  writeFile(uri: vscode.Uri): never {
+    throw vscode.FileSystemError.NoPermissions(uri);
+  }
+  delete(uri: vscode.Uri): never {
+    throw vscode.FileSystemError.NoPermissions(uri);
+  }
+  rename(uri: vscode.Uri): never {
+    throw vscode.FileSystemError.NoPermissions(uri);
+  }
+
+  dispose(): void {
+    vscode.Disposable.from(...this.subscriptions).dispose();
+  }
+
+  private async load(uri: vscode.Uri): Promise<OpenTrace> {
+    const place = tracePlace(uri);
+    if (!place) throw vscode.FileSystemError.FileNotFound(uri);
+    const { summary } = await this.run(place);
+    const file = fileOf(place);
+    const stamp = await fileStamp(file);
+    const episode = await this.heads.episode(file, place.id);
+    if (!episode)
+      throw vscode.FileSystemError.FileNotFound(
+        vscode.l10n.t('Episode {0} is no longer in the run folder: a resume may have written its step anew.', place.id),
+      );
+    const [bytes, manifest] = await Promise.all([this.tokenizer(place.folder), this.manifest(place.folder)]);
+    const clip = manifest ? clipRange(manifest) : null;
+    return { trace: traceOf(episode, summary.name, bytes), place, clip, stamp };
+  }
+
+  /** The run's vocabulary; null where no tokenizer.json is at hand. */
+  private tokenizer(folder: string): Promise<TokenBytes | null> {
+    const known = this.tokenizers.get(folder) ?? this.findTokenizer(folder);
+    this.tokenizers.set(folder, known);
+    void known.then(bytes => {
+      if (!bytes) this.tokenizers.delete(folder); // a checkpoint may bring it
+    });
+    return known;
+  }
+
+  /** The run keeps its own; an older run's stands in a checkpoint, or in the folder that its model was named by. */
+  private async findTokenizer(folder: string): Promise<TokenBytes | null> {
+    const run = this.store.get(folder);
+    const checkpoints = (await run?.reader.checkpoints()) ?? [];
+    const model = (await this.manifest(folder))?.model.path ?? '';
+    const workspace = join(folder, '..', '..', '..');
+    const candidates = [
+      join(folder, runFiles.tokenizer),
+      ...checkpoints.map(name => join(folder, runFiles.checkpoints, name, runFiles.tokenizer)),
+      ...(/^[\w.-]+$/.test(model) ? [join(this.extensionPath, 'media', 'models', model, runFiles.tokenizer)] : []),
+      // A path out of the workspace, which on Windows may be another machine's, is followed where someone vouches for it.
+      ...(vscode.workspace.isTrusted ? [join(model.startsWith('/') ? '' : workspace, model, runFiles.tokenizer)] : []),
+    ];
+    for (const file of candidates) {
+      const parsed = await json(file);
+      if (parsed === undefined) continue;
+      try {
+        return tokenBytes(parsed, file);
+      } catch (error) {
+        this.log.warn((error as Error).message);
+      }
+    }
+    return null;
+  }
+
+  /** Looks whether the files of a run's remembered episodes are others now. */
+  private async look(folder: string): Promise<void> {
+    for (const [key, opening] of this.traces) {
+      const open = await opening.catch(() => undefined);
+      if (open?.place.folder !== folder || (await fileStamp(fileOf(open.place))) === open.stamp) continue;
+      this.traces.delete(key);
+      this.changed.fire([{ type: vscode.FileChangeType.Changed, uri: vscode.Uri.parse(key) }]);
+    }
+  }
+}
+
+/** The file that an episode's line is in. */
+export const fileOf = (place: TracePlace): string => join(place.folder, episodeFile(place));
+
+async function json(file: string): Promise<unknown> {
+  return jsonOrNothing(await readFile(file, 'utf8').catch(() => ''));
+}

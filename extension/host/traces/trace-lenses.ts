@@ -1,0 +1,80 @@
+// The CodeLenses of a trace: where to go from an episode (its neighbours, its prompt's group, the same prompt in other steps, another to
+// compare with), what to do with it, and at each turn the question what would have been otherwise.
+import * as vscode from 'vscode';
+import { formatSigned } from '../../protocol/numbers';
+import { byScore, groupOf } from './episode-heads';
+import { fileOf, type TraceDocuments } from './trace-documents';
+import { rangeOf } from './trace-structure';
+import { traceScheme } from './trace-uri';
+
+/** The editor sometimes loses its question for lenses where one scrolls while a document opens: so it is told once more to ask. */
+const askAgainMs = 500;
+
+export class TraceLenses implements vscode.CodeLensProvider, vscode.Disposable {
+  private readonly changed = new vscode.EventEmitter<void>();
+  readonly onDidChangeCodeLenses = this.changed.event;
+  private readonly subscription: vscode.Disposable;
+  private timer: NodeJS.Timeout | undefined;
+
+  constructor(private readonly documents: TraceDocuments) {
+    this.subscription = vscode.window.onDidChangeActiveTextEditor(editor => {
+      clearTimeout(this.timer);
+      if (editor?.document.uri.scheme === traceScheme) this.timer = setTimeout(() => this.changed.fire(), askAgainMs);
+    });
+  }
+
+  dispose(): void {
+    clearTimeout(this.timer);
+    this.subscription.dispose();
+    this.changed.dispose();
+  }
+
+  async provideCodeLenses(document: vscode.TextDocument): Promise<vscode.CodeLens[]> {
+    const open = await this.documents.of(document);
+    if (!open) return [];
+    const { trace, place } = open;
+    const heads = await this.documents.heads.ofFile(fileOf(place));
+    const group = groupOf(heads, trace.episode);
+    const ranked = byScore(group);
+    const [best, worst] = [ranked[0], ranked.at(-1)];
+    const rank = ranked.findIndex(({ id }) => id === place.id) + 1;
+    const i = heads.findIndex(({ id }) => id === place.id);
+    const top = rangeOf(document, { from: 0, to: 0 });
+    const { uri } = document;
+    const lens = (title: string, command: string, tooltip: string) =>
+      new vscode.CodeLens(top, { title, command, tooltip, arguments: [uri] });
+    const toWhatIf = trace.turns.map(
+      ({ heading, turn }) =>
+        new vscode.CodeLens(rangeOf(document, heading), {
+          title: vscode.l10n.t('what if…'),
+          tooltip: vscode.l10n.t('Change the thought or the action here and see what comes of it'),
+          command: 'ragen.whatIf',
+          arguments: [{ ...place, turn: turn.turn }],
+        }),
+    );
+    return [
+      ...(i > 0 ? [lens(vscode.l10n.t('◂ previous'), 'ragen.previousTrace', heads[i - 1].id)] : []),
+      ...(i >= 0 && i < heads.length - 1 ? [lens(vscode.l10n.t('next ▸'), 'ragen.nextTrace', heads[i + 1].id)] : []),
+      ...(group.length > 1 && best && worst
+        ? [
+            lens(
+              vscode.l10n.t('group of {0}: rank {1}', group.length, rank),
+              'ragen.traceGroup',
+              vscode.l10n.t('The episodes of the same prompt, with their scores'),
+            ),
+            lens(vscode.l10n.t('best {0}', formatSigned(best.score)), 'ragen.bestTrace', best.id),
+            lens(vscode.l10n.t('worst {0}', formatSigned(worst.score)), 'ragen.worstTrace', worst.id),
+          ]
+        : []),
+      lens(vscode.l10n.t('same prompt earlier'), 'ragen.earlierTrace', vscode.l10n.t('In the nearest step before')),
+      lens(vscode.l10n.t('later'), 'ragen.laterTrace', vscode.l10n.t('In the nearest step after')),
+      lens(
+        vscode.l10n.t('compare…'),
+        'ragen.compareEpisodes',
+        vscode.l10n.t('Beside another episode, in the diff editor'),
+      ),
+      lens(vscode.l10n.t('replay'), 'ragen.replayEpisode', vscode.l10n.t('Play the same seed and actions again and see whether the same comes of it')), // prettier-ignore
+      ...toWhatIf,
+    ];
+  }
+}

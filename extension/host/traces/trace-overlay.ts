@@ -1,0 +1,189 @@
+// Which overlay lies over the traces, in every editor that shows one: its name and range in the status bar, changed there, by a command or
+// by a key. The choice is kept with the workspace.
+import * as vscode from 'vscode';
+import { overlayKinds, overlays, rangeWords, type OverlayKind, type Painted } from './overlays';
+import { tokenFacts } from './token-facts';
+import { TraceDecorations } from './trace-decorations';
+import type { OpenTrace, TraceDocuments } from './trace-documents';
+import type { TraceScores } from './trace-scores';
+import { traceScheme } from './trace-uri';
+
+const stored = 'ragen.trace.overlay';
+
+const overlayNames = (): Record<OverlayKind, string> => ({
+  none: vscode.l10n.t('none'),
+  logprob: vscode.l10n.t('log-prob'),
+  entropy: vscode.l10n.t('entropy'),
+  advantage: vscode.l10n.t('advantage'),
+  ratio: vscode.l10n.t('ratio'),
+  kl: vscode.l10n.t('KL to reference'),
+  mask: vscode.l10n.t('loss mask'),
+  value: vscode.l10n.t('value'),
+});
+
+const meanings = (): Record<OverlayKind, string> => ({
+  none: vscode.l10n.t('the text alone'),
+  logprob: vscode.l10n.t('of the token under the policy that sampled it; the less likely the stronger'),
+  entropy: vscode.l10n.t('of the policy’s distribution here, in nats'),
+  advantage: vscode.l10n.t('as it was trained on; orange below zero, blue above'),
+  ratio: vscode.l10n.t('of the checkpoint’s probability to the sampler’s; orange below one, blue above'),
+  kl: vscode.l10n.t('log-prob less that under the reference policy'),
+  mask: vscode.l10n.t('shaded where the mask is 1'),
+  value: vscode.l10n.t('that the critic gives before the token'),
+});
+
+export class TraceOverlay implements vscode.Disposable {
+  private kind: OverlayKind;
+  private readonly decorations = new TraceDecorations();
+  private readonly item = vscode.window.createStatusBarItem('ragen.trace', vscode.StatusBarAlignment.Right, 110);
+  private readonly subscriptions: vscode.Disposable[];
+  private drawing: NodeJS.Timeout | undefined;
+  /** The overlay was chosen anew: what failed to be scored is asked again. */
+  private again = false;
+
+  constructor(
+    private readonly documents: TraceDocuments,
+    private readonly scores: TraceScores,
+    private readonly state: vscode.Memento,
+  ) {
+    const kept = state.get<string>(stored);
+    this.kind = overlayKinds.find(kind => kind === kept) ?? 'logprob';
+    this.item.name = vscode.l10n.t('RAGEN Trace Overlay');
+    this.item.command = 'ragen.traceOverlay';
+    const soon = () => this.soon();
+    this.subscriptions = [
+      this.item,
+      vscode.window.onDidChangeVisibleTextEditors(soon),
+      vscode.window.onDidChangeActiveTextEditor(soon),
+      vscode.window.onDidChangeTextEditorVisibleRanges(({ textEditor }) => isTrace(textEditor) && soon()),
+      vscode.workspace.onDidChangeTextDocument(({ document }) => document.uri.scheme === traceScheme && soon()),
+      vscode.window.onDidChangeActiveColorTheme(theme => this.decorations.follow(theme) && soon()),
+      scores.onDidChange(soon),
+    ];
+    soon();
+  }
+
+  /** Asks which overlay, or which checkpoint scores. */
+  async choose(): Promise<void> {
+    type Item = vscode.QuickPickItem & { overlay?: OverlayKind };
+    const [names, means] = [overlayNames(), meanings()];
+    const items = overlayKinds.map((overlay): Item => ({
+      label: `${overlay === this.kind ? '$(check) ' : ''}${names[overlay]}`,
+      description: means[overlay],
+      overlay,
+    }));
+    const checkpoint: Item = { label: vscode.l10n.t('$(history) Score with another checkpoint…') };
+    const choice = await vscode.window.showQuickPick([...items, checkpoint], {
+      placeHolder: vscode.l10n.t('What to lay over the tokens'),
+      matchOnDescription: true,
+    });
+    if (choice?.overlay) this.use(choice.overlay);
+    else if (choice) await vscode.commands.executeCommand('ragen.traceCheckpoint');
+  }
+
+  /** Goes to the overlay `by` places on. */
+  step(by: number): void {
+    const { length } = overlayKinds;
+    this.use(overlayKinds[(overlayKinds.indexOf(this.kind) + by + length) % length]);
+  }
+
+  dispose(): void {
+    clearTimeout(this.drawing);
+    this.decorations.dispose();
+    vscode.Disposable.from(...this.subscriptions).dispose();
+  }
+
+  private use(kind: OverlayKind): void {
+    this.kind = kind;
+    void this.state.update(stored, kind);
+    this.again = true;
+    this.soon();
+  }
+
+  /** Draws once for many events in a row. */
+  private soon(): void {
+    this.drawing ??= setTimeout(() => {
+      this.drawing = undefined;
+      void this.drawAll();
+    }, 30);
+  }
+
+  private async drawAll(): Promise<void> {
+    const active = vscode.window.activeTextEditor;
+    let shown = false;
+    for (const editor of vscode.window.visibleTextEditors.filter(isTrace)) {
+      const open = await this.documents.of(editor.document);
+      if (!open) continue;
+      const painted = this.draw(editor, open);
+      if (!painted.range) this.wantScores(open);
+      if (editor !== active) continue;
+      this.tell(open, painted);
+      shown = true;
+    }
+    if (!shown) this.item.hide();
+    this.again = false;
+  }
+
+  private draw(editor: vscode.TextEditor, { trace, place, clip }: OpenTrace): Painted {
+    const rescored = this.scores.known(place);
+    const facts = trace.tokens.map(({ index }) => tokenFacts(trace.episode, index, rescored, clip));
+    const signed = this.kind !== 'none' && overlays[this.kind].scale === 'signed';
+    return this.decorations.draw(editor, { trace, facts, overlay: this.kind, signed, shaded: !isCompared(editor) });
+  }
+
+  /** Asks a checkpoint for what the overlay shows and the episode does not hold. */
+  private wantScores({ trace, place }: OpenTrace): void {
+    if (this.kind === 'none' || !overlays[this.kind].needsModel || trace.tokens.length === 0) return;
+    this.scores.want(place, this.again);
+  }
+
+  private tell({ trace, place }: OpenTrace, { range }: Painted): void {
+    const name = overlayNames()[this.kind];
+    const rescored = this.scores.known(place);
+    const words =
+      trace.tokens.length === 0 ? vscode.l10n.t('tokens not known') : this.words(range, rescored !== undefined);
+    this.item.text = `$(symbol-color) ${[name, ...(words === '' ? [] : [words])].join(' ')}`;
+    this.item.accessibilityInformation = {
+      label: vscode.l10n.t('Trace overlay: {0} {1}', name, words),
+      role: 'button',
+    };
+    this.item.tooltip = this.legend(name, words, rescored?.checkpoint.name);
+    this.item.show();
+  }
+
+  private words(range: Painted['range'], scored: boolean): string {
+    if (this.kind === 'none') return '';
+    if (range) return rangeWords(this.kind, range);
+    return overlays[this.kind].needsModel && !scored ? vscode.l10n.t('…') : vscode.l10n.t('none recorded');
+  }
+
+  private legend(name: string, words: string, checkpoint: string | undefined): vscode.MarkdownString {
+    const text = new vscode.MarkdownString('', true);
+    text.supportHtml = true;
+    text.appendMarkdown(`**${name}** ${words}  \n${meanings()[this.kind]}`);
+    if (this.kind !== 'none') {
+      const signed = overlays[this.kind].scale === 'signed';
+      const shades = signed
+        ? ['negative3', 'negative2', 'negative1', 'positive1', 'positive2', 'positive3']
+        : [1, 2, 3, 4, 5].map(shade => `sequential${shade}`);
+      const swatch = (shade: string) => `<span style="background-color:var(--vscode-ragen-trace-${shade});">&nbsp;&nbsp;&nbsp;</span>`; // prettier-ignore
+      if (this.kind !== 'mask') text.appendMarkdown(`\n\n${shades.map(swatch).join('')}`);
+    }
+    if (checkpoint !== undefined) text.appendMarkdown('\n\n').appendText(vscode.l10n.t('scored with {0}', checkpoint));
+    text.appendMarkdown(`\n\n${vscode.l10n.t('Alt+. and Alt+, go through the overlays')}`);
+    return text;
+  }
+}
+
+/** A diff editor's own colours tell what differs: shades under them could not be read. */
+function isCompared({ document }: vscode.TextEditor): boolean {
+  const uri = document.uri.toString();
+  return vscode.window.tabGroups.all.some(({ activeTab }) => {
+    const input = activeTab?.input;
+    return (
+      input instanceof vscode.TabInputTextDiff && [input.original, input.modified].some(side => side.toString() === uri)
+    );
+  });
+}
+
+const isTrace = ({ document }: vscode.TextEditor): boolean => document.uri.scheme === traceScheme;

@@ -1,0 +1,60 @@
+// What the editor makes of a trace's parts: what folds, and the outline that breadcrumbs follow.
+import * as vscode from 'vscode';
+import { formatSigned } from '../../protocol/numbers';
+import type { Span } from './spelling';
+import type { TraceDocuments } from './trace-documents';
+
+/** A part's range in its document. */
+export const rangeOf = (document: vscode.TextDocument, { from, to }: Span): vscode.Range =>
+  new vscode.Range(document.positionAt(from), document.positionAt(to));
+
+export class TraceStructure implements vscode.FoldingRangeProvider, vscode.DocumentSymbolProvider {
+  constructor(private readonly documents: TraceDocuments) {}
+
+  async provideFoldingRanges(document: vscode.TextDocument): Promise<vscode.FoldingRange[]> {
+    const open = await this.documents.of(document);
+    if (!open) return [];
+    const { header, prompt, turns, end } = open.trace;
+    const sections = turns.flatMap(({ whole, stateSection, answerSection, outcomeSection }) => [whole, stateSection, answerSection, outcomeSection]); // prettier-ignore
+    const spans = [header, ...(prompt ? [afterBlank(prompt)] : []), ...sections, afterBlank(end)];
+    return spans.flatMap(span => {
+      const { start, end: last } = rangeOf(document, span);
+      return last.line > start.line ? [new vscode.FoldingRange(start.line, last.line)] : [];
+    });
+  }
+
+  async provideDocumentSymbols(document: vscode.TextDocument): Promise<vscode.DocumentSymbol[]> {
+    const open = await this.documents.of(document);
+    if (!open) return [];
+    const { trace } = open;
+    const symbol = (name: string, detail: string, kind: vscode.SymbolKind, whole: Span, at: Span = whole) =>
+      new vscode.DocumentSymbol(name, detail, kind, rangeOf(document, whole), rangeOf(document, at));
+    const { Namespace, Event, Object: State, String: Text, Method, Number: Reward } = vscode.SymbolKind;
+    const turns = trace.turns.map(traced => {
+      const { turn, whole, heading, stateSection, answerSection, outcomeSection, thought, actions, rewardLine } =
+        traced;
+      const one = symbol(vscode.l10n.t('Turn {0}', turn.turn), formatSigned(turn.reward), Event, whole, heading);
+      const answer = symbol(vscode.l10n.t('Answer'), '', Method, answerSection);
+      if (thought)
+        answer.children.push(symbol(vscode.l10n.t('Thought'), firstWords(turn.thought ?? ''), Text, thought));
+      if (actions) answer.children.push(symbol(vscode.l10n.t('Actions'), firstWords(turn.answer ?? ''), Text, actions));
+      one.children.push(
+        symbol(vscode.l10n.t('State'), '', State, stateSection),
+        answer,
+        symbol(vscode.l10n.t('Outcome'), traced.reward, Reward, outcomeSection, rewardLine),
+      );
+      return one;
+    });
+    return [
+      symbol(trace.episode.id, '', Namespace, trace.header),
+      ...(trace.prompt ? [symbol(vscode.l10n.t('Prompt'), '', Namespace, afterBlank(trace.prompt))] : []),
+      ...turns,
+      symbol(vscode.l10n.t('End'), '', Namespace, afterBlank(trace.end)),
+    ];
+  }
+}
+
+/** Sections outside of turns begin with the blank line before their heading. */
+const afterBlank = ({ from, to }: Span): Span => ({ from: from + 1, to });
+
+const firstWords = (text: string): string => (text.length > 40 ? `${text.slice(0, 40)}…` : text);

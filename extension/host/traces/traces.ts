@@ -1,0 +1,64 @@
+// Reasoning traces in the editor: what there is and how it hangs together.
+import * as vscode from 'vscode';
+import { report } from '../commands';
+import type { Terminal } from '../environment-terminal';
+import type { RunPicker } from '../run-picker';
+import type { RunStore } from '../run-store';
+import { EnvironmentLenses } from './environment-lenses';
+import { traceCommands, type TraceServices } from './trace-commands';
+import { TraceDocuments } from './trace-documents';
+import { TraceHover } from './trace-hover';
+import { TraceLenses } from './trace-lenses';
+import { TraceOverlay } from './trace-overlay';
+import { TraceScores, type Scorer } from './trace-scores';
+import { TraceStructure } from './trace-structure';
+import { traceLanguage, traceScheme } from './trace-uri';
+
+/** What the traces need of the rest. */
+export interface TraceNeeds {
+  store: RunStore;
+  picker: RunPicker;
+  /** Absent, nothing is scored and the overlays show what the episodes hold. */
+  scorer?: Scorer;
+  log: vscode.LogOutputChannel;
+  /** The terminal's entry in a workspace's folder. */
+  terminal(cwd: string): Promise<Terminal>;
+}
+
+/** Registers the documents, what the editor makes of them, the commands, and the figures in environments' sources. */
+export function addTraces(context: vscode.ExtensionContext, needs: TraceNeeds): vscode.Disposable {
+  const { store, picker, scorer, log, terminal } = needs;
+  const documents = new TraceDocuments(store, context.extensionPath, log);
+  const scores = new TraceScores(scorer, error => void report({ log }, error));
+  const overlay = new TraceOverlay(documents, scores, context.workspaceState);
+  const structure = new TraceStructure(documents);
+  const lenses = new TraceLenses(documents);
+  const services: TraceServices = { documents, overlay, scores, picker, terminal };
+  const commands = Object.entries(traceCommands).map(([id, command]) =>
+    vscode.commands.registerCommand(id, async (argument: unknown, other: unknown) => {
+      try {
+        await command(services, argument, other);
+      } catch (error) {
+        await report({ log }, error);
+      }
+    }),
+  );
+  const selector: vscode.DocumentSelector = { scheme: traceScheme };
+  const { languages } = vscode;
+  return vscode.Disposable.from(
+    documents,
+    scores,
+    overlay,
+    new EnvironmentLenses(store, documents.heads),
+    languages.registerFoldingRangeProvider(selector, structure),
+    languages.registerDocumentSymbolProvider(selector, structure),
+    languages.registerHoverProvider(selector, new TraceHover(documents, scores)),
+    lenses,
+    languages.registerCodeLensProvider(selector, lenses),
+    vscode.workspace.onDidOpenTextDocument(document => {
+      if (document.uri.scheme === traceScheme && document.languageId !== traceLanguage)
+        void languages.setTextDocumentLanguage(document, traceLanguage);
+    }),
+    ...commands,
+  );
+}

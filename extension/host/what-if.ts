@@ -1,0 +1,308 @@
+// "What if" in the editor: what to change in a turn of an episode, who goes on from there, and what came of it beside the original. The
+// inspection process plays; by hand, the episode so far stands in a document and each turn is asked for, until it ends or a
+// checkpoint goes on.
+import { randomInt } from 'node:crypto';
+import { basename, join } from 'node:path';
+import * as vscode from 'vscode';
+import { formatSigned } from '../protocol/numbers';
+import { initialWeights, type EpisodeRef, type GivenAnswer, type WhatIfStanding } from '../protocol/inspection';
+import { episodeFile, type Episode, type EpisodeTurn } from '../protocol/run-folder';
+import { UserError } from '../protocol/user-error';
+import type { Asking, Inspections } from './inspection-process';
+import { tellInformation, withProgress } from './notices';
+import { plain } from './plain-text';
+import { EpisodeHeads } from './traces/episode-heads';
+import { shortId } from './traces/trace';
+import { placeOf, tracePlace, traceUri } from './traces/trace-uri';
+
+/** Scheme of the document that shows an episode which waits for its player. */
+const scheme = 'ragen-what-if';
+/** Seeds are drawn below this. */
+const seeds = 2 ** 31;
+/** Characters of what is being sampled that the progress shows. */
+const shownText = 60;
+
+type Asked = EpisodeRef & { turn: number };
+
+export class WhatIfs implements vscode.TextDocumentContentProvider, vscode.Disposable {
+  private readonly heads = new EpisodeHeads();
+  /** Texts of what waits, by the document's path. */
+  private readonly texts = new Map<string, string>();
+  private readonly changed = new vscode.EventEmitter<vscode.Uri>();
+  private readonly provider: vscode.Disposable;
+  readonly onDidChange = this.changed.event;
+
+  constructor(private readonly inspections: Inspections) {
+    this.provider = vscode.workspace.registerTextDocumentContentProvider(scheme, this);
+  }
+
+  provideTextDocumentContent({ path }: vscode.Uri): string {
+    return this.texts.get(path) ?? '';
+  }
+
+  dispose(): void {
+    this.provider.dispose();
+    this.changed.dispose();
+  }
+
+  /** The command: of the episode and turn that it is called with, else of the trace in the active editor. */
+  async ask(argument: unknown): Promise<void> {
+    const place = placeOf(argument) ?? placeInEditor();
+    if (!place)
+      throw new UserError(vscode.l10n.t('No reasoning trace is open: open one with RAGEN: Open Reasoning Trace.'));
+    const origin = await this.heads.episode(join(place.folder, episodeFile(place)), place.id);
+    if (!origin) throw new UserError(vscode.l10n.t('The episode {0} is not in its run’s folder any more.', place.id));
+    const turn = turnOf(argument) ?? (await chosenTurn(origin));
+    if (turn === undefined) return;
+    const asked = { ...place, turn };
+    const given = await this.chosenChange(asked, origin.turns[turn - 1]);
+    if (!given) return;
+    const checkpoint = await this.chosenPlayer(asked, vscode.l10n.t('Who goes on from turn {0}?', turn));
+    if (checkpoint === undefined) return;
+    const standing = await this.run(asked, asking =>
+      this.inspections.whatIf({ ...asked, given, checkpoint, seed: randomInt(seeds) }, asking),
+    );
+    const over = standing && !standing.written ? await this.byHand(asked, standing) : standing;
+    if (over?.written) await tell(asked, origin, over);
+  }
+
+  /** What of the turn is changed; undefined where the reader chose nothing. */
+  private async chosenChange(asked: Asked, turn: EpisodeTurn): Promise<GivenAnswer | undefined> {
+    type Item = vscode.QuickPickItem & { change: 'action' | 'answer' | 'thought' | 'nothing' };
+    const items: Item[] = [
+      { change: 'action', label: vscode.l10n.t('$(play) Another action…'), detail: plain(turn.executed.join(' · ')) },
+      { change: 'answer', label: vscode.l10n.t('$(edit) Another answer…'), detail: plain(brief(turn.answer ?? turn.raw)) },
+      ...(turn.raw.startsWith('<think>')
+        ? [{ change: 'thought' as const, label: vscode.l10n.t('$(comment) Another thought…'), detail: plain(brief(turn.thought ?? '')) }]
+        : []),
+      { change: 'nothing', label: vscode.l10n.t('$(sync) Nothing: play this turn again'), detail: vscode.l10n.t('another sample, another checkpoint, or by hand') },
+    ]; // prettier-ignore
+    const title = vscode.l10n.t('What if… turn {0} of {1}', asked.turn, shortId(asked.id));
+    const item = await vscode.window.showQuickPick(items, {
+      title,
+      placeHolder: vscode.l10n.t('What is to be otherwise?'),
+    });
+    switch (item?.change) {
+      case undefined:
+        return undefined;
+      case 'nothing':
+        return {};
+      case 'thought': {
+        const thought = await vscode.window.showInputBox({ title, value: turn.thought ?? '', prompt: vscode.l10n.t('The thought; the player answers to it') }); // prettier-ignore
+        return thought === undefined ? undefined : { thought };
+      }
+      case 'action': {
+        const actions = await this.actionsOf(asked);
+        if (!actions) return undefined;
+        if (actions.length > 0) {
+          const items = actions.map(answer => ({ label: plain(answer), answer }));
+          const placeHolder = vscode.l10n.t('Which action instead?');
+          const chosen = await vscode.window.showQuickPick(items, { title, placeHolder });
+          return chosen && { answer: chosen.answer };
+        }
+        break; // any text is an action
+      }
+      case 'answer':
+    }
+    const answer = await vscode.window.showInputBox({ title, value: turn.answer ?? '', prompt: vscode.l10n.t('The answer, as the model would write it') }); // prettier-ignore
+    return answer === undefined ? undefined : { answer };
+  }
+
+  private actionsOf(asked: Asked): Promise<string[] | undefined> {
+    const { folder, mode, step, id } = asked;
+    return this.run(asked, asking => this.inspections.legalActions({ folder, mode, step, id }, asking));
+  }
+
+  /** A checkpoint's name, null for the user, undefined where the reader chose none. */
+  private async chosenPlayer({ folder, step }: Asked, title: string): Promise<string | null | undefined> {
+    const all = await this.inspections.checkpoints(folder);
+    const original = all.find(each => each.step === step - 1);
+    const ordered = original ? [original, ...all.filter(each => each !== original)] : all;
+    const words = (name: string) =>
+      [
+        name === original?.name && vscode.l10n.t('played the original'),
+        name === initialWeights && vscode.l10n.t('before training'),
+      ].filter(Boolean);
+    const items = ordered.map(({ name }) => ({
+      label: `$(hubot) ${plain(name)}`,
+      description: words(name).join(' · '),
+      name,
+    }));
+    const hand = { label: vscode.l10n.t('$(person) By hand, turn by turn'), description: '', name: null };
+    const item = await vscode.window.showQuickPick([...items, hand], { title });
+    return item && item.name;
+  }
+
+  /** Work with progress that can be cancelled; undefined where it was. */
+  private async run<T>(asked: Asked, work: (asking: Asking) => Promise<T>): Promise<T | undefined> {
+    const controller = new AbortController();
+    const title = vscode.l10n.t('What if… turn {0} of {1}', asked.turn, shortId(asked.id));
+    try {
+      return await withProgress(
+        { location: vscode.ProgressLocation.Notification, title, cancellable: true },
+        async (progress, token) => {
+          token.onCancellationRequested(() => controller.abort());
+          let [turn, text] = [0, ''];
+          return work({
+            signal: controller.signal,
+            onPhase: words => progress.report(words),
+            onTokens: told => {
+              if (told.turn !== turn) [turn, text] = [told.turn, ''];
+              text += told.tokens.map(token => token.text).join('');
+              const tail = text.replace(/\s+/g, ' ').slice(-shownText);
+              progress.report(vscode.l10n.t('turn {0}: {1}', turn, tail));
+            },
+          });
+        },
+      );
+    } catch (error) {
+      if (controller.signal.aborted) return undefined;
+      throw error;
+    }
+  }
+
+  /** Asks turn by turn until the episode is over. Undefined where the reader left without keeping it. */
+  private async byHand(asked: Asked, first: WhatIfStanding): Promise<WhatIfStanding | undefined> {
+    const uri = vscode.Uri.from({ scheme, path: `/${basename(asked.folder)}/${first.session}/${shortId(asked.id)}` });
+    const show = (standing: WhatIfStanding) => {
+      this.texts.set(uri.path, textOf(standing.episode));
+      this.changed.fire(uri);
+    };
+    show(first);
+    const editor = await vscode.window.showTextDocument(uri, {
+      viewColumn: vscode.ViewColumn.Beside,
+      preserveFocus: true,
+    });
+    const { session } = first;
+    const { folder } = asked;
+    let standing: WhatIfStanding | undefined = first;
+    try {
+      while (standing && !standing.written) {
+        const bottom = new vscode.Position(editor.document.lineCount, 0);
+        editor.revealRange(new vscode.Range(bottom, bottom));
+        const move = await askForMove(standing);
+        if (move === 'keep' || move === undefined)
+          return (await this.inspections.whatIfEnd(folder, { session, keep: move === 'keep' })) ?? undefined;
+        const checkpoint = move === 'policy' ? await this.chosenPlayer(asked, vscode.l10n.t('Who goes on?')) : null;
+        if (checkpoint === undefined) continue;
+        const given = move === 'policy' ? {} : move;
+        if (checkpoint === null && move === 'policy') continue; // still by hand
+        standing = await this.run(asked, asking =>
+          this.inspections.whatIfTurn(folder, { session, given, checkpoint }, asking),
+        );
+        if (standing) show(standing);
+      }
+      return standing;
+    } finally {
+      await closeTab(uri);
+      this.texts.delete(uri.path);
+    }
+  }
+}
+
+/** What the player does: an answer, the policy goes on, it is kept as it is, or (undefined) given up. */
+function askForMove({ episode, actions }: WhatIfStanding): Promise<GivenAnswer | 'policy' | 'keep' | undefined> {
+  type Item = vscode.QuickPickItem & { move?: GivenAnswer | 'policy' | 'keep' };
+  const pick = vscode.window.createQuickPick<Item>();
+  const turn = episode.turns.length + 1;
+  pick.title = vscode.l10n.t('Turn {0} · return {1}', turn, formatSigned(episode.reward));
+  pick.placeholder = actions.length > 0 ? vscode.l10n.t('Choose an action, or type an answer') : vscode.l10n.t('Type an answer'); // prettier-ignore
+  pick.ignoreFocusOut = true;
+  const rest: Item[] = [
+    { label: vscode.l10n.t('$(hubot) Let a checkpoint go on…'), move: 'policy', alwaysShow: true },
+    ...(episode.turns.length > 0
+      ? [{ label: vscode.l10n.t('$(save) End it here and keep it'), move: 'keep' as const, alwaysShow: true }]
+      : []),
+  ];
+  const chosen = actions.map((action): Item => ({ label: plain(action), move: { answer: action } }));
+  const offer = () => {
+    const typed = pick.value.trim();
+    // Always there: what is accepted comes back as a place in the list, which must mean the same before and after a change of it.
+    const own: Item =
+      typed === ''
+        ? { label: vscode.l10n.t('$(edit) Type an answer…'), alwaysShow: true }
+        : { label: vscode.l10n.t('$(edit) Answer “{0}”', plain(typed)), move: { answer: typed }, alwaysShow: true };
+    pick.items = [own, ...chosen, ...rest];
+    if (typed === '') pick.activeItems = chosen.slice(0, 1);
+  };
+  offer();
+  return new Promise(resolve => {
+    pick.onDidChangeValue(offer);
+    pick.onDidAccept(() => {
+      const [item] = pick.selectedItems;
+      if (!item?.move) return;
+      resolve(item.move);
+      pick.dispose();
+    });
+    pick.onDidHide(() => {
+      resolve(undefined);
+      pick.dispose();
+    });
+    pick.show();
+  });
+}
+
+/** The episode so far, for its player: what was shown, answered and earned, and what is shown now. */
+function textOf({ turns, final_state, reward }: Episode): string {
+  const played = turns.flatMap(({ turn, state, raw, reward: earned }) => [
+    vscode.l10n.t('── turn {0} ──', turn),
+    state,
+    '',
+    raw,
+    '',
+    vscode.l10n.t('reward {0}', formatSigned(earned)),
+    '',
+  ]);
+  const now = vscode.l10n.t('── turn {0} · return {1} ──', turns.length + 1, formatSigned(reward));
+  return [...played, now, final_state, ''].join('\n');
+}
+
+/** Opens the new trace beside the original, and says what both came to. */
+async function tell(asked: Asked, origin: Episode, { written, episode, notes }: WhatIfStanding): Promise<void> {
+  const [before, after] = [traceUri(asked), traceUri(written!)];
+  await vscode.window.showTextDocument(before, { preview: false, preserveFocus: true });
+  await vscode.window.showTextDocument(after, { viewColumn: vscode.ViewColumn.Beside, preview: false });
+  const ends = (each: Episode) => (each.success ? vscode.l10n.t('solved') : vscode.l10n.t('not solved'));
+  const message = vscode.l10n.t(
+    'What if: return {0}, {1}, in {2} turns; the original {3}, {4}, in {5}.',
+    ...[formatSigned(episode.reward), ends(episode), episode.turns.length],
+    ...[formatSigned(origin.reward), ends(origin), origin.turns.length],
+  );
+  const compare = vscode.l10n.t('Compare');
+  const choice = await tellInformation([message, ...notes].join(' '), compare);
+  if (choice === compare) await vscode.commands.executeCommand('ragen.compareEpisodes', asked, written);
+}
+
+async function closeTab(uri: vscode.Uri): Promise<void> {
+  const tabs = vscode.window.tabGroups.all.flatMap(group => group.tabs);
+  const own = tabs.filter(
+    ({ input }) => input instanceof vscode.TabInputText && input.uri.toString() === uri.toString(),
+  );
+  if (own.length > 0) await vscode.window.tabGroups.close(own, true);
+}
+
+function placeInEditor(): EpisodeRef | undefined {
+  const uri = vscode.window.activeTextEditor?.document.uri;
+  return uri && tracePlace(uri);
+}
+
+function turnOf(argument: unknown): number | undefined {
+  const turn = typeof argument === 'object' && argument !== null && 'turn' in argument ? argument.turn : undefined;
+  return typeof turn === 'number' ? turn : undefined;
+}
+
+async function chosenTurn({ turns }: Episode): Promise<number | undefined> {
+  const items = turns.map(({ turn, answer, raw, reward }) => ({
+    label: vscode.l10n.t('Turn {0}', turn),
+    description: formatSigned(reward),
+    detail: plain(brief(answer ?? raw)),
+    turn,
+  }));
+  return (await vscode.window.showQuickPick(items, { placeHolder: vscode.l10n.t('Which turn?') }))?.turn;
+}
+
+/** A text on one line, cut. */
+const brief = (text: string): string => {
+  const line = text.replace(/\s+/g, ' ').trim();
+  return line.length > 90 ? `${line.slice(0, 89)}…` : line;
+};

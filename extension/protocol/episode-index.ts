@@ -1,0 +1,126 @@
+// `episodes/index.jsonl`: who the episodes of a run are and how they went, in 70 bytes each, so that a list of 100,000 needs none of their
+// gigabyte. A line tells of the episodes that were appended to one file at one time, by columns. Derived: the files of episodes are the
+// truth, and what is told of a file counts only where it tells of all of it. Written by the trainer beside the episodes; for runs of
+// older trainers the editor makes the same lines and keeps them in its own storage.
+import { actionFates } from './action-fates';
+import type { Episode } from './run-folder';
+
+/** The numbers told of an episode. Flags are 0 and 1. */
+export const indexColumns = [
+  'group',
+  'member',
+  'tag', // place in `tags`
+  'seed',
+  'success',
+  'score',
+  'reward',
+  'advantage', // null where it was not trained on
+  'turns',
+  'tokens', // sampled
+  'invalid', // actions that the environment does not know, and answers that held none
+  'kept', // by the rollout filter; null for validation
+  'first', // hash of what the first turn showed; 0 for an episode without turns
+  'at', // where its line begins in the file, bytes
+  'bytes', // the line's length without its newline
+  'texts', // bytes from the line's beginning that hold states, answers, final state and error
+] as const;
+export type IndexColumn = (typeof indexColumns)[number];
+
+export interface EpisodeIndexLine {
+  mode: 'train' | 'val';
+  step: number;
+  /** Bytes [from, to) of the file that it tells of. */
+  from: number;
+  to: number;
+  tags: string[];
+  columns: Record<IndexColumn, (number | null)[]>;
+}
+
+/** An empty line of the index for what stands in a file from byte `from` on. */
+export function indexLine(mode: 'train' | 'val', step: number, from: number): EpisodeIndexLine {
+  const columns = Object.fromEntries(indexColumns.map(name => [name, []])) as unknown as EpisodeIndexLine['columns'];
+  return { mode, step, from, to: from, tags: [], columns };
+}
+
+/**
+ * Adds an episode whose line, newline included, ends at byte `to`. `texts` as in `indexColumns`; reckoned where it is left out, for a
+ * line with the keys in the trainer's order.
+ */
+export function addToIndex(line: EpisodeIndexLine, episode: Episode, to: number, texts = textBytes(episode)): void {
+  if (!line.tags.includes(episode.tag)) line.tags.push(episode.tag);
+  let tokens = 0;
+  for (const bit of episode.tokens.mask) tokens += bit;
+  const values: Record<IndexColumn, number | null> = {
+    group: episode.group_id,
+    member: episode.member,
+    tag: line.tags.indexOf(episode.tag),
+    seed: episode.seed,
+    success: Number(episode.success),
+    score: episode.score,
+    reward: episode.reward,
+    advantage: episode.advantage === null ? null : Number(episode.advantage.toPrecision(6)),
+    turns: episode.turns.length,
+    tokens,
+    invalid: invalidActions(episode),
+    kept: episode.kept === null ? null : Number(episode.kept),
+    first: episode.turns.length > 0 ? textHash(episode.turns[0].state) : 0,
+    at: line.to,
+    bytes: to - line.to - 1,
+    texts,
+  };
+  for (const name of indexColumns) line.columns[name].push(values[name]);
+  line.to = to;
+}
+
+/** Whether a parsed line is one of the index. */
+export function isIndexLine(value: unknown): value is EpisodeIndexLine {
+  const line = value as EpisodeIndexLine;
+  if (typeof line !== 'object' || line === null || typeof line.columns !== 'object' || line.columns === null)
+    return false;
+  const rows = line.columns.at?.length;
+  return (
+    (line.mode === 'train' || line.mode === 'val') &&
+    [line.step, line.from, line.to].every(Number.isSafeInteger) &&
+    Array.isArray(line.tags) &&
+    indexColumns.every(name => Array.isArray(line.columns[name]) && line.columns[name].length === rows)
+  );
+}
+
+/** The id that the trainer gives an episode: `train-000012-g003-m05`. */
+export function episodeId({
+  mode,
+  step,
+  group_id,
+  member,
+}: Pick<Episode, 'mode' | 'step' | 'group_id' | 'member'>): string {
+  const padded = (value: number, digits: number) => String(value).padStart(digits, '0');
+  return `${mode}-${padded(step, 6)}-g${padded(group_id, 3)}-m${padded(member, 2)}`;
+}
+
+/** Actions of an episode that its environment does not know, and answers that held none at all. */
+export function invalidActions({ turns, terminated }: Pick<Episode, 'turns' | 'terminated'>): number {
+  return turns.reduce((count, turn, i) => {
+    const fates = actionFates(turn, terminated && i === turns.length - 1);
+    const unknown = fates.filter(({ reason }) => reason === 'not an action of this environment').length;
+    return count + (fates.length === 0 ? 1 : unknown);
+  }, 0);
+}
+
+/** Bytes of the line's beginning up to the messages, which repeat the texts, and the tokens. */
+function textBytes(episode: Episode): number {
+  const { messages: _messages, tokens: _tokens, what_if: _whatIf, ...texts } = episode;
+  return new TextEncoder().encode(JSON.stringify(texts)).length - 1;
+}
+
+/** A whole number below 2^53 that two different texts hardly share (cyrb53). */
+export function textHash(text: string): number {
+  let [a, b] = [0xdeadbeef, 0x41c6ce57];
+  for (let i = 0; i < text.length; i++) {
+    const unit = text.charCodeAt(i);
+    a = Math.imul(a ^ unit, 2654435761);
+    b = Math.imul(b ^ unit, 1597334677);
+  }
+  a = Math.imul(a ^ (a >>> 16), 2246822507) ^ Math.imul(b ^ (b >>> 13), 3266489909);
+  b = Math.imul(b ^ (b >>> 16), 2246822507) ^ Math.imul(a ^ (a >>> 13), 3266489909);
+  return 4294967296 * (2097151 & b) + (a >>> 0);
+}

@@ -1,0 +1,68 @@
+// The part of JSON schemas that configurations need: which key is where, and what its value must be, in words. Shared by the trainer, which
+// makes the schema of its own, and the editor's help in configuration files, which reads it from media/configuration.schema.json.
+
+/** The part of a JSON schema (draft 2020-12) that a configuration needs. */
+export interface JsonSchema {
+  type?: string;
+  title?: string;
+  description?: string;
+  properties?: Record<string, JsonSchema>;
+  required?: string[];
+  additionalProperties?: boolean | JsonSchema;
+  items?: JsonSchema;
+  prefixItems?: JsonSchema[];
+  anyOf?: JsonSchema[];
+  enum?: unknown[];
+  default?: unknown;
+  minimum?: number;
+  maximum?: number;
+  exclusiveMinimum?: number;
+  exclusiveMaximum?: number;
+  minLength?: number;
+  pattern?: string;
+  /** Of a key that is accepted and has no effect. */
+  deprecated?: boolean;
+  $ref?: string;
+}
+
+/** The schema of the key at `path`, or undefined where the schema has no such key. */
+export function schemaAt(root: JsonSchema, path: readonly PropertyKey[]): JsonSchema | undefined {
+  let schema: JsonSchema | undefined = root;
+  for (const part of path) {
+    const options: JsonSchema[] = schema?.anyOf ?? (schema ? [schema] : []);
+    schema = options.map(option => below(option, part)).find(found => found !== undefined);
+  }
+  return schema;
+}
+
+function below(schema: JsonSchema, part: PropertyKey): JsonSchema | undefined {
+  const key = String(part);
+  if (schema.properties && Object.hasOwn(schema.properties, key)) return schema.properties[key];
+  if (typeof schema.additionalProperties === 'object') return schema.additionalProperties;
+  return schema.prefixItems?.[Number(key)] ?? schema.items;
+}
+
+/** What a value must be, as words: `an integer ≥ 1`, `one of top_p, min_p`. */
+export function expectation(schema: JsonSchema): string {
+  if (schema.anyOf) return schema.anyOf.map(expectation).join(' or ');
+  if (schema.enum) return schema.enum.length === 1 ? String(schema.enum[0]) : `one of ${schema.enum.join(', ')}`;
+  if (schema.type === 'boolean') return 'true or false';
+  if (schema.type === 'null') return 'null';
+  if (schema.type === 'string') return schema.minLength ? 'a text that is not empty' : 'a text';
+  if (schema.type === 'integer' || schema.type === 'number') {
+    const bounds = [
+      bound('>', schema.exclusiveMinimum),
+      bound('≥', schema.minimum),
+      bound('<', schema.exclusiveMaximum),
+      bound('≤', schema.maximum),
+    ].filter(text => text !== '');
+    return [schema.type === 'integer' ? 'an integer' : 'a number', bounds.join(' and ')].filter(Boolean).join(' ');
+  }
+  if (schema.prefixItems)
+    return `a list of ${schema.prefixItems.length} (${schema.prefixItems.map(expectation).join('; ')})`;
+  if (schema.type === 'array') return schema.items ? `a list, each ${expectation(schema.items)}` : 'a list';
+  return 'a map of keys';
+}
+
+const bound = (sign: string, value: number | undefined): string =>
+  value === undefined || Math.abs(value) >= Number.MAX_SAFE_INTEGER ? '' : `${sign} ${value}`;

@@ -1,0 +1,109 @@
+// `metrics.columns`: the numbers of metrics.jsonl by columns, in segments of some hundred lines, so that a run of 100,000 steps opens
+// without its lines being parsed. Derived: metrics.jsonl is the truth, and a segment counts only while the bytes before its end are
+// those that it was made of. Whoever writes the lines appends segments; readers take the lines after the last one from metrics.jsonl.
+// A segment: 8 bytes magic, 4 bytes length of the header, 4 bytes nothing, the header as JSON (with blanks up to a multiple of 8),
+// then for each key a column of little-endian float64, NaN where a line lacks the key. The first key is `step`.
+
+/** The numbers of a line of metrics.jsonl. */
+export type MetricNumbers = { step: number } & Record<string, number>;
+
+export interface MetricSegment {
+  /** Bytes [from, to) of metrics.jsonl that it holds. */
+  from: number;
+  to: number;
+  /** The last bytes before `to`, as base64: what must still stand there. */
+  tail: string;
+  rows: number;
+  /** By key, each of `rows` numbers. */
+  columns: Map<string, Float64Array>;
+}
+
+/** Lines of a segment. */
+export const segmentRows = 512;
+
+/** How many bytes before its end a segment remembers (`tail`). */
+export const tailBytes = 64;
+
+const magic = 'RAGNCOL1';
+const prefix = 16;
+
+/** The numbers of a parsed line; null where it is no line of metrics. */
+export function numbersOf(line: unknown): MetricNumbers | null {
+  if (typeof line !== 'object' || line === null || !Number.isInteger((line as MetricNumbers).step)) return null;
+  const numbers = {} as MetricNumbers;
+  for (const key in line) {
+    const value = (line as Record<string, unknown>)[key];
+    if (typeof value === 'number') numbers[key] = value;
+  }
+  return numbers;
+}
+
+/** Lines as columns, NaN where a line lacks a key. The first key is `step`. */
+export function columnsOf(lines: readonly MetricNumbers[]): Map<string, Float64Array> {
+  const columns = new Map([['step', new Float64Array(lines.length)]]);
+  lines.forEach((line, row) => {
+    for (const key in line) {
+      let column = columns.get(key);
+      if (!column) columns.set(key, (column = new Float64Array(lines.length).fill(Number.NaN)));
+      column[row] = line[key];
+    }
+  });
+  return columns;
+}
+
+/** A segment as the bytes that are appended to `metrics.columns`. */
+export function encodeSegment({ from, to, tail, rows, columns }: MetricSegment): Uint8Array {
+  const header = JSON.stringify({ from, to, tail, rows, keys: [...columns.keys()] });
+  const text = new TextEncoder().encode(header);
+  const length = Math.ceil(text.length / 8) * 8;
+  const bytes = new Uint8Array(prefix + length + columns.size * rows * 8);
+  bytes.set(new TextEncoder().encode(magic));
+  const view = new DataView(bytes.buffer);
+  view.setUint32(8, length, true);
+  bytes.fill(0x20, prefix, prefix + length);
+  bytes.set(text, prefix);
+  let at = prefix + length;
+  for (const column of columns.values()) {
+    bytes.set(new Uint8Array(column.buffer, column.byteOffset, rows * 8), at);
+    at += rows * 8;
+  }
+  return bytes;
+}
+
+/**
+ * The segments of a file in their order, as views of `buffer` (little-endian, as all platforms of Node are), each with the offset
+ * behind it. What is torn or no segment ends the list.
+ */
+export function decodeSegments(buffer: ArrayBuffer): { segment: MetricSegment; end: number }[] {
+  const found: { segment: MetricSegment; end: number }[] = [];
+  const text = new TextDecoder();
+  for (let at = 0; at + prefix <= buffer.byteLength;) {
+    if (text.decode(new Uint8Array(buffer, at, 8)) !== magic) break;
+    const length = new DataView(buffer, at + 8).getUint32(0, true);
+    const data = at + prefix + length;
+    if (length % 8 !== 0 || data > buffer.byteLength) break;
+    const header = headerOf(text.decode(new Uint8Array(buffer, at + prefix, length)));
+    if (!header) break;
+    const { keys, ...about } = header;
+    const end = data + keys.length * about.rows * 8;
+    if (end > buffer.byteLength) break;
+    const columns = new Map(
+      keys.map((key, i) => [key, new Float64Array(buffer, data + i * about.rows * 8, about.rows)]),
+    );
+    found.push({ segment: { ...about, columns }, end });
+    at = end;
+  }
+  return found;
+}
+
+type Header = Omit<MetricSegment, 'columns'> & { keys: string[] };
+
+function headerOf(text: string): Header | null {
+  try {
+    const header = JSON.parse(text) as Header;
+    const whole = [header.from, header.to, header.rows].every(value => Number.isSafeInteger(value) && value >= 0);
+    return whole && typeof header.tail === 'string' && Array.isArray(header.keys) ? header : null;
+  } catch {
+    return null;
+  }
+}

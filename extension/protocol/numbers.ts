@@ -1,0 +1,50 @@
+// Numbers as people read them, the same in pages, hovers and the texts of traces: three significant digits, SI prefixes, a proper minus sign.
+
+/** The sign before negative numbers. */
+export const minus = '−';
+
+const prefixes: [number, string][] = [
+  [1e12, ' T'],
+  [1e9, ' G'],
+  [1e6, ' M'],
+  [1e3, ' k'],
+];
+
+/** `0.123`, `12.3 k`, `1.20e−4`; whole numbers under a thousand as they are; a value that is not finite as a dash. */
+export function formatNumber(value: number): string {
+  if (!Number.isFinite(value)) return '–';
+  const size = Math.abs(value);
+  const sign = value < 0 ? minus : '';
+  if (size === 0) return '0';
+  if (size >= 1e15) return sign + size.toExponential(2).replace('e+', 'e');
+  for (const [divisor, prefix] of prefixes) {
+    // 999.5 would round to 1000 in three digits: it belongs to the next prefix.
+    if (size >= divisor * 0.9995) return sign + threeDigits(size / divisor) + prefix;
+  }
+  if (Number.isInteger(size)) return sign + String(size);
+  if (size < 0.0009995) return sign + size.toExponential(2).replace('e-', `e${minus}`);
+  return sign + threeDigits(size);
+}
+
+/** As `formatNumber`, with a sign on positive values too. */
+export function formatSigned(value: number): string {
+  return value > 0 ? `+${formatNumber(value)}` : formatNumber(value);
+}
+
+/** A share 0…1 as `61.2 %`, without the decimal at and above 99.95 and at 0. */
+export function formatPercent(share: number): string {
+  if (!Number.isFinite(share)) return '–';
+  const value = Math.abs(share * 100);
+  const text = value === 0 || value >= 99.95 ? value.toFixed(0) : value.toFixed(1);
+  return `${share < 0 && Number(text) !== 0 ? minus : ''}${text} %`;
+}
+
+/** Three significant digits of a size in [0.001, 1000), without exponent. */
+export function threeDigits(size: number): string {
+  const text = size.toPrecision(3);
+  return text.includes('e') ? String(Number(text)) : text;
+}
+
+/** Bytes in binary units, as memory is told: `640 MiB`, `2.2 GiB`. */
+export const gibibytes = (bytes: number): string =>
+  bytes < 2 ** 30 ? `${Math.ceil(bytes / 2 ** 20)} MiB` : `${(bytes / 2 ** 30).toFixed(1)} GiB`;

@@ -1,0 +1,75 @@
+// What of a run's configuration may change while it trains, and what is in effect: the manifest's configuration with the run's `setting`
+// events applied in their order. A resume cuts the events back to its checkpoint and with them what was changed later. Trainer, terminal
+// and editor share this; whether a value is valid the configuration's schema knows, which the trainer asks.
+import type { RunEvent } from './run-folder';
+import { settingChangeSchema, type SettingChange } from './run-folder';
+
+type Config = Readonly<Record<string, unknown>>;
+
+/** What may change, by RAGEN's keys, with the condition under which it has an effect. */
+const settings: readonly { key: string; needs?: { key: string; value: unknown } }[] = [
+  { key: 'actor_rollout_ref.actor.optim.lr' },
+  { key: 'critic.optim.lr', needs: { key: 'algorithm.adv_estimator', value: 'gae' } },
+  { key: 'actor_rollout_ref.actor.entropy_coeff' },
+  { key: 'actor_rollout_ref.actor.kl_loss_coef', needs: { key: 'actor_rollout_ref.actor.use_kl_loss', value: true } },
+  { key: 'algorithm.kl_ctrl.kl_coef', needs: { key: 'algorithm.use_kl_in_reward', value: true } },
+  { key: 'actor_rollout_ref.rollout.temperature' },
+  { key: 'actor_rollout_ref.rollout.rollout_filter_value' },
+  { key: 'trainer.total_training_steps' },
+];
+
+export const settingKeys: readonly string[] = settings.map(({ key }) => key);
+
+/** The settings that have an effect under a configuration, with their values. */
+export function changeable(config: Config): { key: string; value: number }[] {
+  return settings.flatMap(({ key, needs }) => {
+    const value = valueAt(config, key);
+    const idle = needs !== undefined && valueAt(config, needs.key) !== needs.value;
+    return idle || typeof value !== 'number' ? [] : [{ key, value }];
+  });
+}
+
+/** Why a setting has no effect under a configuration, as `key is value`; undefined where it has one. */
+export function idleBecause(config: Config, key: string): string | undefined {
+  const needs = settings.find(setting => setting.key === key)?.needs;
+  const value = needs && valueAt(config, needs.key);
+  return needs && value !== needs.value ? `${needs.key} is ${String(value)}` : undefined;
+}
+
+/**
+ * The configuration with one setting changed. Where learning rates fall over the run's steps, they go on to do so: a schedule as long as
+ * the run stays as long as the run.
+ */
+export function withSetting(config: Config, { key, to }: Pick<SettingChange, 'key' | 'to'>): Record<string, unknown> {
+  const changed = structuredClone(config) as Record<string, unknown>;
+  if (key === 'trainer.total_training_steps')
+    for (const schedule of ['actor_rollout_ref.actor.optim', 'critic.optim'].map(at => `${at}.total_training_steps`))
+      if (valueAt(config, schedule) === valueAt(config, key)) setAt(changed, schedule, to);
+  setAt(changed, key, to);
+  return changed;
+}
+
+/** The configuration in effect after these events of its run. */
+export function configInEffect(config: Config, events: Iterable<RunEvent>): Config {
+  let now = config;
+  for (const { kind, data } of events) {
+    const change = kind === 'setting' ? settingChangeSchema.safeParse(data).data : undefined;
+    if (change) now = withSetting(now, change);
+  }
+  return now;
+}
+
+/** The value at a dotted key; undefined where there is none. */
+export function valueAt(config: unknown, key: string): unknown {
+  let at: unknown = config;
+  for (const part of key.split('.'))
+    at = typeof at === 'object' && at !== null && Object.hasOwn(at, part) ? (at as Config)[part] : undefined;
+  return at;
+}
+
+function setAt(config: Record<string, unknown>, key: string, value: number): void {
+  const parts = key.split('.');
+  let at = config;
+  for (const part of parts.slice(0, -1)) at = at[part] as Record<string, unknown>;
+  at[parts.at(-1)!] = value;
+}

@@ -1,0 +1,169 @@
+// What a change of an environment's code did to reward and success: the episodes just before the swap against those just after it.
+// Members of a group share their start, so groups, not episodes, are what is independent: the interval is Welch's over group means.
+// It cannot tell the new code from what the policy learnt in the same steps; the nearer the steps, the less that matters.
+import {
+  environmentReloadSchema,
+  environmentVersionSchema,
+  episodeSchema,
+  type Episode,
+  type Manifest,
+  type RunEvent,
+} from './run-folder';
+
+/** A version of a tag's environment in a run. */
+export interface RanVersion {
+  tag: string;
+  version: string;
+  /** Its first step, and its last where another followed. Episodes of the step in hand may be of both. */
+  from: number;
+  to: number | null;
+}
+
+/** What each tag ran, in order, by a run's manifest and events. */
+export function ranVersions(
+  { environments }: Pick<Manifest, 'environments'>,
+  events: readonly RunEvent[],
+): RanVersion[] {
+  const ran: RanVersion[] = environments.map(({ tag, version }) => ({ tag, version, from: 1, to: null }));
+  for (const { kind, data, step } of events) {
+    const schema =
+      kind === 'environment_reload'
+        ? environmentReloadSchema
+        : kind === 'environment_version'
+          ? environmentVersionSchema
+          : undefined;
+    const change = schema?.safeParse(data).data;
+    if (!change) continue;
+    const last = ran.findLast(({ tag }) => tag === change.tag);
+    if (last) last.to = step + 1;
+    ran.push({ tag: change.tag, version: change.to, from: step + 1, to: null });
+  }
+  return ran;
+}
+
+/** Steps whose episodes tell what `after` changed against `before`. */
+export function comparedRange(before: RanVersion, after: RanVersion, steps = comparedSteps): number[] {
+  const end = before.to ?? after.from;
+  const wanted = new Set<number>();
+  for (let step = Math.max(1, end - steps); step <= end; step++) wanted.add(step);
+  for (let step = after.from; step <= after.from + steps; step++) wanted.add(step);
+  return [...wanted];
+}
+
+export interface SampleMoments {
+  episodes: number;
+  groups: number;
+  mean: number;
+}
+
+export interface Effect {
+  before: SampleMoments;
+  after: SampleMoments;
+  /** After minus before. */
+  difference: number;
+  /** Two-sided, 95 %; null with fewer than two groups on a side. */
+  interval: [low: number, high: number] | null;
+}
+
+export interface VersionEffect {
+  reward: Effect;
+  success: Effect;
+}
+
+const compared = { step: true, mode: true, tag: true, group_id: true, reward: true, success: true, error: true, environment: true } as const; // prettier-ignore
+/** What the comparison reads of an episode. */
+export const comparedEpisodeSchema = episodeSchema.pick(compared);
+export type ComparedEpisode = Pick<Episode, keyof typeof compared>;
+
+/** Steps with episodes that count on each side, unless told otherwise. */
+export const comparedSteps = 10;
+
+/**
+ * Compares the last training steps that a tag played under `from` with the first that it played under `to`. Episodes that the
+ * environment's code ended by a mistake are left out. Undefined where a side has none.
+ */
+export function versionEffect(
+  episodes: Iterable<ComparedEpisode>,
+  { tag, from, to, steps = comparedSteps }: { tag: string; from: string; to: string; steps?: number },
+): VersionEffect | undefined {
+  const own = [...episodes].filter(e => e.tag === tag && e.mode === 'train' && e.error === undefined);
+  const played = (version: string) => own.filter(e => e.environment.version === version);
+  const stepsOf = (some: ComparedEpisode[]) => [...new Set(some.map(({ step }) => step))].sort((a, b) => a - b);
+  const [old, fresh] = [played(from), played(to)];
+  const first = stepsOf(fresh)[0];
+  const last = new Set(stepsOf(old.filter(({ step }) => step <= first)).slice(-steps));
+  const next = new Set(stepsOf(fresh).slice(0, steps));
+  const before = old.filter(({ step }) => last.has(step));
+  const after = fresh.filter(({ step }) => next.has(step));
+  if (before.length === 0 || after.length === 0) return undefined;
+  return {
+    reward: effect(before, after, ({ reward }) => reward),
+    success: effect(before, after, ({ success }) => Number(success)),
+  };
+}
+
+/** `reward 0.42 → 0.73 (+0.31, 95 % interval 0.10 … 0.52), success 12 % → 40 % (+28, 3 … 53 points) over 40 and 38 groups`. */
+export function effectWords({ reward, success }: VersionEffect): string {
+  const fixed = (x: number, scale: number) => (x * scale).toFixed(scale === 1 ? 2 : 0);
+  const words = ({ before, after, difference, interval }: Effect, scale: number, unit: string, points: string) => {
+    const range = interval ? `, 95 % interval ${interval.map(x => fixed(x, scale)).join(' … ')}${points}` : '';
+    const change = `${difference >= 0 ? '+' : ''}${fixed(difference, scale)}`;
+    return `${fixed(before.mean, scale)}${unit} → ${fixed(after.mean, scale)}${unit} (${change}${range})`;
+  };
+  const { before, after } = reward;
+  return `reward ${words(reward, 1, '', '')}, success ${words(success, 100, ' %', ' points')} over ${before.groups} and ${after.groups} groups`;
+}
+
+function effect(
+  before: readonly ComparedEpisode[],
+  after: readonly ComparedEpisode[],
+  value: (episode: ComparedEpisode) => number,
+): Effect {
+  const [x, y] = [groupMeans(before, value), groupMeans(after, value)];
+  return {
+    before: { episodes: before.length, groups: x.length, mean: mean(x) },
+    after: { episodes: after.length, groups: y.length, mean: mean(y) },
+    difference: mean(y) - mean(x),
+    interval: welchInterval(x, y),
+  };
+}
+
+function groupMeans(episodes: readonly ComparedEpisode[], value: (episode: ComparedEpisode) => number): number[] {
+  const groups = new Map<string, number[]>();
+  for (const episode of episodes) {
+    const key = `${episode.step} ${episode.group_id}`;
+    const members = groups.get(key);
+    if (members) members.push(value(episode));
+    else groups.set(key, [value(episode)]);
+  }
+  return [...groups.values()].map(mean);
+}
+
+const mean = (values: readonly number[]): number => values.reduce((sum, x) => sum + x, 0) / values.length;
+
+/** 95 % interval of mean(y) − mean(x) under unequal variances, with Welch's and Satterthwaite's degrees of freedom. */
+export function welchInterval(x: readonly number[], y: readonly number[]): [number, number] | null {
+  if (x.length < 2 || y.length < 2) return null;
+  const [u, v] = [x, y].map(values => {
+    const centre = mean(values);
+    return values.reduce((sum, value) => sum + (value - centre) ** 2, 0) / (values.length - 1) / values.length;
+  });
+  const difference = mean(y) - mean(x);
+  if (u + v === 0) return [difference, difference];
+  const freedom = (u + v) ** 2 / (u ** 2 / (x.length - 1) + v ** 2 / (y.length - 1));
+  const half = quantileOfT(freedom) * Math.sqrt(u + v);
+  return [difference - half, difference + half];
+}
+
+/** The 97.5 % quantile of Student's t: with T = √ν · tan θ its density is cos^(ν − 1) θ, which is summed up to 95 % of a quarter turn. */
+function quantileOfT(freedom: number): number {
+  const slices = 20_000;
+  const width = Math.PI / 2 / slices;
+  const slice = (i: number) => Math.cos((i + 0.5) * width) ** (freedom - 1);
+  let total = 0;
+  for (let i = 0; i < slices; i++) total += slice(i);
+  let i = 0;
+  let missing = 0.95 * total;
+  for (; slice(i) < missing; i++) missing -= slice(i);
+  return Math.sqrt(freedom) * Math.tan((i + missing / slice(i)) * width);
+}

@@ -1,0 +1,84 @@
+// media/configuration.schema.json: what a configuration file may hold, for editors. It is the schema of a whole configuration, loosened to a
+// file's part in one: no key is required, a value may refer to another key, keys without effect are known as such; and every key has its default.
+import type { JsonSchema } from '../../protocol/json-schema';
+import { restrictions } from './availability';
+import { ignoredKeys } from './ignored-keys';
+import { configJsonSchema } from './schema';
+import { spellings } from './validate';
+
+/** `${a.b}` takes over the value of another key. */
+const reference: JsonSchema = { $ref: '#/definitions/reference' };
+
+/** The schema, with the plain values of the configuration `base` as defaults. */
+export function configurationFileSchema(base: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const root = loosened(configJsonSchema, [], base);
+  for (const [key, steers] of Object.entries(ignoredKeys)) addIgnored(root, key.split('.'), steers);
+  const list: JsonSchema = {
+    description:
+      'Configurations that this one builds on, merged in order: looked up beside the file, then among the presets. _self_ is the place of this file’s own keys, the last unless said.',
+    type: 'array',
+    items: { type: 'string' },
+  };
+  return {
+    $schema: 'http://json-schema.org/draft-07/schema#',
+    title: 'RAGEN Workbench: configuration of a run',
+    ...root,
+    properties: { defaults: list, ...root.properties },
+    definitions: { reference: { type: 'string', pattern: '\\$\\{[^{}$]+\\}' } },
+  };
+}
+
+function loosened(schema: JsonSchema, path: readonly string[], value: unknown): JsonSchema {
+  const { description, properties, additionalProperties } = schema;
+  const about = { ...(description !== undefined && { description }) };
+  if (properties) {
+    const inner = Object.entries(properties).map(([name, child]): [string, JsonSchema] => [
+      name,
+      loosened(child, [...path, name], isRecord(value) ? value[name] : undefined),
+    ]);
+    return { ...about, type: 'object', properties: Object.fromEntries(inner), additionalProperties: false };
+  }
+  if (typeof additionalProperties === 'object' && additionalProperties.properties)
+    return {
+      ...about,
+      type: 'object',
+      additionalProperties: loosened(additionalProperties, [...path, '*'], undefined),
+    };
+  const fallback = value ?? schema.default;
+  const options = (schema.anyOf ?? [schema]).map(option => choice(option, path));
+  const sentence = description ?? schema.anyOf?.find(option => option.description)?.description;
+  return {
+    ...(sentence !== undefined && { description: sentence }),
+    ...(fallback !== undefined && { default: fallback }),
+    anyOf: [...options, reference],
+  };
+}
+
+/** One form that a value may have. */
+function choice(schema: JsonSchema, path: readonly string[]): JsonSchema {
+  const { description: _, default: __, required: ___, ...rest } = schema;
+  if (rest.properties) return { ...loosened(schema, path, undefined), description: undefined };
+  const key = path.join('.');
+  const only = restrictions.find(restriction => restriction.key === key)?.available;
+  const spelled = Object.keys(spellings[key] ?? {});
+  if (rest.enum) rest.enum = [...rest.enum.filter(value => only?.includes(value) ?? true), ...spelled];
+  if (rest.prefixItems) delete rest.items; // `false`: readers of draft 7 know neither
+  // What zod says of every integer says nothing here.
+  if (rest.maximum === Number.MAX_SAFE_INTEGER) delete rest.maximum;
+  if (rest.minimum === -Number.MAX_SAFE_INTEGER) delete rest.minimum;
+  return rest;
+}
+
+function addIgnored(root: JsonSchema, path: readonly string[], steers: string): void {
+  let map = root;
+  for (const part of path.slice(0, -1)) {
+    map.properties ??= {};
+    map = map.properties[part] ??= { type: 'object', properties: {}, additionalProperties: false };
+  }
+  const ignored: JsonSchema = { description: `Has no effect here: it steers ${steers}.`, deprecated: true };
+  const name = path[path.length - 1];
+  if (name === '*') map.additionalProperties = ignored;
+  else (map.properties ??= {})[name] = ignored;
+}
+
+const isRecord = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null;

@@ -1,0 +1,33 @@
+// What a step's episodes reached of each version's code: the counts of all threads that ran it together, by the names that its kept
+// sources have.
+import { relative, sep } from 'node:path';
+import type { CoveredCode, LoadedEnvironment } from '../protocol/environment-link';
+import type { CoverageLine } from '../protocol/run-folder';
+import { keptSources } from './store/kept-sources';
+
+/** A line for each version that runs now. What ended episodes of older versions reached is passed over. */
+export function coverageLines(
+  step: number,
+  covered: readonly CoveredCode[],
+  loaded: readonly LoadedEnvironment[],
+): (CoverageLine & { version: string })[] {
+  const versions = new Map(loaded.map(environment => [environment.version, environment]));
+  return [...versions.values()].flatMap(({ version, source, bundle }) => {
+    const own = covered.filter(code => code.version === version);
+    if (own.length === 0) return [];
+    const { root } = keptSources(source, bundle);
+    const { map } = own.at(-1)!;
+    const files = new Map<string, Map<number, [number, number]>>();
+    for (const { file, lines } of own.filter(code => code.map === map).flatMap(code => code.files)) {
+      const name = relative(root, file).replaceAll(sep, '/');
+      const sums = files.get(name) ?? new Map<number, [number, number]>();
+      files.set(name, sums);
+      for (const [line, most, least] of lines) {
+        const [m, l] = sums.get(line) ?? [0, 0];
+        sums.set(line, [m + most, l + least]);
+      }
+    }
+    const counts = [...files].map(([name, sums]) => [name, [...sums].map(([line, [m, l]]) => [line, m, l])] as const);
+    return [{ version, step, map, files: Object.fromEntries(counts) as CoverageLine['files'] }];
+  });
+}

@@ -1,0 +1,268 @@
+// The HTTP server of `ragen env serve`: reads requests within a limit, checks the key, finds the protocol's answer and writes it, and lets
+// requests in hand finish when it ends. Each environment has its own base address, /<name>; the bare one is the first's.
+// Security: whoever may ask may run the environments' code, as configured here. A key is asked for everything but /health; requests from
+// web pages are refused (they carry an Origin, or, where a page's own name was made to lead here, that name as their Host), since a page
+// may reach a loopback address; no client reads a path of this machine.
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { WebSocketServer } from 'ws';
+import { UserError } from '../../protocol/user-error';
+import { isSameSecret } from '../same-secret';
+import { BatchService, GymService, readMessage, writeMessage } from './gym-service';
+import { mcpAnswer, openApi, OpenEnvService } from './openenv-service';
+import { ServiceError, Sessions, type SessionOptions } from './sessions';
+
+export interface EnvironmentServerOptions extends SessionOptions {
+  host: string;
+  /** 0: any free one. */
+  port: number;
+  /** Undefined: none is asked for, which a loopback address alone allows. */
+  apiKey: string | undefined;
+  /** Largest body of a request and largest message, in bytes. */
+  maxBodyBytes: number;
+  /** A line about a request that failed here. */
+  onError(line: string): void;
+}
+
+export interface EnvironmentServer {
+  /** Base address, such as http://127.0.0.1:8000. */
+  url: string;
+  sessions: Sessions;
+  /** Lets what is in hand finish for a while, closes all sessions and ends; the same promise each time. */
+  close(): Promise<void>;
+}
+
+/** Milliseconds for requests in hand when the server ends. */
+const grace = 5000;
+
+const loopback = /^(localhost|127(\.\d+){3}|::1|\[::1\])$/i;
+
+/** Whether an address is reached from this machine alone. */
+export const isLoopback = (host: string): boolean => loopback.test(host);
+
+/**
+ * Starts serving.
+ * @throws UserError where the address is open to others and there is no key, or cannot be had
+ */
+export async function startEnvironmentServer(options: EnvironmentServerOptions): Promise<EnvironmentServer> {
+  const { host, port, apiKey, maxBodyBytes } = options;
+  if (apiKey === undefined && !isLoopback(host))
+    throw new UserError(
+      `env serve: --host ${host} can be reached by others: name the variable that has a key in --api-key-env, or serve on 127.0.0.1`,
+    );
+  const sessions = new Sessions(options);
+  const router = new Router(sessions, options);
+  const http = createServer((request, response) => void router.respond(request, response));
+  const sockets = new WebSocketServer({ noServer: true, maxPayload: maxBodyBytes, perMessageDeflate: false });
+  http.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+    try {
+      const { route, environment } = router.admitted(request);
+      if (route !== '/ws') throw new ServiceError(404, `there is no WebSocket at ${route}: use /ws`);
+      sockets.handleUpgrade(request, socket, head, opened => void router.openenv.converse(opened, environment));
+    } catch (error) {
+      const { status, message } = statusOf(error);
+      const body = JSON.stringify({ detail: message });
+      socket.end(
+        `HTTP/1.1 ${status} Refused\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
+      );
+    }
+  });
+  await new Promise<void>((resolve, reject) => {
+    http.once('error', (error: NodeJS.ErrnoException) => {
+      const taken = error.code === 'EADDRINUSE' ? 'is taken' : `cannot be had (${error.code ?? error.message})`;
+      reject(new UserError(`env serve: ${host}:${port} ${taken}: choose another by --host and --port`));
+    });
+    http.listen(port, host, resolve);
+  }).catch(async (error: unknown) => {
+    await sessions.closeAll();
+    throw error;
+  });
+
+  let ending: Promise<void> | undefined;
+  const end = async () => {
+    router.isEnding = true;
+    const ended = new Promise(resolve => http.close(resolve));
+    http.closeIdleConnections();
+    const timer = setTimeout(() => {
+      http.closeAllConnections();
+      for (const socket of sockets.clients) socket.terminate();
+    }, grace);
+    await sessions.closeAll(); // waits for what each is doing; its WebSocket is closed with it
+    for (const socket of sockets.clients) socket.close(1001);
+    await ended;
+    clearTimeout(timer);
+  };
+  const at = (http.address() as AddressInfo).port;
+  return {
+    url: `http://${host.includes(':') && !host.startsWith('[') ? `[${host}]` : host}:${at}`,
+    sessions,
+    close: () => (ending ??= end()),
+  };
+}
+
+interface Admitted {
+  /** Path without the environment's name. */
+  route: string;
+  environment?: string;
+  query: URLSearchParams;
+}
+
+class Router {
+  readonly openenv: OpenEnvService;
+  /** Connections are not kept any more. */
+  isEnding = false;
+  private readonly gym: GymService;
+  private readonly batch: BatchService;
+
+  constructor(
+    private readonly sessions: Sessions,
+    private readonly options: EnvironmentServerOptions,
+  ) {
+    this.openenv = new OpenEnvService(sessions);
+    this.gym = new GymService(sessions);
+    this.batch = new BatchService(sessions);
+  }
+
+  /**
+   * What a request asks for.
+   * @throws ServiceError where it may not
+   */
+  admitted({ url = '/', headers }: IncomingMessage): Admitted {
+    const { pathname, searchParams: query } = new URL(`http://server${url.startsWith('/') ? url : '/'}`);
+    if (headers.origin !== undefined)
+      throw new ServiceError(403, 'requests of web pages are refused: ask from a program');
+    if (this.options.apiKey === undefined && !isLoopback(hostOf(headers.host)))
+      throw new ServiceError(403, 'requests that name another host are refused: ask at 127.0.0.1');
+    const [, first = ''] = pathname.split('/');
+    const name = decoded(first);
+    const environment = this.sessions.names.includes(name) ? name : undefined;
+    const rest = environment === undefined ? pathname : pathname.slice(first.length + 1);
+    const route = rest.replace(/\/+$/, '') || '/';
+    if (!route.endsWith('/health')) this.checkKey(headers, query);
+    return { route, query, ...(environment !== undefined && { environment }) };
+  }
+
+  async respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const send = (status: number, type: string, body: Uint8Array | string, more: Record<string, string> = {}) => {
+      const length = String(Buffer.byteLength(body));
+      const headers = { 'content-type': type, 'content-length': length, 'x-content-type-options': 'nosniff', ...more };
+      response.writeHead(status, this.isEnding ? { ...headers, connection: 'close' } : headers).end(body);
+    };
+    const isBatch = request.url?.startsWith('/vagen/') ?? false;
+    try {
+      const { type, body } = await this.answer(request);
+      send(200, type, body);
+    } catch (error) {
+      const { status, message, retryAfter } = statusOf(error);
+      if (status === 500) this.options.onError(`${request.method} ${request.url?.split('?')[0]}: ${String(error)}`);
+      request.resume(); // what is left of a body that was refused
+      send(status, 'application/json', JSON.stringify({ [isBatch ? 'error' : 'detail']: message }), {
+        ...(retryAfter !== undefined && { 'retry-after': String(retryAfter) }),
+        ...(status === 413 && { connection: 'close' }),
+      });
+    }
+  }
+
+  private async answer(request: IncomingMessage): Promise<{ type: string; body: Uint8Array | string }> {
+    const { method = 'GET', headers } = request;
+    const { route, environment, query } = this.admitted(request);
+    if (route.startsWith('/vagen/'))
+      return json(await this.batch.answer(method, route.slice('/vagen'.length), await this.jsonBody(request)));
+    const { openenv, gym } = this;
+    const of: Record<string, () => Promise<{ type: string; body: Uint8Array | string }>> = {
+      'GET /health': async () => json(this.health()),
+      'GET /metadata': async () => json(await openenv.metadata(environment)),
+      'GET /schema': async () => json(await openenv.schema(environment)),
+      'GET /openapi.json': async () => json(openApi),
+      'GET /state': async () => json(openenv.state(query.get('episode_id'), environment)),
+      'POST /reset': async () => json(await openenv.reset(await this.jsonBody(request), environment)),
+      'POST /step': async () => json(await openenv.step(await this.jsonBody(request), environment)),
+      'POST /mcp': async () => json(mcpAnswer(await this.jsonBody(request).catch(() => undefined))),
+      'GET /sessions': async () => json(gym.stats()),
+      'POST /connect': async () => writeMessage(await gym.connect(await this.message(request), environment)),
+      'POST /call': async () => writeMessage(await gym.call(await this.message(request))),
+    };
+    const found = of[`${method} ${route}`];
+    if (found) return found();
+    if (headers['content-length'] !== undefined) await this.body(request);
+    const other = Object.keys(of).find(known => known.endsWith(` ${route}`));
+    if (other) throw new ServiceError(405, `${route} takes ${other.split(' ')[0]}, not ${method}`);
+    const names = this.sessions.names.join(', ');
+    throw new ServiceError(404, `there is no ${route}: use a path of OpenEnv or GymService, below /<name> of ${names}`);
+  }
+
+  /** What each protocol looks for. */
+  private health(): Record<string, unknown> {
+    const { names, maxSessions } = this.sessions;
+    return {
+      status: 'healthy',
+      ok: true,
+      service: 'gym-env-service',
+      max_inflight: 'unlimited',
+      environments: names,
+      active_sessions: this.sessions.list().length,
+      max_sessions: maxSessions,
+    };
+  }
+
+  private checkKey(headers: IncomingMessage['headers'], query: URLSearchParams): void {
+    const { apiKey } = this.options;
+    if (apiKey === undefined) return;
+    const bearer = /^Bearer\s+(?<key>.+)$/i.exec(headers.authorization ?? '')?.groups?.key;
+    const given = [headers['x-api-key'], bearer, query.get('token')];
+    if (!given.some(key => isSameSecret(key, apiKey))) throw new ServiceError(401, 'unauthorized');
+  }
+
+  private async message(request: IncomingMessage) {
+    return readMessage(request.headers['content-type'] ?? '', await this.body(request));
+  }
+
+  private async jsonBody(request: IncomingMessage): Promise<unknown> {
+    const body = await this.body(request);
+    if (body.length === 0) return undefined;
+    try {
+      return JSON.parse(body.toString('utf8')) as unknown;
+    } catch (error) {
+      throw new ServiceError(400, `the body is no JSON (${(error as Error).message})`);
+    }
+  }
+
+  private async body(request: IncomingMessage): Promise<Buffer> {
+    const { maxBodyBytes } = this.options;
+    const tooLarge = new ServiceError(413, `the body is larger than ${maxBodyBytes} bytes: send less`);
+    const encoding = request.headers['content-encoding'];
+    if (encoding !== undefined && encoding !== 'identity')
+      throw new ServiceError(415, `the body is encoded as ${encoding}: send it plain`);
+    if (Number(request.headers['content-length'] ?? 0) > maxBodyBytes) throw tooLarge;
+    const chunks: Buffer[] = [];
+    let size = 0;
+    for await (const chunk of request as AsyncIterable<Buffer>) {
+      size += chunk.length;
+      if (size > maxBodyBytes) throw tooLarge;
+      chunks.push(chunk);
+    }
+    return Buffer.concat(chunks);
+  }
+}
+
+/** The name in a Host header, without its port; empty where there is none that can be read. */
+function hostOf(header: string | undefined): string {
+  const address = `http://${header ?? ''}`;
+  return URL.canParse(address) ? new URL(address).hostname : '';
+}
+
+const json = (value: unknown) => ({ type: 'application/json', body: JSON.stringify(value) });
+
+function statusOf(error: unknown): { status: number; message: string; retryAfter?: number } {
+  if (error instanceof ServiceError) return error;
+  return { status: 500, message: 'the server failed: its output says why' };
+}
+
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}

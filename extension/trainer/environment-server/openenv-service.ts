@@ -1,0 +1,264 @@
+// OpenEnv's side of the server (openenv-core 0.3): sessions over WebSocket at /ws, and plain HTTP at /reset, /step and /state, whose
+// episodes are told apart by `episode_id` (one without it is the episode of all who give none). Beside these what its tools ask for.
+import type { RawData, WebSocket } from 'ws';
+import { z } from 'zod';
+import { actionMeant, ServiceError, taskText, type Session, type Sessions, type SessionState } from './sessions';
+
+const reset = z.looseObject({
+  seed: z.int().min(0).nullish(),
+  episode_id: z.string().max(255).nullish(),
+  member: z.int().min(0).optional(),
+  mode: z.enum(['train', 'val']).optional(),
+});
+const action = z.strictObject({ action: z.union([z.string(), z.int()]), metadata: z.looseObject({}).optional() });
+const step = z.looseObject({ action, episode_id: z.string().max(255).nullish() });
+const message = z.discriminatedUnion('type', [
+  z.strictObject({ type: z.literal('reset'), data: reset.default({}) }),
+  z.strictObject({ type: z.literal('step'), data: action }),
+  z.strictObject({ type: z.literal('state') }),
+  z.strictObject({ type: z.literal('close') }),
+]);
+
+const anonymous = 'openenv';
+
+/** Milliseconds that a refused connection stays open for its client to read why. */
+const refusedMs = 2000;
+
+export class OpenEnvService {
+  constructor(private readonly sessions: Sessions) {}
+
+  /** POST /reset: an episode begins anew, in a session that is made where need be. */
+  async reset(body: unknown, environment?: string): Promise<Record<string, unknown>> {
+    const { seed, episode_id, member, mode } = checked(reset, body ?? {});
+    const id = sessionId(environment, episode_id);
+    const session = this.sessions.get(id) ?? (await this.sessions.create(environment, {}, id));
+    return answer(session, await session.reset({ seed: seed ?? undefined, member, mode }), true);
+  }
+
+  /** POST /step. */
+  async step(body: unknown, environment?: string): Promise<Record<string, unknown>> {
+    const { action, episode_id } = checked(step, body);
+    const session = this.existing(environment, episode_id);
+    return answer(session, await session.step(names => [meant(action.action, names)]));
+  }
+
+  /** GET /state. */
+  state(episodeId: string | null, environment?: string): Record<string, unknown> {
+    return stateOf(this.existing(environment, episodeId), episodeId ?? undefined);
+  }
+
+  /** GET /metadata. */
+  async metadata(environment?: string): Promise<Record<string, unknown>> {
+    const loaded = await this.sessions.environment(environment);
+    return {
+      name: loaded.name,
+      description: taskText(loaded, { withActions: false }),
+      readme_content: null,
+      version: loaded.version,
+      author: null,
+      documentation_url: null,
+    };
+  }
+
+  /** GET /schema; the names of actions are listed with their ids. */
+  async schema(environment?: string): Promise<Record<string, unknown>> {
+    const { actions = {} } = await this.sessions.environment(environment);
+    const names = Object.values(actions);
+    const one = names.length > 0 ? { enum: names, 'x-ids': Object.keys(actions).map(Number) } : { type: 'string' };
+    const object = (title: string, properties: Record<string, unknown>, required: string[]) => {
+      return { title, type: 'object', properties, required };
+    };
+    const flag = { type: 'boolean' };
+    return {
+      action: object('Action', { action: one, metadata: { type: 'object' } }, ['action']),
+      observation: object(
+        'Observation',
+        {
+          text: { type: 'string' },
+          images: {
+            type: 'array',
+            items: { type: 'string', contentEncoding: 'base64', contentMediaType: 'image/png' },
+          },
+          terminated: flag,
+          truncated: flag,
+          info: { type: 'object' },
+          actions: { type: 'object', additionalProperties: { type: 'string' } },
+        },
+        ['text', 'terminated', 'truncated', 'info'],
+      ),
+      state: object(
+        'State',
+        { episode_id: { type: 'string' }, step_count: { type: 'integer' }, seed: { type: ['integer', 'null'] } },
+        ['episode_id', 'step_count', 'seed'],
+      ),
+    };
+  }
+
+  /** A WebSocket is a session from its first moment to its last. */
+  async converse(socket: WebSocket, environment?: string): Promise<void> {
+    const send = (type: string, data: Record<string, unknown>) => socket.send(JSON.stringify({ type, data }));
+    let session: Session;
+    socket.pause(); // what comes in meanwhile waits in the network
+    try {
+      session = await this.sessions.create(environment);
+    } catch (error) {
+      const isFull = error instanceof ServiceError && error.status === 503;
+      const { maxSessions } = this.sessions;
+      send('error', {
+        message: (error as Error).message,
+        code: isFull ? 'CAPACITY_REACHED' : 'FACTORY_ERROR',
+        ...(isFull && { active_sessions: maxSessions, max_sessions: maxSessions }),
+      });
+      // OpenEnv's client reads what it was told once it has asked for something, if the connection is still there.
+      const leave = () => socket.close(isFull ? 1013 : 1011);
+      const timer = setTimeout(leave, refusedMs);
+      socket.once('message', leave).once('close', () => clearTimeout(timer));
+      socket.on('error', () => undefined);
+      return socket.resume();
+    }
+    session.onClosed = () => socket.close(1000);
+    socket.on('close', () => void session.close());
+    socket.on('error', () => undefined); // a close follows
+    socket.on('message', (raw: RawData) => {
+      socket.pause();
+      void respond(session, (raw as Buffer).toString('utf8'), send).then(isOver => {
+        socket.resume(); // also where it was the last: the end of the connection is read, too
+        if (isOver) void session.close();
+      });
+    });
+    if (socket.readyState !== socket.OPEN) void session.close();
+    socket.resume();
+  }
+
+  private existing(environment: string | undefined, episodeId: string | null | undefined): Session {
+    const session = this.sessions.get(sessionId(environment, episodeId));
+    if (!session)
+      throw new ServiceError(
+        404,
+        episodeId ? `there is no episode ${episodeId}: reset it first` : 'there is no episode: POST /reset first',
+      );
+    return session;
+  }
+}
+
+const sessionId = (environment: string | undefined, episodeId: string | null | undefined) =>
+  JSON.stringify([anonymous, environment ?? null, episodeId ?? null]);
+
+/** Answers one message; true where it was the last. */
+async function respond(
+  session: Session,
+  text: string,
+  send: (type: string, data: Record<string, unknown>) => void,
+): Promise<boolean> {
+  const refuse = (code: string, words: string, more = {}) => (send('error', { message: words, code, ...more }), false);
+  let given: unknown;
+  try {
+    given = JSON.parse(text);
+  } catch (error) {
+    return refuse('INVALID_JSON', `Invalid JSON: ${(error as Error).message}`);
+  }
+  const { type } = (given ?? {}) as { type?: unknown };
+  if (type === 'mcp') {
+    send('mcp', mcpAnswer((given as { data?: unknown }).data));
+    return false;
+  }
+  const read = message.safeParse(given);
+  if (!read.success) {
+    const known = type === 'reset' || type === 'step' || type === 'state' || type === 'close';
+    if (!known && given !== null && typeof given === 'object' && !Array.isArray(given))
+      return refuse('UNKNOWN_TYPE', `Unknown message type: ${String(type ?? '')}`);
+    const errors = read.error.issues.map(issue => ({ loc: issue.path, msg: issue.message }));
+    return refuse('VALIDATION_ERROR', 'Invalid message', { errors });
+  }
+  try {
+    switch (read.data.type) {
+      case 'reset': {
+        const { seed, member, mode } = read.data.data;
+        send('observation', answer(session, await session.reset({ seed: seed ?? undefined, member, mode }), true));
+        return false;
+      }
+      case 'step': {
+        const { action } = read.data.data;
+        send('observation', answer(session, await session.step(names => [meant(action, names)])));
+        return false;
+      }
+      case 'state':
+        send('state', stateOf(session));
+        return false;
+      case 'close':
+        return true;
+    }
+  } catch (error) {
+    const { status, message: words } = error as ServiceError;
+    const errors = [{ loc: ['action'], msg: words }];
+    return status === 422
+      ? refuse('VALIDATION_ERROR', 'Invalid message', { errors })
+      : refuse('EXECUTION_ERROR', words);
+  }
+}
+
+function answer(session: Session, state: SessionState, isFirst = false): Record<string, unknown> {
+  const { text, images, terminated, truncated, info } = state;
+  const named = isFirst && session.actions && session.actions !== session.environment.actions;
+  return {
+    observation: {
+      text,
+      ...(images.length > 0 && { images: images.map(image => Buffer.from(image).toString('base64')) }),
+      terminated,
+      truncated,
+      info,
+      ...(named && { actions: session.actions }),
+    },
+    reward: isFirst ? null : state.reward,
+    done: terminated || truncated,
+  };
+}
+
+const stateOf = (session: Session, episodeId = session.id): Record<string, unknown> => ({
+  episode_id: episodeId,
+  step_count: session.steps,
+  seed: session.seed ?? null,
+});
+
+/** @throws ServiceError 422 for what is none of the episode's actions */
+function meant(given: number | string, names: Readonly<Record<number, string>> | undefined): number | string {
+  const action = actionMeant(given, names);
+  if (action !== undefined) return action;
+  throw new ServiceError(422, `action is ${JSON.stringify(given)}: use one of ${Object.values(names!).join(', ')}`);
+}
+
+/** JSON-RPC's answer to whoever asks for tools: our environments have none. */
+export function mcpAnswer(request: unknown): Record<string, unknown> {
+  const asked = z
+    .strictObject({
+      jsonrpc: z.literal('2.0'),
+      method: z.string(),
+      params: z.looseObject({}).optional(),
+      id: z.union([z.string(), z.int()]).nullish(),
+    })
+    .safeParse(request);
+  const [code, words] = !asked.success
+    ? [-32600, 'Invalid request']
+    : ['tools/list', 'tools/call'].includes(asked.data.method)
+      ? [-32603, 'Environment does not support MCP']
+      : [-32601, `Method not found: ${asked.data.method}`];
+  return { jsonrpc: '2.0', id: asked.data?.id ?? null, error: { code, message: words } };
+}
+
+/** The paths, as OpenEnv's validation reads them. */
+export const openApi = {
+  openapi: '3.1.0',
+  info: { title: 'RAGEN Workbench environments', version: '1.0.0' },
+  paths: Object.fromEntries(
+    ['/reset', '/step', '/mcp', '/state', '/health', '/metadata', '/schema'].map((path, i) => {
+      return [path, { [i < 3 ? 'post' : 'get']: { responses: { 200: { description: 'JSON' } } } }];
+    }),
+  ),
+};
+
+function checked<Schema extends z.ZodType>(schema: Schema, body: unknown): z.infer<Schema> {
+  const read = schema.safeParse(body);
+  if (read.success) return read.data;
+  const [{ path, message: words }] = read.error.issues;
+  throw new ServiceError(422, `${['body', ...path].map(String).join('.')}: ${words}`);
+}

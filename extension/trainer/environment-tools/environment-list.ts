@@ -1,0 +1,41 @@
+// `ragen env list`: the built-in environments and the workspace's own, each loaded once to hear what it says of itself.
+import type { ListedEnvironment } from '../../protocol/environment-tools';
+import { builtInTypes, environmentSpec, workspaceTypes } from './environment-sources';
+import { loadEach, startToolProcess } from './tool-process';
+
+/** Environments that are loaded at the same time, to bound threads and memory. */
+const together = 4;
+
+/** Built-in ones by name, then the workspace's own by path. */
+export async function listEnvironments(workspace: string): Promise<ListedEnvironment[]> {
+  const types = [
+    ...builtInTypes().map(env_type => ({ env_type, built_in: true })),
+    ...workspaceTypes(workspace).map(env_type => ({ env_type, built_in: false })),
+  ];
+  const environments = await startToolProcess();
+  try {
+    const listed: ListedEnvironment[] = [];
+    for (let from = 0; from < types.length; from += together) {
+      const some = types.slice(from, from + together);
+      const specs = await Promise.all(some.map(({ env_type }) => environmentSpec(env_type, {}, workspace)));
+      const outcomes = await loadEach(environments, specs);
+      outcomes.forEach((outcome, i) => {
+        const { source } = specs[i];
+        const environment = 'environment' in outcome ? outcome.environment : undefined;
+        const actions = environment?.actions;
+        listed.push({
+          ...some[i],
+          name: environment?.name ?? some[i].env_type,
+          source,
+          config: environment?.config ?? null,
+          actions: actions && Object.keys(actions).length > 0 ? actions : null,
+          has_solver: environment?.has_solver ?? false,
+          missing: 'failure' in outcome ? outcome.failure.message : null,
+        });
+      });
+    }
+    return listed;
+  } finally {
+    await environments.stop();
+  }
+}

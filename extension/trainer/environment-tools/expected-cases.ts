@@ -1,0 +1,91 @@
+// Cases that an environment's author wrote down beside it, in `<file>.cases.json`: episodes by seed and actions with what they must come
+// to. They are checked with the contract.
+import { existsSync, readFileSync } from 'node:fs';
+import { z } from 'zod';
+import type { EnvironmentSpec } from '../../protocol/environment-link';
+import type { ContractCheck, Transcript } from '../../protocol/environment-tools';
+import { transcriptsOf } from './transcripts';
+
+const casesSchema = z.array(
+  z.strictObject({
+    name: z.string(),
+    config: z.record(z.string(), z.unknown()).default({}),
+    seed: z.int().min(0),
+    actions: z.array(z.union([z.number(), z.string()])),
+    expect: z
+      .strictObject({
+        /** What `reset` shows. */
+        first: z.string(),
+        /** Of the last step: */
+        observation: z.string(),
+        terminated: z.boolean(),
+        truncated: z.boolean(),
+        /** Some of its keys. */
+        info: z.record(z.string(), z.unknown()),
+        /** The sum of the rewards, to 1e-9. */
+        return: z.number(),
+      })
+      .partial(),
+  }),
+);
+type Expected = z.infer<typeof casesSchema>[number]['expect'];
+
+/** One check a case; none where there is no such file. */
+export async function checkCases(
+  { tag, source, config }: EnvironmentSpec,
+  workspace: string,
+): Promise<ContractCheck[]> {
+  const file = source.replace(/\.[cm]?[jt]s$/, '.cases.json');
+  if (!existsSync(file)) return [];
+  const text = readFileSync(file, 'utf8');
+  const parsed = casesSchema.safeParse(jsonOrNothing(text));
+  if (!parsed.success) {
+    const [{ path, message }] = parsed.error.issues;
+    const evidence = `${file} ${path.length > 0 ? `has at ${path.join('.')}: ${message}` : 'holds no array'}: write [{"name", "seed", "actions", "expect": {…}}, …].`;
+    return [{ name: 'cases', state: 'failed', evidence, at: `${file}:1` }];
+  }
+  const asked = parsed.data.map(({ seed, actions, config: own }) => ({
+    env: tag,
+    seed,
+    actions,
+    config: { ...config, ...own },
+  }));
+  const transcripts = await transcriptsOf(asked, workspace);
+  return parsed.data.map(({ name, expect, seed, actions }, i) => {
+    const difference = differenceOf(expect, transcripts[i]);
+    const played = `seed ${seed}, ${actions.length} action${actions.length === 1 ? '' : 's'}`;
+    if (difference === undefined) return { name: `case: ${name}`, state: 'passed', evidence: `${played}.` };
+    const line = text.slice(0, Math.max(0, text.indexOf(JSON.stringify(name)))).split('\n').length;
+    return { name: `case: ${name}`, state: 'failed', evidence: `${played}: ${difference}.`, at: `${file}:${line}` };
+  });
+}
+
+/** What is not as expected, as a clause; undefined where all is. */
+function differenceOf(expected: Expected, transcript: Transcript): string | undefined {
+  if ('error' in transcript) return transcript.error;
+  const last = transcript.steps.at(-1);
+  const total = transcript.steps.reduce((sum, { reward }) => sum + reward, 0);
+  const compare = (what: string, wanted: unknown, found: unknown) =>
+    wanted !== undefined && JSON.stringify(wanted) !== JSON.stringify(found)
+      ? `${what} is ${JSON.stringify(found)}, not ${JSON.stringify(wanted)}`
+      : undefined;
+  const differs = expected.return !== undefined && Math.abs(expected.return - total) > 1e-9;
+  return (
+    compare('the first observation', expected.first, transcript.observation) ??
+    compare('the last observation', expected.observation, last?.observation ?? transcript.observation) ??
+    (differs ? `the return is ${Number(total.toPrecision(12))}, not ${expected.return}` : undefined) ??
+    compare('terminated', expected.terminated, last?.terminated) ??
+    compare('truncated', expected.truncated, last?.truncated) ??
+    Object.entries(expected.info ?? {})
+      .map(([key, wanted]) => compare(`info.${key}`, wanted, last?.info[key]))
+      .find(difference => difference !== undefined)
+  );
+}
+
+function jsonOrNothing(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,26 @@
+// Actions as people write them and as environments take them: a named action by its id or, in any case of letters, by its name.
+import { UserError } from '../../protocol/user-error';
+
+export type ActionNames = Readonly<Record<string, string>> | undefined;
+
+const named = (names: ActionNames): names is Readonly<Record<string, string>> =>
+  names !== undefined && Object.keys(names).length > 0;
+
+/**
+ * What an environment is given for an action. Ids pass as they are, known or not, and so does every text where actions have no names.
+ * @throws UserError for a text that is neither a name nor an id
+ */
+export function actionOf(given: number | string, names: ActionNames): number | string {
+  if (typeof given === 'number' || !named(names)) return given;
+  const wanted = given.trim().toLowerCase();
+  const found = Object.entries(names).find(([, name]) => name.toLowerCase() === wanted);
+  if (found) return Number(found[0]);
+  if (Object.hasOwn(names, wanted)) return Number(wanted);
+  const known = Object.entries(names).map(([id, name]) => `${name} (${id})`);
+  throw new UserError(`${JSON.stringify(given)} is no action here: use one of ${known.join(', ')}`);
+}
+
+/** An action as people read it. */
+export function nameOf(action: number | string, names: ActionNames): string {
+  return (typeof action === 'number' && names?.[action]) || String(action);
+}

@@ -1,0 +1,39 @@
+// A played session for a program: requests as JSON lines on standard input, one reply a line on standard output, in order. The first
+// line comes unasked and holds the episode's beginning, or why the environment does not load. Ends with its standard input.
+import { z } from 'zod';
+import type { PlayReply } from '../../protocol/environment-tools';
+import { linesOf } from '../../protocol/stream-lines';
+import type { Session } from './play-session';
+
+const requestSchema = z.intersection(
+  z.object({ id: z.int() }),
+  z.discriminatedUnion('do', [
+    z.object({ do: z.literal('act'), action: z.union([z.number(), z.string()]) }),
+    z.object({ do: z.literal('undo') }),
+    z.object({ do: z.literal('restart'), seed: z.int().min(0).optional() }),
+    z.object({ do: z.literal('hint') }),
+    z.object({ do: z.literal('solve') }),
+    z.object({ do: z.literal('reload') }),
+  ]),
+);
+
+export async function serveSession(session: Session): Promise<void> {
+  const send = (reply: PlayReply) => process.stdout.write(`${JSON.stringify(reply)}\n`);
+  send(await session.answer(0, { do: 'reload' }));
+  for await (const line of linesOf(process.stdin.setEncoding('utf8'))) {
+    if (line.trim() === '') continue;
+    const request = requestSchema.safeParse(jsonOrNothing(line));
+    if (!request.success) {
+      const message = `standard input: ${line.slice(0, 80)} is no request: write {"id": 1, "do": "act", "action": …} or undo, restart, hint, solve, reload`;
+      send({ id: 0, error: { message } });
+    } else send(await session.answer(request.data.id, request.data));
+  }
+}
+
+function jsonOrNothing(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
+}

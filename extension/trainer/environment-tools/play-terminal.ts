@@ -1,0 +1,97 @@
+// A played session for a person at a terminal: the state is printed, an action is typed by its name or as text, and words that begin
+// with a colon are commands. Ends with `:quit`, Ctrl-D or the end of standard input.
+import { createInterface } from 'node:readline';
+import type { PlayDo, PlayReply, PlaySession, ShownStep } from '../../protocol/environment-tools';
+import type { Session } from './play-session';
+
+const help = ':undo  :restart  :seed N  :hint  :solve  :reload (after an edit)  :quit';
+
+/** Plays until the player leaves. */
+export async function playInTerminal(session: Session): Promise<void> {
+  const say = (text: string) => process.stdout.write(`${text}\n`);
+  const begun = await session.answer(0, { do: 'reload' });
+  if (begun.session) say(opening(begun.session));
+  say(standing(begun));
+  // Not before: lines that come while nobody takes them are lost.
+  const lines = createInterface({ input: process.stdin, output: process.stderr, prompt: '> ' });
+  lines.prompt();
+  for await (const line of lines) {
+    const asked = request(line);
+    if (asked === 'quit') break;
+    if (asked === 'help') say(help);
+    else if (asked) say(standing(await session.answer(0, asked), asked));
+    lines.prompt();
+  }
+  lines.close();
+}
+
+function request(line: string): PlayDo | 'quit' | 'help' | undefined {
+  const text = line.trim();
+  if (text === '') return undefined;
+  const [, word, rest] = /^:(\w+)\s*(.*)$/.exec(text) ?? [];
+  const known = { u: 'undo', r: 'restart', h: 'hint', q: 'quit', s: 'solve' } as Record<string, string>;
+  switch (known[word] ?? word) {
+    case undefined:
+      return { do: 'act', action: text };
+    case 'undo':
+      return { do: 'undo' };
+    case 'restart':
+      return { do: 'restart' };
+    case 'seed':
+      return /^\d+$/.test(rest) ? { do: 'restart', seed: Number(rest) } : 'help';
+    case 'hint':
+      return { do: 'hint' };
+    case 'solve':
+      return { do: 'solve' };
+    case 'reload':
+      return { do: 'reload' };
+    case 'quit':
+      return 'quit';
+    default:
+      return 'help';
+  }
+}
+
+function opening({ environment, version, seed, instruction, legend, actions }: PlaySession): string {
+  const meanings = Object.entries(legend).map(([symbol, meaning]) => `${symbol} ${meaning}`);
+  const named = actions.map(({ id, name }) => `${name} (${id})`);
+  return [
+    `${environment} ${version}, seed ${seed}`,
+    ...(instruction ? ['', instruction] : []),
+    ...(meanings.length > 0 ? ['', meanings.join(', ')] : []),
+    '',
+    named.length > 0 ? `Actions: ${named.join(', ')}` : 'Type your answer.',
+    help,
+    '',
+  ].join('\n');
+}
+
+/** How the session stands after what was asked. */
+function standing({ session, error }: PlayReply, asked?: PlayDo): string {
+  if (error) return error.message;
+  if (!session) return '';
+  if (asked?.do === 'hint')
+    return session.hint ? `Solver: ${session.hint.join(', ')}` : 'The solver finds no way from here.';
+  const last = session.steps.at(-1);
+  const differences = session.reloaded?.differences.map(
+    ({ step, what, before, after }) => `step ${step}, ${what}: ${JSON.stringify(before)} → ${JSON.stringify(after)}`,
+  );
+  return [
+    (last ?? session.first).observation,
+    '',
+    ...(last ? [words(session, last)] : [`Seed ${session.seed}.`]),
+    ...(differences ? [differences.length > 0 ? differences.join('\n') : 'The new code does the same.'] : []),
+  ].join('\n');
+}
+
+function words(
+  { steps, total, over }: PlaySession,
+  { name, reward, terminated, truncated, info }: ShownStep & { name: string },
+) {
+  const end = [terminated && 'terminated', truncated && 'truncated'].filter(Boolean).join(' and ');
+  const facts = Object.entries(info).map(([key, value]) => `${key} ${JSON.stringify(value)}`);
+  const ending = over ? ` The episode is over (${end}): :undo, :restart or :seed N.` : '';
+  return `${steps.length}. ${name}: reward ${number(reward)}, in all ${number(total)}${facts.length > 0 ? ` (${facts.join(', ')})` : ''}.${ending}`;
+}
+
+const number = (value: number): string => String(Number(value.toPrecision(6)));

@@ -1,0 +1,51 @@
+// The environment process as tools use it: each environment loads or fails by itself, and sentences speak of the place where a tool's
+// user wrote a value, not of a run's configuration.
+import type { EnvironmentFailure, EnvironmentSpec, LoadedEnvironment } from '../../protocol/environment-link';
+import { installation } from '../installation';
+import { EnvironmentProcess } from '../rollout/environment-process';
+
+/** Milliseconds that a call into environment code may take, where the environment does not ask for more. */
+const stepTimeoutMs = 10_000;
+
+/** Starts the process; what environments print goes to standard error. To be stopped. */
+export function startToolProcess(): Promise<EnvironmentProcess> {
+  return EnvironmentProcess.start({
+    entry: installation.environmentHost,
+    stepTimeoutMs,
+    onNotice: notice => {
+      if (notice.method === 'log') process.stderr.write(notice.text);
+    },
+  });
+}
+
+export type LoadOutcome = { environment: LoadedEnvironment } | { failure: EnvironmentFailure };
+
+/** Loads environments of distinct tags; outcomes in the order of the specifications. */
+export async function loadEach(
+  environments: EnvironmentProcess,
+  specs: readonly EnvironmentSpec[],
+): Promise<LoadOutcome[]> {
+  const together = await environments.load([...specs]);
+  const outcomes: LoadOutcome[] = [];
+  for (const spec of specs) {
+    const environment = together.environments.find(({ tag }) => tag === spec.tag);
+    if (environment) outcomes.push({ environment });
+    else {
+      // A load tells its first failure alone.
+      const alone = await environments.load([spec]);
+      outcomes.push(alone.error ? { failure: alone.error } : { environment: alone.environments[0] });
+    }
+  }
+  return outcomes;
+}
+
+/**
+ * A sentence about a run's configuration as one about a tool's input.
+ * @param place where the tool's user gave the configuration: `[3].config`, `--set`
+ */
+export function atPlace(message: string, tag: string, place: string): string {
+  return message
+    .replaceAll(`custom_envs.${tag}.env_config`, place)
+    .replace(`config: custom_envs.${tag}.env_type is ${tag}, which `, `environment ${tag} `)
+    .replace(`config: custom_envs.${tag}.env_type is ${tag}`, `environment ${tag}`);
+}

@@ -1,0 +1,40 @@
+// Tells of the episodes of one batch that their environment's code ended: of each place in that code at once when it is first seen, and
+// at the batch's end of how many further episodes ended there.
+import type { z } from 'zod';
+import type { EnvironmentFailure } from '../protocol/environment-link';
+import type { environmentErrorSchema } from '../protocol/run-folder';
+import type { Journal } from './journal';
+
+interface FailedEpisode {
+  tag: string;
+  seed: number;
+  failure: EnvironmentFailure;
+}
+
+export class FailureTeller {
+  private readonly places = new Map<string, { first: FailedEpisode; episodes: number }>();
+
+  constructor(private readonly journal: Pick<Journal, 'event'>) {}
+
+  see(failed: FailedEpisode): void {
+    const { tag, failure } = failed;
+    const place = `${tag} ${failure.at ?? failure.message}`;
+    const known = this.places.get(place);
+    if (known) return void known.episodes++;
+    this.places.set(place, { first: failed, episodes: 1 });
+    this.tell(failed, 1, failure.message);
+  }
+
+  /** The batch is over, however it ended. */
+  end(): void {
+    for (const { first, episodes } of this.places.values())
+      if (episodes > 1)
+        this.tell(first, episodes - 1, `${first.failure.message} (in ${episodes - 1} further episodes of this batch)`);
+    this.places.clear();
+  }
+
+  private tell({ tag, seed, failure: { kind, at } }: FailedEpisode, episodes: number, message: string): void {
+    const data: z.infer<typeof environmentErrorSchema> = { tag, seed, kind, at, episodes };
+    this.journal.event('environment_error', message, data);
+  }
+}

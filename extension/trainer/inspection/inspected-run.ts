@@ -1,0 +1,114 @@
+// A run as it is inspected: its folder is read, beside a trainer that may be at work on it, and the lease is never asked for. Which
+// checkpoints there are is looked up each time, since a trainer writes new ones and removes old ones meanwhile.
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { initialWeights } from '../../protocol/inspection';
+import type { CheckpointChoice, EpisodeRef } from '../../protocol/inspection';
+import { checkpointFolder, episodeFile, episodeSchema, runFiles } from '../../protocol/run-folder';
+import type { Episode } from '../../protocol/run-folder';
+import { UserError } from '../../protocol/user-error';
+import type { RunConfig } from '../config/schema';
+import type { ChatTokenizer } from '../models/chat-tokenizer';
+import { readTokenizer } from '../models/model-folder';
+import { presentModelFolder } from '../run-model';
+import { openCheckpoint } from '../store/checkpoint';
+import type { StoredCheckpoint } from '../store/checkpoint';
+import { readLines } from '../store/line-log';
+import { RunFolder } from '../store/run-folder';
+import { presentConfig } from '../stored-config';
+
+/** Characters of a line's beginning in which an episode's id stands. */
+const headLength = 200;
+
+export class InspectedRun {
+  private model: Promise<string> | undefined;
+  private reader: ChatTokenizer | undefined;
+
+  private constructor(
+    readonly folder: RunFolder,
+    readonly config: RunConfig,
+  ) {}
+
+  /** @throws UserError where there is no run, one of another version, or one of a model that is not here */
+  static open(path: string): InspectedRun {
+    const folder = RunFolder.open(path);
+    const config = presentConfig(folder);
+    if (config.model_config !== null)
+      throw new UserError(
+        `run ${folder.id} was played by a model behind an API, whose tokens nobody has: inspect a run of a model of your own`,
+      );
+    return new InspectedRun(folder, config);
+  }
+
+  /** The workspace's folder, from which relative paths of the configuration lead. */
+  get workspace(): string {
+    return dirname(dirname(dirname(this.folder.path))); // <workspace>/.ragen/runs/<id>
+  }
+
+  /** The folder of the model that the run began with. */
+  modelFolder(): Promise<string> {
+    return (this.model ??= presentModelFolder(this.folder, this.workspace).catch((error: unknown) => {
+      this.model = undefined; // it may come later
+      throw error;
+    }));
+  }
+
+  async tokenizer(): Promise<ChatTokenizer> {
+    const { apply_chat_template_kwargs: variables } = this.config.data;
+    return (this.reader ??= readTokenizer(await this.modelFolder(), { variables }));
+  }
+
+  /** Newest first, the initial weights last. */
+  checkpoints(): CheckpointChoice[] {
+    const parent = this.folder.file(runFiles.checkpoints);
+    const names = existsSync(parent) ? readdirSync(parent) : [];
+    const found = names.flatMap(name => {
+      const step = /^step-(\d{6,})$/.exec(name)?.[1];
+      return step !== undefined && existsSync(join(parent, name, 'checkpoint.json'))
+        ? [{ name, step: Number(step) }]
+        : [];
+    });
+    return [...found.sort((a, b) => b.step - a.step), { name: initialWeights, step: 0 }];
+  }
+
+  /** The newest where no name is given. Throws a UserError with the names there are. */
+  checkpoint(name?: string): CheckpointChoice {
+    const all = this.checkpoints();
+    const found = name === undefined ? all[0] : all.find(each => each.name === name);
+    if (found) return found;
+    throw new UserError(
+      `run ${this.folder.id} has no checkpoint ${name}: use one of ${all.map(each => each.name).join(', ')}`,
+    );
+  }
+
+  /** Opens what a choice stands for; null for the initial weights. */
+  async open({ name, step }: CheckpointChoice): Promise<StoredCheckpoint | null> {
+    return name === initialWeights ? null : openCheckpoint(this.folder.file(checkpointFolder(step)));
+  }
+
+  /** @throws UserError where the run's files hold no such episode */
+  episode(ref: Pick<EpisodeRef, 'mode' | 'step' | 'id'>): Episode {
+    const name = episodeFile(ref);
+    const marked = `"id":${JSON.stringify(ref.id)}`;
+    for (const { text } of readLines(this.folder.file(name)))
+      if (text.slice(0, headLength).includes(marked)) return parsed(text, ref.id, name);
+    throw new UserError(
+      `run ${this.folder.id} has no episode ${ref.id} in ${name}: look for its id on the Episodes page`,
+    );
+  }
+
+  /** The kept code of an environment version: what it was built to, and where its source was. Undefined where none is kept. */
+  keptEnvironment(version: string): { bundle: string; source: string } | undefined {
+    const kept = this.folder.keptEnvironment(version);
+    return kept && { bundle: readFileSync(kept.bundle, 'utf8'), source: join(kept.about.root, kept.about.entry) };
+  }
+}
+
+function parsed(line: string, id: string, file: string): Episode {
+  try {
+    return episodeSchema.parse(JSON.parse(line));
+  } catch (error) {
+    const [reason] = (error as Error).message.split('\n', 1);
+    throw new UserError(`store: episode ${id} in ${file} is damaged (${reason}): choose another one`);
+  }
+}

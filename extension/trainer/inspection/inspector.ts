@@ -1,0 +1,148 @@
+// All that an inspection process can be asked about runs, whoever asks: the editor over standard input, or the terminal. What it has
+// opened it keeps: runs with their tokenizers, one model, and the what-if episodes that wait for their player.
+import type {
+  CheckpointChoice,
+  EpisodeRef,
+  GivenAnswer,
+  Rescored,
+  RescoreRequest,
+  WhatIfRequest,
+  WhatIfStanding,
+} from '../../protocol/inspection';
+import { UserError } from '../../protocol/user-error';
+import { tokenPieces } from '../models/token-pieces';
+import { InspectedRun } from './inspected-run';
+import { ModelHolder } from './loaded-model';
+import { actionsOf, openReplayed } from './replayed-environment';
+import { rescored } from './rescoring';
+import { WhatIf } from './what-if';
+
+export interface InspectorListener {
+  phase(words: string): void;
+  whatIfTokens(session: number, turn: number, tokens: { id: number; text: string; logprob: number }[]): void;
+}
+
+export class Inspector {
+  private readonly runs = new Map<string, InspectedRun>();
+  private readonly models: ModelHolder;
+  private readonly sessions = new Map<number, WhatIf>();
+  private nextSession = 1;
+
+  constructor(
+    threads: number,
+    private readonly listener: InspectorListener,
+  ) {
+    this.models = new ModelHolder(threads, words => listener.phase(words));
+  }
+
+  async checkpoints(folder: string): Promise<CheckpointChoice[]> {
+    return this.run(folder).checkpoints();
+  }
+
+  async pieces(folder: string, ids: readonly number[]): Promise<string[]> {
+    return tokenPieces(await this.run(folder).tokenizer(), ids);
+  }
+
+  /** @throws UserError, or what `signal` was aborted with */
+  async rescore(request: RescoreRequest, signal?: AbortSignal): Promise<Rescored> {
+    const run = this.run(request.folder);
+    const episode = run.episode(request);
+    const checkpoint = run.checkpoint(request.checkpoint);
+    return this.models.use(run, checkpoint, signal, model => {
+      this.listener.phase(`scoring ${episode.id} under ${checkpoint.name}`);
+      return rescored(run, episode, request, model);
+    });
+  }
+
+  async legalActions(ref: EpisodeRef): Promise<string[]> {
+    const run = this.run(ref.folder);
+    const episode = run.episode(ref);
+    const environment = await openReplayed(run, episode);
+    try {
+      return await actionsOf(environment, episode);
+    } finally {
+      await environment.process.stop();
+    }
+  }
+
+  /** Plays until the episode is over or waits for the user. */
+  async whatIf(request: WhatIfRequest, signal?: AbortSignal): Promise<WhatIfStanding> {
+    const run = this.run(request.folder);
+    const origin = run.episode(request);
+    if (request.checkpoint !== null) run.checkpoint(request.checkpoint);
+    const tokenizer = await run.tokenizer();
+    this.listener.phase(`opening ${origin.tag}`);
+    const environment = await openReplayed(run, origin);
+    const session = this.nextSession++;
+    let opened: WhatIf;
+    try {
+      opened = new WhatIf(request, {
+        ...{ session, run, tokenizer, environment, origin },
+        policy: name => work => this.models.use(run, run.checkpoint(name), signal, ({ engine }) => work(engine)),
+        onTokens: (turn, tokens) => this.listener.whatIfTokens(session, turn, tokens),
+      });
+    } catch (error) {
+      await environment.process.stop();
+      throw error;
+    }
+    this.sessions.set(session, opened);
+    return this.settled(session, opened, opened.standing(), signal);
+  }
+
+  async whatIfTurn(
+    asked: { session: number; given: GivenAnswer; checkpoint: string | null },
+    signal?: AbortSignal,
+  ): Promise<WhatIfStanding> {
+    const opened = this.session(asked.session);
+    return this.settled(asked.session, opened, opened.take(asked), signal);
+  }
+
+  async whatIfEnd(session: number, keep: boolean): Promise<WhatIfStanding | null> {
+    const opened = this.session(session);
+    const kept = keep ? await opened.keep() : null;
+    await this.end(session, opened);
+    return kept;
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.sessions].map(([session, opened]) => this.end(session, opened)));
+    await this.models.close();
+  }
+
+  /** An answer of a what-if, which is closed when it is over, failed or is not wanted any more. */
+  private async settled(
+    session: number,
+    opened: WhatIf,
+    standing: Promise<WhatIfStanding>,
+    signal: AbortSignal | undefined,
+  ): Promise<WhatIfStanding> {
+    const stop = (): void => void this.end(session, opened);
+    signal?.addEventListener('abort', stop, { once: true });
+    try {
+      const stands = await standing;
+      if (stands.written) await this.end(session, opened);
+      return stands;
+    } catch (error) {
+      await this.end(session, opened);
+      throw error;
+    } finally {
+      signal?.removeEventListener('abort', stop);
+    }
+  }
+
+  private async end(session: number, opened: WhatIf): Promise<void> {
+    if (this.sessions.delete(session)) await opened.close();
+  }
+
+  private session(number: number): WhatIf {
+    const found = this.sessions.get(number);
+    if (!found) throw new UserError('what if: this one is over: begin another');
+    return found;
+  }
+
+  private run(folder: string): InspectedRun {
+    const run = this.runs.get(folder) ?? InspectedRun.open(folder);
+    this.runs.set(folder, run);
+    return run;
+  }
+}

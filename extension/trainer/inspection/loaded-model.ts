@@ -1,0 +1,106 @@
+// The one model that an inspection process holds: a run's under the checkpoint that was asked for last, on the CPU, so that a GPU is
+// left to the trainer. Work with it is done one piece at a time; another checkpoint takes the place of the one before. Before anything is
+// loaded, what it will take is held against what the machine has left.
+import { availableParallelism } from 'node:os';
+import type { CheckpointChoice } from '../../protocol/inspection';
+import { UserError } from '../../protocol/user-error';
+import { startEngine } from '../engine/remote-engine';
+import type { RemoteEngine } from '../engine/remote-engine';
+import { installation } from '../installation';
+import { gibibytes } from '../../protocol/numbers';
+import { memoryForRun } from '../machine-memory';
+import { planMemory } from '../models/memory-plan';
+import { deriveSeed } from '../rollout/seeds';
+import { planInput, usesCritic, usesReference, weightsLoaded } from '../run-plan';
+import { readFloats } from '../store/checkpoint';
+import type { InspectedRun } from './inspected-run';
+
+export interface LoadedModel {
+  engine: RemoteEngine;
+  checkpoint: CheckpointChoice;
+  hasReference: boolean;
+  hasCritic: boolean;
+}
+
+export class ModelHolder {
+  private held: { key: string; model: LoadedModel } | undefined;
+  private last: Promise<unknown> = Promise.resolve();
+
+  /** `threads` 0 takes half of the cores; `say` hears what takes time. */
+  constructor(
+    private readonly threads: number,
+    private readonly say: (words: string) => void,
+  ) {}
+
+  /**
+   * Loads a run's model where it is not loaded and does some work with it, after the work that was asked for before.
+   * @throws UserError where it cannot be loaded or the machine has too little memory
+   */
+  use<T>(
+    run: InspectedRun,
+    checkpoint: CheckpointChoice,
+    signal: AbortSignal | undefined,
+    work: (model: LoadedModel) => Promise<T>,
+  ): Promise<T> {
+    const done = this.last.then(async () => {
+      signal?.throwIfAborted();
+      const model = await this.load(run, checkpoint);
+      signal?.throwIfAborted();
+      return work(model);
+    });
+    this.last = done.catch(() => undefined);
+    return done;
+  }
+
+  async close(): Promise<void> {
+    await this.held?.model.engine.stop();
+    this.held = undefined;
+  }
+
+  private async load(run: InspectedRun, checkpoint: CheckpointChoice): Promise<LoadedModel> {
+    const key = `${run.folder.path} ${checkpoint.name}`;
+    if (this.held?.key === key) return this.held.model;
+    await this.close();
+    this.say(`loading ${checkpoint.name}`);
+    const { config, workspace } = run;
+    const modelFolder = await run.modelFolder();
+    const stored = await run.open(checkpoint);
+    const [hasReference, hasCritic] = [usesReference(config), usesCritic(config)];
+    const plan = { ...(await planInput(config, modelFolder, workspace)), trains: false, rollouts: 1 };
+    requireMemory(plan, config.model_path);
+    const { base_quantization, rollout_quantization } = config.workbench;
+    const engine = startEngine(installation.engineWorker);
+    try {
+      await engine.load({
+        ...weightsLoaded(config, modelFolder, workspace, stored?.folder),
+        referenceFolder: hasReference ? modelFolder : null,
+        device: 'cpu',
+        threads: this.threads > 0 ? this.threads : Math.max(1, Math.floor(availableParallelism() / 2)),
+        rolloutQuantization: rollout_quantization,
+        baseQuantization: base_quantization,
+        checkpointed: false,
+        critic: hasCritic,
+        seed: deriveSeed('new-weights', config.seed.train),
+        maxPositions: config.actor_rollout_ref.rollout.max_model_len,
+        cacheFolder: installation.cache,
+      });
+      if (hasCritic && stored) await engine.restoreCritic(await readFloats(stored, 'critic.weights'));
+      const model = { engine, checkpoint, hasReference, hasCritic };
+      this.held = { key, model };
+      return model;
+    } catch (error) {
+      await engine.stop();
+      throw error;
+    }
+  }
+}
+
+/** Throws the sentence about a model that does not fit beside what runs. */
+function requireMemory(plan: Parameters<typeof planMemory>[0], model: string): void {
+  const { bytes } = planMemory(plan).peak;
+  const free = memoryForRun();
+  if (bytes > free)
+    throw new UserError(
+      `inspection: ${model} takes ${gibibytes(bytes)} of memory, of which ${gibibytes(free)} can be had: close other programs, pause the run, or look when it is over`,
+    );
+}

@@ -1,0 +1,64 @@
+// The environment of a stored episode, opened again on the code that played it: the run keeps what each version was built to. Where a run
+// does not keep it, the present code takes its place and a note says so. To be closed.
+import type { EnvironmentSpec, LoadedEnvironment } from '../../protocol/environment-link';
+import type { Episode } from '../../protocol/run-folder';
+import { UserError } from '../../protocol/user-error';
+import { withDataSets } from '../data-sets';
+import { installation } from '../installation';
+import { EnvironmentProcess } from '../rollout/environment-process';
+import { environmentSpecs } from '../rollout/environment-specs';
+import { logNotice } from '../run-environments';
+import type { InspectedRun } from './inspected-run';
+
+export interface ReplayedEnvironment {
+  process: EnvironmentProcess;
+  loaded: LoadedEnvironment;
+  notes: string[];
+}
+
+/** @throws UserError where the environment does not load */
+export async function openReplayed(
+  run: InspectedRun,
+  { tag, environment }: Pick<Episode, 'tag' | 'environment'>,
+): Promise<ReplayedEnvironment> {
+  const { config, workspace } = run;
+  const settings = config.custom_envs[tag];
+  if (!settings) throw new UserError(`run ${run.folder.id} has no environment ${tag}: choose an episode of this run`);
+  const kept = run.keptEnvironment(environment.version);
+  const spec: EnvironmentSpec = kept
+    ? {
+        ...{ tag, env_type: settings.env_type, source: kept.source, config: settings.env_config ?? {} },
+        built: { bundle: kept.bundle, files: [] },
+      }
+    : environmentSpecs([tag], config.custom_envs, installation.environments, workspace)[0];
+  const [ready] = await withDataSets([spec], workspace, line => process.stderr.write(`${line}\n`));
+  const started = await EnvironmentProcess.start({
+    entry: installation.environmentHost,
+    stepTimeoutMs: config.workbench.step_timeout_ms,
+    onNotice: logNotice,
+  });
+  try {
+    const { environments, error } = await started.load([ready]);
+    if (error) throw new UserError(error.message);
+    const [loaded] = environments;
+    const other = loaded.version !== environment.version;
+    const note = `The episode ran version ${environment.version} of ${tag}, which the run does not keep: it is played again on the present code, ${loaded.version}.`;
+    return { process: started, loaded, notes: other ? [note] : [] };
+  } catch (error) {
+    await started.stop();
+    throw error;
+  }
+}
+
+/** Names of the actions that an episode has; empty where any text is one. */
+export async function actionsOf(
+  { process: environments, loaded }: ReplayedEnvironment,
+  episode: Episode,
+): Promise<string[]> {
+  // prettier-ignore
+  const { id, tag, seed, member, mode } = episode;
+  const [state] = await environments.reset([{ episode: id, tag, seed, member, mode }]);
+  await environments.closeEpisodes([id]);
+  if (state.error) throw new UserError(state.error.message);
+  return Object.values(state.actions ?? loaded.actions ?? {});
+}

@@ -1,0 +1,81 @@
+// The tokens of a stored episode under a checkpoint: what each was worth to the policy, to the reference and to the critic. The ids are
+// taken as they are stored; in a windowed context each training sample is a context of its own, as the model saw it.
+import type { Rescored, RescoredToken, RescoreRequest } from '../../protocol/inspection';
+import type { Episode } from '../../protocol/run-folder';
+import { tokenPieces } from '../models/token-pieces';
+import { passBudget } from '../run';
+import type { InspectedRun } from './inspected-run';
+import type { LoadedModel } from './loaded-model';
+
+/** Likeliest tokens that are told. */
+const likeliest = 5;
+
+type Sample = { ids: Int32Array; mask: Uint8Array };
+
+/** @throws UserError where the checkpoint's weights are no numbers */
+export async function rescored(
+  run: InspectedRun,
+  episode: Episode,
+  { all }: Pick<RescoreRequest, 'all'>,
+  { engine, checkpoint, hasReference, hasCritic }: LoadedModel,
+): Promise<Rescored> {
+  const { rollout } = run.config.actor_rollout_ref;
+  const { temperature } = episode.mode === 'val' ? rollout.val_kwargs : rollout;
+  const samples = samplesOf(episode, all ?? false);
+  const budget = passBudget(run.config, rollout.log_prob_micro_batch_size_per_gpu, samples.length);
+  const inspected = await engine.inspect(samples, budget, temperature, likeliest);
+  const reference = hasReference ? (await engine.score('reference', samples, budget, temperature)).logprobs : null;
+  const critic = hasCritic ? await valuesOf(engine, samples, budget) : null;
+
+  const tokenizer = await run.tokenizer();
+  const texts = tokenPieces(tokenizer, episode.tokens.ids);
+  const alone = (id: number): string => tokenizer.decode([id], { special: true });
+  const tokens: RescoredToken[] = [];
+  samples.forEach(({ ids, mask }, s) => {
+    const { logprobs, entropies, ranks, top } = inspected[s];
+    ids.forEach((id, i) => {
+      const at = tokens.length;
+      const scored = mask[i] === 1;
+      const told = (x: number | undefined): number | null => (scored && x !== undefined ? shortest(x) : null);
+      tokens.push({
+        id,
+        text: texts[at],
+        sampled: episode.tokens.mask[at] === 1,
+        logprob: told(logprobs[i]),
+        entropy: told(entropies[i]),
+        rank: told(ranks[i]),
+        top: scored
+          ? top.map(each => ({ id: each.ids[i], text: alone(each.ids[i]), logprob: shortest(each.logprobs[i]) }))
+          : [],
+        reference: told(reference?.[s][i]),
+        value: told(critic?.[s][i]),
+      });
+    });
+  });
+  return { checkpoint, temperature, hasReference, hasCritic, tokens };
+}
+
+/** The contexts that the model saw, with a mask over what is to be scored; a context's first token never is. */
+function samplesOf({ tokens: { ids, mask, starts = [0] } }: Episode, all: boolean): Sample[] {
+  return starts.map((from, i) => {
+    const to = starts[i + 1] ?? ids.length;
+    const own = Uint8Array.from(mask.slice(from, to), bit => (all ? 1 : bit));
+    own.fill(0, 0, 1);
+    return { ids: Int32Array.from(ids.slice(from, to)), mask: own };
+  });
+}
+
+/** Values of samples that have some token to be valued; the critic's passes take no others. */
+async function valuesOf(
+  engine: LoadedModel['engine'],
+  samples: readonly Sample[],
+  budget: Parameters<LoadedModel['engine']['values']>[1],
+): Promise<Float32Array[]> {
+  const some = samples.filter(({ mask }) => mask.includes(1));
+  const found = await engine.values(some, budget);
+  const values = new Map(some.map((sample, i) => [sample, found[i]]));
+  return samples.map(sample => values.get(sample) ?? new Float32Array(sample.ids.length));
+}
+
+/** As many digits as a float32 has. */
+const shortest = (x: number): number => Number(x.toPrecision(9));

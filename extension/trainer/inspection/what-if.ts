@@ -1,0 +1,302 @@
+// What if: a stored episode is played again up to a turn, which is given by hand or to a policy, and goes on from there to its end. It is
+// played by the agent proxy as in training, alone, on the code that played it; its turns before must come out as they are stored. What
+// comes of it is an episode like others, written to `what-if/` with a reference to the one it leaves.
+import { existsSync } from 'node:fs';
+import type { GivenAnswer, WhatIfRequest, WhatIfStanding } from '../../protocol/inspection';
+import { episodeFile } from '../../protocol/run-folder';
+import type { Episode, EpisodeTurn } from '../../protocol/run-folder';
+import { UserError } from '../../protocol/user-error';
+import { shaped } from '../collected-rollout';
+import type { ChatTokenizer } from '../models/chat-tokenizer';
+import { TokenPieces } from '../models/token-pieces';
+import { AgentProxy } from '../rollout/agent-proxy';
+import type { AgentProxyOptions, PlayedSoFar } from '../rollout/agent-proxy';
+import { episodeRecord } from '../rollout/episode-record';
+import { isDone } from '../rollout/environment-state-manager';
+import { finishedEpisode } from '../rollout/rollout-batch';
+import type { RolloutEpisode } from '../rollout/rollout-batch';
+import { deriveSeed } from '../rollout/seeds';
+import { generationPrefix } from '../rollout/turn-protocol';
+import { readLines } from '../store/line-log';
+import { givenTokens } from './given-answer';
+import type { InspectedRun } from './inspected-run';
+import type { ReplayedEnvironment } from './replayed-environment';
+import { ScriptedTurns } from './scripted-turns';
+import type { PolicyTurn, ScriptedTurn, TurnSource } from './scripted-turns';
+
+/** What a what-if needs of its process. */
+export interface WhatIfParts {
+  session: number;
+  run: InspectedRun;
+  tokenizer: ChatTokenizer;
+  environment: ReplayedEnvironment;
+  origin: Episode;
+  /** Work with the policy under a checkpoint, by its name. */
+  policy(checkpoint: string): PolicyTurn;
+  onTokens(turn: number, tokens: { id: number; text: string; logprob: number }[]): void;
+}
+
+/** What the user gives for a turn. */
+interface Move {
+  given: GivenAnswer;
+  checkpoint: string | null;
+}
+
+export class WhatIf {
+  private readonly notes: string[];
+  private readonly players: string[] = [];
+  private readonly turns: ScriptedTurn[] = [];
+  private readonly cancelled = new AbortController();
+  private playing: PlayedSoFar | undefined;
+  /** Plays on to the end; null while the user gives each turn. */
+  private checkpoint: string | null;
+  /** Takes the user's next turn. */
+  private move: ((move: Move) => void) | undefined;
+  /** Tokens of the changed turn that stayed. */
+  private kept = 0;
+  /** Of the turn that a policy plays. */
+  private pieces: TokenPieces | undefined;
+  private waits!: () => void;
+  private waiting!: Promise<'waiting'>;
+  private readonly end: Promise<Episode>;
+  private written: WhatIfStanding['written'] = null;
+
+  constructor(
+    private readonly request: Pick<WhatIfRequest, 'turn' | 'given' | 'checkpoint' | 'seed'>,
+    private readonly parts: WhatIfParts,
+  ) {
+    const { origin, environment } = parts;
+    this.notes = [...environment.notes];
+    this.checkpoint = request.checkpoint;
+    if (request.turn < 1 || request.turn > origin.turns.length)
+      throw new UserError(
+        `what if: ${origin.id} has ${origin.turns.length} turns, and no turn ${request.turn}: choose one of them`,
+      );
+    this.expectMove();
+    this.end = this.play();
+    this.end.catch(() => undefined); // whoever asks for the standing hears it
+  }
+
+  /** How it stands when it waits for the user or is over. Rejects with what ended it. */
+  async standing(): Promise<WhatIfStanding> {
+    const episode = await Promise.race([this.end, this.waiting]);
+    if (episode !== 'waiting') return this.stands(await this.write(episode));
+    const { entry, context, finishes } = this.playing!;
+    const { mode, step } = this.parts.origin;
+    return this.stands(this.record(finishedEpisode({ mode, step }, entry, context, finishes)));
+  }
+
+  /** The user's turn. @throws UserError where none is waited for */
+  take(move: Move): Promise<WhatIfStanding> {
+    const { move: give } = this;
+    if (!give) throw new UserError('what if: it is the policy’s turn: wait until it has played');
+    if (move.checkpoint === null && move.given.answer === undefined)
+      throw new UserError('what if: a turn by hand needs an answer: give one, or let a checkpoint go on');
+    this.expectMove();
+    give(move);
+    return this.standing();
+  }
+
+  /** Writes what was played so far as it is. Null where nothing was. */
+  async keep(): Promise<WhatIfStanding | null> {
+    if (!this.playing || this.playing.entry.history.length < this.request.turn) return null;
+    const { entry, context, finishes } = this.playing;
+    const { mode, step } = this.parts.origin;
+    return this.stands(await this.write(this.record(finishedEpisode({ mode, step }, entry, context, finishes))));
+  }
+
+  /** Ends it where it stands. */
+  async close(): Promise<void> {
+    this.cancelled.abort(new UserError('what if: it was ended'));
+    this.move?.({ given: { answer: '' }, checkpoint: null }); // the proxy sees between turns that it is to stop
+    await this.end.catch(() => undefined);
+    await this.parts.environment.process.stop();
+  }
+
+  private expectMove(): void {
+    this.move = undefined;
+    this.waiting = new Promise(resolve => (this.waits = () => resolve('waiting')));
+  }
+
+  private async play(): Promise<Episode> {
+    const { origin, environment } = this.parts;
+    const { mode, step, member, seed } = origin;
+    const rows = new ScriptedTurns(
+      `what-if ${this.parts.session}`,
+      prompt => this.source(prompt),
+      turn => this.turns.push(turn),
+      (ids, logprobs) => this.tell(ids, logprobs),
+    );
+    const proxy = new AgentProxy(rows, environment.process, this.parts.tokenizer, this.options());
+    const batch = await proxy.rollout({
+      ...{ mode, step, seed },
+      only: new Set([member]),
+      environments: [environment.loaded],
+      signal: this.cancelled.signal,
+    });
+    return this.record(batch.episodes[0]);
+  }
+
+  /** The run's own, with a batch that holds the episode's group alone. */
+  private options(): AgentProxyOptions {
+    const { run, tokenizer, origin } = this.parts;
+    const { config } = run;
+    const groups = { env_groups: 1, group_size: origin.member + 1, env_configs: { tags: [origin.tag], n_groups: [1] } };
+    return {
+      seed: config.seed,
+      agent_proxy: config.agent_proxy,
+      enable_response_mask: config.rollout_manager.use_loss_mask,
+      ragen: config.workbench.compat === 'ragen',
+      rollout: config.actor_rollout_ref.rollout,
+      es_manager: { ...config.es_manager, train: groups, val: groups },
+      custom_envs: config.custom_envs,
+      async_rollout: false,
+      max_failed_episodes_share: 1, // an episode that fails is what came of it
+      stop_token_ids: tokenizer.stopTokenIds,
+      observer: {
+        begun: (_, [played]) => (this.playing = played),
+        ready: ([played]) => this.requireReached(played),
+        asked: ([played]) => this.compare(played),
+        ended: () => undefined,
+      },
+    };
+  }
+
+  /** Throws where the episode is over before the turn that is to be changed. */
+  private requireReached({ entry }: PlayedSoFar): void {
+    if (!isDone(entry) || entry.history.length >= this.request.turn) return;
+    const why = entry.error ? `: ${entry.error.message}` : '';
+    throw new UserError(
+      `what if: played again, ${this.parts.origin.id} is over before turn ${this.request.turn}: its code is no longer the one that played${why}`,
+    );
+  }
+
+  /** Throws where a turn that was played again is not the one that is stored. */
+  private compare({ entry }: PlayedSoFar): void {
+    const { origin } = this.parts;
+    const played = entry.history.length;
+    if (played >= this.request.turn) return;
+    const before = played > 0 ? differenceOf(origin.turns[played - 1], entry.history[played - 1]) : undefined;
+    const state = entry.state === origin.turns[played].state ? undefined : 'another state';
+    const what = before ?? state;
+    if (what !== undefined)
+      throw new UserError(
+        `what if: played again, turn ${before ? played : played + 1} of ${origin.id} comes out with ${what}: its environment depends on more than seed and actions, or its code is no longer the one that played`,
+      );
+  }
+
+  private async source(prompt: readonly number[]): Promise<TurnSource> {
+    const { origin, tokenizer } = this.parts;
+    const turn = this.playing!.entry.history.length + 1;
+    const stored = turn <= this.request.turn ? storedAnswer(origin, turn) : null;
+    if (stored && turn === this.request.turn && !sameIds(prompt, stored.prompt))
+      this.notes.push(`The prompt of turn ${turn} is not the one that was recorded: the tokenizer or its chat template has changed.`); // prettier-ignore
+    if (stored && turn < this.request.turn) return { from: 'stored', row: stored.row };
+
+    let given: GivenAnswer = turn === this.request.turn ? this.request.given : {};
+    if (this.checkpoint === null && given.answer === undefined) {
+      const move = await new Promise<Move>(resolve => {
+        this.move = resolve;
+        this.waits();
+      });
+      this.move = undefined;
+      this.cancelled.signal.throwIfAborted();
+      given = { ...given, ...move.given };
+      this.checkpoint = move.checkpoint;
+    }
+    const prefix = generationPrefix(this.parts.run.config.agent_proxy);
+    const recorded = stored && { raw: origin.turns[turn - 1].raw, ids: stored.row.ids };
+    const { ids, kept, whole } = givenTokens(tokenizer, prefix, given, recorded);
+    this.kept = turn === this.request.turn ? kept : this.kept;
+    this.players.push(whole || this.checkpoint === null ? 'hand' : this.checkpoint);
+    if (whole || this.checkpoint === null) return { from: 'hand', ids };
+    this.pieces = new TokenPieces(tokenizer);
+    const seed = deriveSeed('what-if-sampling', this.request.seed, turn);
+    return { from: 'policy', given: ids, seed, play: this.parts.policy(this.checkpoint) };
+  }
+
+  private tell(ids: readonly number[], logprobs: readonly number[]): void {
+    const turn = this.playing!.entry.history.length + 1;
+    this.parts.onTokens(
+      turn,
+      ids.map((id, i) => ({ id, text: this.pieces!.push(id), logprob: logprobs[i] })),
+    );
+  }
+
+  /** The episode as a line of the run folder, still without an id of its own. */
+  private record(played: RolloutEpisode): Episode {
+    const { origin, run } = this.parts;
+    const episode = episodeRecord(origin.mode === 'train' ? shaped(played, run.config) : played);
+    const { mask, logprobs } = episode.tokens;
+    const { turn, given, seed } = this.request;
+    for (const { turn: at, span } of episode.turns) {
+      const [from, to] = [span[0], span[0] + this.turns[at - 1].given];
+      mask.fill(0, from, to);
+      logprobs.fill(null, from, to);
+      if (at > turn) continue;
+      // What stayed of the recorded turns keeps what is said of it.
+      const [start, end] = origin.turns[at - 1].span;
+      for (let i = start; i < (at < turn ? end : start + this.kept); i++) {
+        mask[from + i - start] = origin.tokens.mask[i];
+        logprobs[from + i - start] = origin.tokens.logprobs[i];
+      }
+    }
+    return {
+      ...episode,
+      ...{ id: origin.id, group_id: origin.group_id, env_id: origin.env_id },
+      what_if: { of: origin.id, turn, given, players: this.players.slice(0, episode.turns.length - turn + 1), seed, notes: this.notes }, // prettier-ignore
+    };
+  }
+
+  /** Writes an episode once, under the first id that is free. */
+  private async write(episode: Episode): Promise<Episode> {
+    if (this.written) return { ...episode, id: this.written.id };
+    const { folder } = this.parts.run;
+    const base = episode.id.replace(/-w\d+$/, '');
+    const { mode, step } = episode;
+    const file = episodeFile({ mode, step, id: `${base}-w1` });
+    const numbers = existsSync(folder.file(file))
+      ? [...readLines(folder.file(file))].map(({ text }) => Number(new RegExp(`"id":"${base}-w(\\d+)"`).exec(text.slice(0, 200))?.[1] ?? 0)) // prettier-ignore
+      : [];
+    const id = `${base}-w${Math.max(0, ...numbers) + 1}`;
+    const log = folder.whatIf(file);
+    try {
+      log.append({ ...episode, id });
+      log.sync();
+    } finally {
+      log.close();
+    }
+    this.written = { folder: folder.path, mode, step, id, file };
+    return { ...episode, id };
+  }
+
+  private stands(episode: Episode): WhatIfStanding {
+    const { loaded } = this.parts.environment;
+    const actions = Object.values(this.playing?.entry.actions ?? loaded.actions ?? {});
+    return { session: this.parts.session, episode, written: this.written, actions, notes: [...this.notes] };
+  }
+}
+
+/** The stored answer of a turn, and the ids that its context held before it. */
+function storedAnswer({ tokens, turns }: Episode, turn: number) {
+  const { span, finish } = turns[turn - 1];
+  const start = (tokens.starts ?? [0]).findLast(from => from <= span[0]) ?? 0;
+  return {
+    prompt: tokens.ids.slice(start, span[0]),
+    row: {
+      ids: tokens.ids.slice(...span),
+      logprobs: tokens.logprobs.slice(...span).map(x => x ?? 0),
+      finish,
+    },
+  };
+}
+
+/** What of a turn that was played again is otherwise, in words. */
+function differenceOf(stored: EpisodeTurn, played: Omit<EpisodeTurn, 'finish' | 'span'>): string | undefined {
+  if (stored.raw !== played.raw) return 'another answer';
+  if (JSON.stringify(stored.executed) !== JSON.stringify(played.executed)) return 'other actions';
+  return stored.reward === played.reward ? undefined : `the reward ${played.reward} instead of ${stored.reward}`;
+}
+
+const sameIds = (a: readonly number[], b: readonly number[]): boolean =>
+  a.length === b.length && a.every((id, i) => id === b[i]);

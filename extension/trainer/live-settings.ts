@@ -1,0 +1,89 @@
+// The configuration of a run at work, with what is asked to change: a change is checked when it is asked for, by the schema and the
+// rules that every configuration is checked by, waits for the end of the step in hand, and holds from the next step on. Between steps
+// nothing changes, so that a step is a function of one configuration.
+import type { SettingChange } from '../protocol/run-folder';
+import { idleBecause, settingKeys, valueAt, withSetting } from '../protocol/settings';
+import { nearest } from '../protocol/suggest';
+import { UserError } from '../protocol/user-error';
+import { ConfigError } from './config/config-error';
+import { overrideConfig } from './config/load-config';
+import type { RunConfig } from './config/schema';
+
+/** What a change comes to. */
+export interface AskedChange {
+  /** The first step that it holds for. */
+  step: number;
+  /** What differs from the present values; nothing where nothing does. */
+  changes: SettingChange[];
+}
+
+type Plain = Record<string, unknown>;
+
+export class LiveSettings {
+  private asked: SettingChange[] = [];
+  /** The first step that a change asked for now would hold for. */
+  private next = 1;
+
+  constructor(private current: RunConfig) {}
+
+  /** In effect for the step in hand. */
+  get config(): RunConfig {
+    return this.current;
+  }
+
+  /**
+   * Asks for values by RAGEN's keys, or looks only whether they would do. What was asked for before and still waits is kept, unless it is
+   * of the same key. Throws a UserError of one sentence where a value would not do.
+   */
+  ask(values: Readonly<Record<string, unknown>>, checkOnly = false): AskedChange {
+    const config = this.current as unknown as Plain;
+    const entries = Object.entries(values);
+    if (entries.length === 0) throw new UserError(`nothing is asked to change: name one of ${settingKeys.join(', ')}`);
+    const wanted = entries.map(([key, to]) => {
+      refuseUnless(key, config);
+      return { key, from: valueAt(config, key) as number, to: to as number };
+    });
+    const kept = this.asked.filter(({ key }) => !Object.hasOwn(values, key));
+    const all = [...kept, ...wanted];
+    const { trainer } = checked(all.reduce(withSetting, config), Object.keys(values));
+    if (trainer.total_training_steps < this.next)
+      throw new UserError(
+        Object.hasOwn(values, 'trainer.total_training_steps')
+          ? `trainer.total_training_steps is ${trainer.total_training_steps}, but a change holds from step ${this.next} on: use ${this.next} or more, or stop the run`
+          : `the run is in its last step, behind which nothing can change: raise trainer.total_training_steps as well`,
+      );
+    if (!checkOnly) this.asked = all.filter(({ from, to }) => from !== to);
+    return { step: this.next, changes: wanted.filter(({ from, to }) => from !== to) };
+  }
+
+  /** Between steps: puts into effect what was asked for. `step` is the one to come; with `begins` it begins now. */
+  take(step: number, begins: boolean): SettingChange[] {
+    const taken = this.asked;
+    this.asked = [];
+    this.next = begins ? step + 1 : step;
+    if (taken.length > 0) this.current = checked(taken.reduce(withSetting, this.current as unknown as Plain));
+    return taken;
+  }
+}
+
+function refuseUnless(key: string, config: Plain): void {
+  if (!settingKeys.includes(key)) {
+    const near = settingKeys.find(known => known.endsWith(`.${key}`)) ?? nearest(key, settingKeys);
+    const remedy = near === undefined ? `change one of ${settingKeys.join(', ')}` : `did you mean ${near}?`;
+    throw new UserError(`${key} cannot change while a run trains: ${remedy}`);
+  }
+  const idle = idleBecause(config, key);
+  if (idle !== undefined)
+    throw new UserError(`${key} has no effect in this run, since ${idle}: start another run with both`);
+}
+
+/** The configuration as every configuration is checked; as a UserError its first problem with one of `keys`, else with any. */
+function checked(config: Plain, keys: readonly string[] = []): RunConfig {
+  try {
+    return overrideConfig(config, []).config;
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    const own = error.problems.find(({ key }) => keys.includes(key));
+    throw new UserError((own ?? error.problems[0]).message);
+  }
+}

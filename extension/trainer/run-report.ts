@@ -1,0 +1,194 @@
+// The plan of a run before there is one: what of memory its phases hold on this machine, what to change where that is too much, and how long
+// a step will take. It needs config.json alone: a model of the hub is planned without its weights being fetched.
+import { existsSync, statSync } from 'node:fs';
+import { cpus } from 'node:os';
+import { jsonOrNothing } from '../protocol/json';
+import { gibibytes } from '../protocol/numbers';
+import { metricsLineSchema, runFiles } from '../protocol/run-folder';
+import type { MetricsLine } from '../protocol/run-folder';
+import { loadConfig } from './config/load-config';
+import type { LoadOptions, LoadedConfig } from './config/load-config';
+import { modelSource } from './config/model-path';
+import { runConfigSchema } from './config/schema';
+import type { RunConfig } from './config/schema';
+import { chooseProvider, providerStates } from './engine/devices';
+import { installation } from './installation';
+import { memoryForRun } from './machine-memory';
+import { largestMicroBatchTokens, planMemory } from './models/memory-plan';
+import type { MemoryPlan, PlanInput } from './models/memory-plan';
+import { largestDivisor, remedyFor } from './models/memory-remedy';
+import { readDecoderConfig } from './models/model-folder';
+import { countParameters, fewerEpisodes, planInput } from './run-plan';
+import { measuredRun, stepTime, workloadOf } from './step-time';
+import type { MeasuredRun, StepTime } from './step-time';
+import { findHubModel, withSmallFiles } from './store/hub-model';
+import { readLines } from './store/line-log';
+import { RunFolder } from './store/run-folder';
+
+/** The configuration of a question that names none. */
+export const defaultConfig = 'base';
+
+/** The plan of a run on this machine; bytes. */
+export interface RunReport extends MemoryPlan {
+  config_name: string;
+  model: { path: string; parameters: number; trained: 'all' | 'adapters' };
+  available: number;
+  fits: boolean;
+  /** The largest pass with gradient that memory allows; zeros where not even one episode fits. */
+  largest_micro_batch: { tokens: number; ppo_micro_batch_size_per_gpu: number };
+  /** One sentence where the run does not fit. */
+  remedy: string | null;
+  /** Null for a run that trains nothing, and on a GPU that no run of this workspace was measured on. */
+  time: StepTime | null;
+  /** What was assumed besides the configuration. */
+  notes: string[];
+}
+
+/** A run that could be: a configuration by name or file, or the default one, with overrides. */
+export interface RunQuestion {
+  configName?: string;
+  configFile?: string;
+  /** In place of model_path. */
+  model?: string;
+  overrides: readonly string[];
+  presetFolders: readonly string[];
+  workspace: string;
+}
+
+/** More runs than these are not looked at for how long a step took, nor more of their metrics than the last bytes. */
+const mostRuns = 30;
+const mostBytes = 2 ** 19;
+
+/**
+ * Plans a run on this machine, and gives its configuration as resolved.
+ * @param subject the first word of the sentence where it does not fit
+ * @throws ConfigError or UserError where there could be no such run
+ */
+export async function planRun(
+  { model, ...question }: RunQuestion,
+  subject: string,
+  available = memoryForRun(),
+): Promise<{ run: RunReport; loaded: LoadedConfig }> {
+  const named = question.configName !== undefined || question.configFile !== undefined;
+  const source: LoadOptions = {
+    ...question,
+    configName: named ? question.configName : defaultConfig,
+    overrides: [...(model === undefined ? [] : [`model_path=${JSON.stringify(model)}`]), ...question.overrides],
+  };
+  const { workspace } = question;
+  const first = loadConfig(source);
+  chooseProvider(first.config.workbench.device, await providerStates(), 'workbench.device');
+  const asked = model === undefined ? undefined : '--model';
+  return withModelFolder(first.config.model_path, workspace, asked, async folder => {
+    const loaded = withinModel(first, folder, source, named);
+    const { config, notes } = loaded;
+    const input = await planInput(config, folder, workspace);
+    const parameters = countParameters(input.decoder);
+    const { model_path: path, trainer } = config;
+    const time = input.trains
+      ? stepTime(workloadOf(config, parameters), path, trainer.total_training_steps, measuredRuns(workspace))
+      : null;
+    const run: RunReport = {
+      config_name: source.configFile ?? source.configName ?? '',
+      model: { path, parameters, trained: input.lora ? 'adapters' : 'all' },
+      ...fit(input, config, available, subject),
+      time,
+      notes,
+    };
+    return { run, loaded };
+  });
+}
+
+/** What the newest runs of a workspace measured on this processor; those that cannot be read are passed over. */
+function measuredRuns(workspace: string): MeasuredRun[] {
+  const here = cpus()[0]?.model;
+  const runs = RunFolder.list(workspace).filter(({ manifest }) => manifest.hardware.cpu === here);
+  return runs.slice(0, mostRuns).flatMap(folder => {
+    const config = runConfigSchema.safeParse(folder.manifest.config);
+    const measured = config.success && measuredRun(folder.manifest, config.data, lastMetrics(folder));
+    return measured ? [measured] : [];
+  });
+}
+
+function lastMetrics(folder: RunFolder): MetricsLine[] {
+  const file = folder.file(runFiles.metrics);
+  if (!existsSync(file)) return [];
+  const from = Math.max(0, statSync(file).size - mostBytes);
+  const lines = [...readLines(file, from)].slice(from > 0 ? 1 : 0); // the first was cut into
+  return lines.flatMap(({ text }) => {
+    const line = metricsLineSchema.safeParse(jsonOrNothing(text));
+    return line.success ? [line.data] : [];
+  });
+}
+
+function fit(
+  input: PlanInput,
+  config: RunConfig,
+  available: number,
+  subject: string,
+): Omit<RunReport, 'config_name' | 'model' | 'time' | 'notes'> {
+  const { actor, rollout } = config.actor_rollout_ref;
+  const plan = planMemory(input);
+  const fits = plan.peak.bytes <= available;
+  const tokens = input.trains ? largestMicroBatchTokens(input, available) : 0;
+  const miniBatch = actor.ppo_mini_batch_size;
+  const remedy = (): string =>
+    remedySentence(
+      subject,
+      plan,
+      available,
+      remedyFor(input, available, {
+        miniBatch,
+        shortest: 2 * rollout.response_length,
+        fewerEpisodes: fewerEpisodes(config),
+      }),
+    );
+  return {
+    ...plan,
+    available,
+    fits,
+    largest_micro_batch: {
+      tokens,
+      ppo_micro_batch_size_per_gpu: tokens > 0 ? largestDivisor(miniBatch, tokens / input.longest) : 0,
+    },
+    remedy: fits ? null : remedy(),
+  };
+}
+
+function remedySentence(
+  subject: string,
+  { peak }: MemoryPlan,
+  available: number,
+  { overrides, fits, bytes }: ReturnType<typeof remedyFor>,
+): string {
+  const problem = `${subject}: the run would hold ${gibibytes(peak.bytes)} in its ${peak.phase}, but ${gibibytes(available)} can be had`;
+  if (fits) return `${problem}: set ${listed(overrides)}, which holds ${gibibytes(bytes)}`;
+  const even = overrides.length > 0 ? `even ${listed(overrides)} hold ${gibibytes(bytes)}, so ` : '';
+  return `${problem}: ${even}use a smaller model or a machine with more memory`;
+}
+
+/** Calls `work` with a folder that has at least the model's small files. `asked` names what gave the model (default: the key). */
+async function withModelFolder<T>(
+  path: string,
+  workspace: string,
+  asked: string | undefined,
+  work: (folder: string) => Promise<T>,
+): Promise<T> {
+  const source = modelSource(path, { workspace, modelFolders: [installation.models], asked });
+  if ('folder' in source) return work(source.folder);
+  const facts = await findHubModel(source.hub);
+  return facts.folder === null ? withSmallFiles(facts, work) : work(facts.folder);
+}
+
+/** Where nobody chose a configuration, episodes of the default one are cut to what the model has positions for. */
+function withinModel(loaded: LoadedConfig, folder: string, source: LoadOptions, named: boolean): LoadedConfig {
+  const { maxPositions } = readDecoderConfig(folder);
+  const key = 'actor_rollout_ref.rollout.max_model_len';
+  const { max_model_len } = loaded.config.actor_rollout_ref.rollout;
+  if (named || max_model_len <= maxPositions || source.overrides.some(override => override.includes(key)))
+    return loaded;
+  const shorter = loadConfig({ ...source, overrides: [...source.overrides, `${key}=${maxPositions}`] });
+  return { ...shorter, notes: [...shorter.notes, `${key}=${maxPositions}, which is all that the model has`] };
+}
+
+const listed = (overrides: readonly string[]): string => overrides.join(' ');

@@ -1,0 +1,142 @@
+// Append-only files of records, whatever a record is. Invariant: the file up to `offset` is whole records; what a failed append left
+// behind is cut before the next one.
+import { UserError } from '../../protocol/user-error';
+import { storeError, syncFileSystem } from './files';
+import type { SyncFileSystem } from './files';
+
+export interface AppendLogOptions {
+  /** `each` makes every append durable before it returns; `explicit` leaves that to `sync()`. */
+  fsync: 'each' | 'explicit';
+  fs?: SyncFileSystem;
+}
+
+/** Writer of one file; there must be one writer at a time. Errors are UserErrors. */
+export class AppendLog {
+  private readonly fs: SyncFileSystem;
+  private readonly fd: number;
+  private end: number;
+  /** Bytes known to be on disk, and whether those after them must be written once more: a sync failed. */
+  private durable: number;
+  private doubtful = false;
+  /** An append failed and its bytes could not be removed yet. */
+  private torn = false;
+
+  /** Opens or creates the file and cuts it to where its last whole record ends, which `wholeEnd` finds. */
+  constructor(
+    readonly file: string,
+    private readonly options: AppendLogOptions,
+    wholeEnd: (fd: number, size: number, fs: SyncFileSystem) => number = (_, size) => size,
+  ) {
+    this.fs = options.fs ?? syncFileSystem;
+    try {
+      this.fd = openForUpdate(file, this.fs);
+    } catch (error) {
+      throw storeError('open', file, error);
+    }
+    try {
+      const size = this.fs.fstatSync(this.fd).size;
+      this.end = wholeEnd(this.fd, size, this.fs);
+      if (this.end < size) this.fs.ftruncateSync(this.fd, this.end);
+      this.durable = this.end;
+    } catch (error) {
+      this.fs.closeSync(this.fd);
+      throw storeError('open', file, error);
+    }
+  }
+
+  /** Bytes committed: the offset after the last whole record. */
+  get offset(): number {
+    return this.end;
+  }
+
+  /** Appends one record and returns the offset after it. When it fails, nothing of the record stays. */
+  protected appendBytes(record: Uint8Array): number {
+    try {
+      if (this.torn) this.fs.ftruncateSync(this.fd, this.end);
+      this.torn = true;
+      for (let written = 0; written < record.length;)
+        written += this.fs.writeSync(this.fd, record, written, record.length - written, this.end + written);
+      if (this.options.fsync === 'each') this.fs.fsyncSync(this.fd);
+    } catch (error) {
+      this.cutTorn();
+      throw storeError('append to', this.file, error);
+    }
+    this.torn = false;
+    this.end += record.length;
+    return this.end;
+  }
+
+  /** Makes all records durable. */
+  sync(): void {
+    try {
+      if (this.doubtful) this.writeAgain();
+      this.doubtful = true;
+      this.fs.fsyncSync(this.fd);
+    } catch (error) {
+      throw storeError('sync', this.file, error);
+    }
+    this.doubtful = false;
+    this.durable = this.end;
+  }
+
+  close(): void {
+    this.fs.closeSync(this.fd);
+  }
+
+  /** Drops everything after `offset`, durably. */
+  protected cutTo(offset: number): void {
+    try {
+      this.fs.ftruncateSync(this.fd, offset);
+      this.fs.fsyncSync(this.fd);
+    } catch (error) {
+      throw storeError('truncate', this.file, error);
+    }
+    this.end = offset;
+    this.durable = Math.min(this.durable, offset);
+  }
+
+  protected byteAt(offset: number): number {
+    const byte = new Uint8Array(1);
+    try {
+      this.fs.readSync(this.fd, byte, 0, 1, offset);
+    } catch (error) {
+      throw storeError('read', this.file, error);
+    }
+    return byte[0];
+  }
+
+  /**
+   * After a sync that failed the system takes what it could not write for written: the next sync would succeed and tell nothing (Rebello
+   * et al., Can Applications Recover from fsync Failures?, USENIX ATC 2020). So it is given the bytes anew; reads still have them.
+   */
+  private writeAgain(): void {
+    const bytes = Buffer.allocUnsafe(this.end - this.durable);
+    for (let at = 0; at < bytes.length;) {
+      const read = this.fs.readSync(this.fd, bytes, at, bytes.length - at, this.durable + at);
+      if (read === 0) throw new UserError(`store: ${this.file} was cut short by another program: resume the run`);
+      at += read;
+    }
+    for (let at = 0; at < bytes.length;)
+      at += this.fs.writeSync(this.fd, bytes, at, bytes.length - at, this.durable + at);
+  }
+
+  /** Best effort: what stays is cut by the next append, or by the next open that looks for the last whole record. */
+  private cutTorn(): void {
+    try {
+      this.fs.ftruncateSync(this.fd, this.end);
+      this.torn = false;
+    } catch {
+      // Still torn.
+    }
+  }
+}
+
+/** `r+`, or a new file. Not `a`: appending descriptors ignore write positions. */
+function openForUpdate(file: string, fs: SyncFileSystem): number {
+  try {
+    return fs.openSync(file, 'r+');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    return fs.openSync(file, 'wx+', 0o644);
+  }
+}

@@ -1,0 +1,97 @@
+// Writer of `metrics.columns` (protocol/metric-segments.ts): follows metrics.jsonl line by line and appends a segment when enough lines
+// are together. What it writes is derived, so that a failure to write it ends the file, never the run: readers take the rest from the lines.
+import { readFileSync } from 'node:fs';
+import {
+  columnsOf,
+  decodeSegments,
+  encodeSegment,
+  numbersOf,
+  segmentRows,
+  tailBytes,
+} from '../../protocol/metric-segments';
+import type { MetricNumbers } from '../../protocol/metric-segments';
+import { syncFileSystem } from './files';
+import type { SyncFileSystem } from './files';
+import { readLines } from './line-log';
+
+export class ColumnLog {
+  private fd: number | undefined;
+  private end = 0;
+  /** Lines since the last segment, which begin at byte `from` of metrics.jsonl. */
+  private lines: MetricNumbers[] = [];
+  private from = 0;
+
+  /** Opens or makes `file` beside `metrics`, of which `length` bytes are committed; segments of what was cut away go. */
+  constructor(
+    file: string,
+    private readonly metrics: string,
+    length: number,
+    private readonly fs: SyncFileSystem = syncFileSystem,
+  ) {
+    this.attempt(() => {
+      this.fd = openForUpdate(file, fs);
+      const bytes = new Uint8Array(readFileSync(file)); // a copy from its own start: columns lie on multiples of 8
+      const kept = decodeSegments(bytes.buffer).filter(({ segment }) => segment.to <= length);
+      while (
+        kept.length > 0 &&
+        kept[kept.length - 1].segment.tail !== this.tailBefore(kept[kept.length - 1].segment.to)
+      )
+        kept.pop();
+      const last = kept.at(-1);
+      this.end = last?.end ?? 0;
+      this.from = last?.segment.to ?? 0;
+      fs.ftruncateSync(this.fd, this.end);
+      for (const { text, next } of readLines(metrics, this.from, fs)) this.append(JSON.parse(text), next);
+    });
+  }
+
+  /** A line that now ends at byte `to` of metrics.jsonl. */
+  append(line: unknown, to: number): void {
+    if (this.fd === undefined) return;
+    const numbers = numbersOf(line);
+    if (numbers) this.lines.push(numbers);
+    if (this.lines.length >= segmentRows) this.attempt(() => this.write(to));
+  }
+
+  close(): void {
+    if (this.fd !== undefined) this.fs.closeSync(this.fd);
+    this.fd = undefined;
+  }
+
+  private write(to: number): void {
+    const { from, lines, fs } = this;
+    const bytes = encodeSegment({ from, to, tail: this.tailBefore(to), rows: lines.length, columns: columnsOf(lines) });
+    for (let written = 0; written < bytes.length;)
+      written += fs.writeSync(this.fd!, bytes, written, bytes.length - written, this.end + written);
+    this.end += bytes.length;
+    this.from = to;
+    this.lines = [];
+  }
+
+  private tailBefore(to: number): string {
+    const bytes = Buffer.alloc(Math.min(tailBytes, to));
+    const fd = this.fs.openSync(this.metrics, 'r');
+    try {
+      const read = this.fs.readSync(fd, bytes, 0, bytes.length, to - bytes.length);
+      return bytes.toString('base64', 0, read);
+    } finally {
+      this.fs.closeSync(fd);
+    }
+  }
+
+  private attempt(work: () => void): void {
+    try {
+      work();
+    } catch {
+      this.close();
+    }
+  }
+}
+
+function openForUpdate(file: string, fs: SyncFileSystem): number {
+  try {
+    return fs.openSync(file, 'r+');
+  } catch {
+    return fs.openSync(file, 'wx+', 0o644);
+  }
+}

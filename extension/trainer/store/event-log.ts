@@ -1,0 +1,88 @@
+// TensorBoard's event files: the metrics of a run as scalars, for the tools that read those. A file is TFRecords (length, payload, both
+// with a masked CRC-32C), a payload is an Event (tensorflow/core/util/event.proto), of which the few fields needed here are written.
+// Every sitting of a run has a file of its own, as TensorBoard expects; a resume also tells readers that are at it to forget later steps.
+import { Writer } from 'protobufjs';
+import { AppendLog } from './append-log';
+import type { AppendLogOptions } from './append-log';
+
+/** `events.out.tfevents.0000000001.ragen`: readers know files by `tfevents`, and take them in the order of their names. */
+export const eventLogName = (sitting: number): string =>
+  `events.out.tfevents.${String(sitting).padStart(10, '0')}.ragen`;
+
+export class EventLog extends AppendLog {
+  /**
+   * Begins a file. `resumedAt` is the step that a resumed run goes on from, null for a new run; `seconds` is the time since 1970.
+   * Errors are UserErrors.
+   */
+  constructor(file: string, resumedAt: number | null, seconds: number, options: AppendLogOptions) {
+    super(file, options, () => 0);
+    this.appendBytes(tfRecord(event(seconds).uint32(tag.fileVersion).string('brain.Event:2')));
+    if (resumedAt !== null)
+      this.appendBytes(
+        tfRecord(
+          event(seconds, resumedAt + 1)
+            .uint32(tag.sessionLog)
+            .bytes(sessionStart),
+        ),
+      );
+  }
+
+  /** Appends a step's scalars, which must be finite; as float32, which is what an event holds. Returns the offset after them. */
+  scalars(step: number, seconds: number, values: Readonly<Record<string, number>>): number {
+    const summary = event(seconds, step).uint32(tag.summary).fork();
+    for (const [name, value] of Object.entries(values))
+      summary.uint32(tag.value).fork().uint32(tag.name).string(name).uint32(tag.simpleValue).float(value).ldelim();
+    return this.appendBytes(tfRecord(summary.ldelim()));
+  }
+}
+
+/** Field numbers with wire types, as protobuf writes them before a field. */
+const tag = {
+  // Event
+  wallTime: (1 << 3) | 1,
+  step: 2 << 3,
+  fileVersion: (3 << 3) | 2,
+  summary: (5 << 3) | 2,
+  sessionLog: (7 << 3) | 2,
+  // Summary and Summary.Value
+  value: (1 << 3) | 2,
+  name: (1 << 3) | 2,
+  simpleValue: (2 << 3) | 5,
+} as const;
+
+/** SessionLog {status: START}: what was read of this step and later ones is void. */
+const sessionStart = Writer.create()
+  .uint32(1 << 3)
+  .int32(1)
+  .finish();
+
+function event(seconds: number, step = 0): Writer {
+  const writer = Writer.create().uint32(tag.wallTime).double(seconds);
+  return step === 0 ? writer : writer.uint32(tag.step).int64(step); // a zero is what a field is that is not there
+}
+
+function tfRecord(message: Writer): Uint8Array {
+  const payload = message.finish();
+  const record = new Uint8Array(payload.length + 16);
+  const view = new DataView(record.buffer);
+  view.setUint32(0, payload.length, true); // a length has 8 bytes; no step has 4 GiB of metrics
+  view.setUint32(8, maskedCrc(record.subarray(0, 8)), true);
+  record.set(payload, 12);
+  view.setUint32(12 + payload.length, maskedCrc(payload), true);
+  return record;
+}
+
+/** CRC-32C (Castagnoli), reflected, by byte. */
+const crcTable = Uint32Array.from({ length: 256 }, (_, byte) => {
+  let crc = byte;
+  for (let bit = 0; bit < 8; bit++) crc = (crc >>> 1) ^ (crc & 1 ? 0x82f63b78 : 0);
+  return crc >>> 0;
+});
+
+/** Masked as TFRecord has it, since a CRC over data that holds CRCs says little. */
+function maskedCrc(bytes: Uint8Array): number {
+  let crc = 0xffffffff;
+  for (const byte of bytes) crc = crcTable[(crc ^ byte) & 0xff] ^ (crc >>> 8);
+  crc = ~crc >>> 0;
+  return (((crc >>> 15) | (crc << 17)) + 0xa282ead8) >>> 0;
+}

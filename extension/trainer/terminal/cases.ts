@@ -1,0 +1,31 @@
+// The input of commands that take an array of cases: a JSON file or standard input.
+import { readFileSync } from 'node:fs';
+import { text as readStream } from 'node:stream/consumers';
+import { UserError } from '../../protocol/user-error';
+import { shown } from '../config/config-error';
+
+/** What `--input` names, as sentences call it. */
+export const inputName = (input: string): string => (input === '-' ? 'standard input' : input);
+
+/** The text of `--input`: of a file, or with `-` of standard input. Throws a UserError. */
+export async function readInput(input: string): Promise<string> {
+  if (input === '-') return readStream(process.stdin);
+  try {
+    return readFileSync(input, 'utf8');
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    throw new UserError(`${input}: cannot be read (${code ?? message}): give --input a JSON file that is there`);
+  }
+}
+
+/** The cases of a JSON text; `file` only names it in errors. Throws a UserError. */
+export function parseCases(text: string, file: string): unknown[] {
+  let cases: unknown;
+  try {
+    cases = JSON.parse(text.replace(/^\uFEFF/, ''));
+  } catch (error) {
+    throw new UserError(`${file}: is not JSON (${(error as Error).message.replaceAll(/\s+/g, ' ')}): give an array of cases`); // prettier-ignore
+  }
+  if (!Array.isArray(cases)) throw new UserError(`${file}: holds ${shown(cases)}, not an array: put the case into [ ]`);
+  return cases;
+}

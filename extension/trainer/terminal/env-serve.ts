@@ -1,0 +1,121 @@
+// `ragen env serve`: environments over HTTP, by OpenEnv's protocol and VAGEN's, until it is interrupted. The key comes from a variable,
+// since a command line can be read by others.
+import type { Command } from 'commander';
+import type { EnvironmentSpec } from '../../protocol/environment-link';
+import { UserError } from '../../protocol/user-error';
+import { startEnvironmentServer } from '../environment-server/http-server';
+import { builtInTypes, environmentSpec } from '../environment-tools/environment-sources';
+import { installation } from '../installation';
+import { EnvironmentProcess } from '../rollout/environment-process';
+import { logNotice } from '../run-environments';
+import { answer, type Answer } from './answer';
+import { collect, configOf } from './env';
+import { withCommon, type CommonFlags } from './serve';
+import { workspaceOf } from './start';
+
+interface ServeFlags extends CommonFlags {
+  host: string;
+  port: number;
+  maxSessions: number;
+  sessionTimeout: number;
+  stepTimeout: number;
+  maxBody: number;
+  apiKeyEnv?: string;
+  set: string[];
+  allowConfig?: boolean;
+}
+
+const atLeast =
+  (least: number, whole: boolean) =>
+  (text: string): number => {
+    const value = Number(text);
+    if (text.trim() !== '' && value >= least && Number.isFinite(value) && (!whole || Number.isInteger(value)))
+      return value;
+    throw new UserError(`env serve: ${text} is no number: give a ${whole ? 'whole ' : ''}number of at least ${least}`);
+  };
+
+/** Adds `serve` to the commands about environments. */
+export function addEnvServe(group: Command): void {
+  withCommon(group.command('serve').description('serve environments over HTTP, by the protocols of OpenEnv and VAGEN'))
+    .argument(
+      '[environments...]',
+      'built-in environments or files; the first is meant where none is named (default: all)',
+    )
+    .option('--host <address>', 'address to listen at; one that others can reach needs a key', '127.0.0.1')
+    .option('--port <number>', 'port; 0 for any free one', atLeast(0, true), 8000)
+    .option('--max-sessions <number>', 'sessions at a time', atLeast(1, true), 64)
+    .option(
+      '--session-timeout <seconds>',
+      'a session that nobody asks for so long is closed',
+      atLeast(0.1, false),
+      3600,
+    )
+    .option('--step-timeout <seconds>', 'a call into an environment may take so long', atLeast(0.1, false), 60)
+    .option('--max-body <mebibytes>', 'largest request', atLeast(0.001, false), 16)
+    .option('--api-key-env <name>', 'variable that has the key clients must send')
+    .option('--set <key=value>', 'a value of the env_config, where one environment is served', collect, [])
+    .option('--allow-config', 'clients may configure environments, and so have them read files and start programs')
+    .action((environments: string[], flags: ServeFlags) => answer(flags, () => serve(environments, flags)));
+}
+
+/** Starts the server; the terminal then serves until it is interrupted. */
+async function serve(environments: readonly string[], flags: ServeFlags): Promise<Answer> {
+  const apiKey = flags.apiKeyEnv === undefined ? undefined : process.env[flags.apiKeyEnv];
+  if (flags.apiKeyEnv !== undefined && !apiKey)
+    throw new UserError(`env serve: the variable ${flags.apiKeyEnv} is not set: put the key into it`);
+  const offered = await offeredBy(environments, flags);
+  const pool = await EnvironmentProcess.start({
+    entry: installation.environmentHost,
+    stepTimeoutMs: flags.stepTimeout * 1000,
+    onNotice: logNotice,
+  });
+  try {
+    const server = await startEnvironmentServer({
+      pool,
+      offered,
+      apiKey,
+      host: flags.host,
+      port: flags.port,
+      allowConfig: flags.allowConfig ?? false,
+      maxSessions: flags.maxSessions,
+      sessionTimeoutMs: flags.sessionTimeout * 1000,
+      maxBodyBytes: Math.floor(flags.maxBody * 2 ** 20),
+      onError: line => process.stderr.write(`${line}\n`),
+    });
+    const end = () => void server.close().then(() => pool.stop());
+    try {
+      if (environments.length > 0) for (const name of server.sessions.names) await server.sessions.environment(name);
+    } catch (error) {
+      await server.close();
+      throw error instanceof UserError ? error : new UserError((error as Error).message);
+    }
+    process.once('SIGINT', end).once('SIGTERM', end);
+    const { names } = server.sessions;
+    return {
+      document: { url: server.url, environments: names, key: apiKey !== undefined },
+      words: [
+        `Serving at ${server.url}, ${apiKey === undefined ? 'without a key' : `with the key in ${flags.apiKeyEnv}`}; Ctrl-C ends.`,
+        ...names.map(name => `  ${server.url}/${encodeURIComponent(name)}`),
+      ].join('\n'),
+    };
+  } catch (error) {
+    await pool.stop();
+    throw error;
+  }
+}
+
+/** The environments asked for, all where none is; a file's name is that of the file, or of its folder where it is an index. */
+async function offeredBy(environments: readonly string[], { set, workspace }: ServeFlags): Promise<EnvironmentSpec[]> {
+  const named = environments.length > 0 ? environments : builtInTypes();
+  if (set.length > 0 && environments.length !== 1)
+    throw new UserError(`env serve: --set ${set[0]} is given for ${named.length} environments: serve one`);
+  const config = configOf(set);
+  const offered: EnvironmentSpec[] = [];
+  for (const name of named) {
+    const tag = name.replace(/([\\/]index)?\.[cm]?ts$/, '').replace(/^.*[\\/]/, '');
+    const same = offered.find(spec => spec.tag === tag);
+    if (same) throw new UserError(`env serve: ${same.env_type} and ${name} are both called ${tag}: serve one of them`);
+    offered.push({ ...(await environmentSpec(name, config, workspaceOf(workspace))), env_type: name, tag });
+  }
+  return offered;
+}

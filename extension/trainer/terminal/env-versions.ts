@@ -1,0 +1,94 @@
+// `ragen env versions RUN`: the code that a run's environments ran, edit by edit, where it is kept, and what each edit did to reward
+// and success.
+import { existsSync, readFileSync } from 'node:fs';
+import type { Command } from 'commander';
+import {
+  environmentFile,
+  environmentFiles,
+  episodesFile,
+  eventSchema,
+  keptEnvironmentSchema,
+  runFiles,
+  type RunEvent,
+} from '../../protocol/run-folder';
+import {
+  comparedEpisodeSchema,
+  comparedRange,
+  effectWords,
+  ranVersions,
+  versionEffect,
+  type ComparedEpisode,
+  type RanVersion,
+  type VersionEffect,
+} from '../../protocol/version-effect';
+import { RunFolder } from '../store/run-folder';
+import { answer } from './answer';
+import { withCommon, type CommonFlags } from './serve';
+import { workspaceOf } from './start';
+
+interface ListedVersion extends RanVersion {
+  /** Where its sources are kept, and their names there; null where the run never loaded it. */
+  folder: string | null;
+  sources: string[];
+  /** Against the version before; null for the first, and where one of the two played no step. */
+  effect: VersionEffect | null;
+}
+
+/** Adds the subcommand to `ragen env`. */
+export function addEnvVersions(env: Command): void {
+  withCommon(env.command('versions').description('the code that a run’s environments ran, and what each edit changed'))
+    .argument('<run>', 'id of the run')
+    .action((run: string, flags: CommonFlags) =>
+      answer(flags, async () => {
+        const versions = versionsOf(RunFolder.find(workspaceOf(flags.workspace), run));
+        return { document: versions, words: versions.map(words).join('\n') };
+      }),
+    );
+}
+
+function versionsOf(folder: RunFolder): ListedVersion[] {
+  const ran = ranVersions(folder.manifest, lines(folder.file(runFiles.events), eventSchema));
+  const read = new Map<number, ComparedEpisode[]>();
+  const episodesOf = (step: number): ComparedEpisode[] => {
+    const known = read.get(step) ?? lines(folder.file(episodesFile('train', step)), comparedEpisodeSchema);
+    read.set(step, known);
+    return known;
+  };
+  return ran.map((version, i) => {
+    const before = ran.slice(0, i).findLast(({ tag }) => tag === version.tag);
+    const effect = before
+      ? versionEffect(comparedRange(before, version).flatMap(episodesOf), { tag: version.tag, from: before.version, to: version.version }) // prettier-ignore
+      : undefined;
+    const about = folder.file(environmentFile(version.version, environmentFiles.about));
+    const kept = existsSync(about) ? keptEnvironmentSchema.parse(JSON.parse(readFileSync(about, 'utf8'))) : undefined;
+    const sources = folder.file(environmentFile(version.version, environmentFiles.sources));
+    return { ...version, folder: kept ? sources : null, sources: kept?.sources ?? [], effect: effect ?? null };
+  });
+}
+
+/** The lines of a file that are what they should be; none where there is no file. */
+function lines<T extends ComparedEpisode | RunEvent>(
+  file: string,
+  schema: { safeParse(value: unknown): { data?: T } },
+): T[] {
+  if (!existsSync(file)) return [];
+  return readFileSync(file, 'utf8')
+    .split('\n')
+    .slice(0, -1) // a line without its end is not written yet
+    .flatMap(line => {
+      try {
+        return schema.safeParse(JSON.parse(line)).data ?? [];
+      } catch {
+        return []; // torn by a crash
+      }
+    });
+}
+
+function words({ tag, version, from, to, folder, effect }: ListedVersion): string {
+  const steps = to === null ? `from step ${from}` : `steps ${from} to ${to}`;
+  return [
+    `${tag} ${version} ${steps}`,
+    ...(effect ? [`  ${effectWords(effect)}`] : []),
+    ...(folder === null ? [] : [`  ${folder}`]),
+  ].join('\n');
+}

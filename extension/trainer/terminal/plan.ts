@@ -1,0 +1,32 @@
+// `ragen plan`: a run before it is started: its configuration as resolved, what of memory it will hold and how long a step will take.
+// Contract: a run that does not fit is an answer and no failure; a configuration that is none fails as `ragen train` would.
+import type { Command } from 'commander';
+import { planRun } from '../run-report';
+import { answer } from './answer';
+import type { Answer } from './answer';
+import { questionOf, runWords } from './doctor';
+import type { PlanFlags } from './doctor';
+import { workspaceOf } from './start';
+
+export function addPlan(program: Command): void {
+  program
+    .command('plan')
+    .description('what a run would take of memory and time, before it is started')
+    .argument('[overrides...]', 'key=value, such as lora.rank=16')
+    .option('--config-name <name>', 'configuration by name (see ragen presets)')
+    .option('--config <file>', 'configuration file')
+    .option('--workspace <folder>', 'folder whose configurations and runs are meant (default: here)')
+    .option('--json', 'print one JSON document on standard output')
+    .addHelpText(
+      'after',
+      `
+Output with --json: {"run": {"rows": [{"what", "bytes", "how", "phase"}, …], "peak", "fits", "remedy", "time", …}, "config": {…}, "ignored": […]}.`,
+    )
+    .action((overrides: string[], flags: PlanFlags) => answer(flags, () => plan(overrides, flags)));
+}
+
+async function plan(overrides: readonly string[], flags: PlanFlags): Promise<Answer> {
+  const { run, loaded } = await planRun(questionOf(overrides, flags, workspaceOf(flags.workspace)), 'plan');
+  const { config, ignored, sources } = loaded;
+  return { document: { run, config, ignored, sources }, words: runWords(run).join('\n') };
+}

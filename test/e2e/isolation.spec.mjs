@@ -1,0 +1,343 @@
+// A folder from a stranger: opened without trust it starts nothing, whatever is asked of it, and no text in it becomes markup, a link, a
+// command or an icon, on the pages or on the editor's own surfaces. Trusted, the same commands do start what they name, which shows that
+// the watch over what starts (a Node that tells of each call, a marker in the environment's code, the run's socket) sees it.
+import assert from 'node:assert/strict';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { env, execPath } from 'node:process';
+import { after, before } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import jsonrpc from 'vscode-jsonrpc/node';
+import { Editor, makeWorkspace, scenarios, until } from './editor.mjs';
+import { makeHostileRun } from './fixtures/hostile-run.mjs';
+import { makeRun, touchLease } from './fixtures/make-run.mjs';
+import { editorMarkup, markupCorpus, pageMarkup } from './fixtures/markup-corpus.mjs';
+
+/** What the first comment of a configuration says is shown by the lists and hovers that name it. */
+const configuration = `# ${editorMarkup[2]} ${pageMarkup[0]} ${editorMarkup[0]} $(bug)
+defaults:
+  - quickstart
+  - _self_
+
+trainer:
+  experiment_name: strange
+`;
+const key = 'hf_kept_0123456789abcdef';
+const asItCame = 'as it came\n';
+const workspace = makeWorkspace({ 'config/strange.yaml': configuration, '.ragen/types/zod.d.ts': asItCame });
+const started = join(workspace, 'started');
+const tools = mkdtempSync(join(tmpdir(), 'ragen-isolation-'));
+const calls = join(tools, 'calls');
+const run = makeHostileRun(workspace, { id: 'z-hostile', state: 'running', step: 12, seed: 3, ago_s: 60 });
+const [requests, dialogs] = [[], []];
+let [editor, heart, trainer, joined] = [undefined, undefined, undefined, 0];
+const scenario = scenarios(() => editor);
+
+/** Source text with nothing in it that an editor asks about. */
+const escaped = text =>
+  text.replace(/[^\x20-\x7e]/g, character => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
+const environment = `import { writeFileSync } from 'node:fs';
+import { z } from 'zod';
+import { defineEnvironment } from 'ragen-workbench/api';
+writeFileSync(${JSON.stringify(started)}, 'loaded');
+const texts: string[] = ${escaped(JSON.stringify(markupCorpus))};
+const all = texts.join('\\n');
+export default defineEnvironment({
+  name: 'strange',
+  config: z.object({}),
+  instruction: all,
+  actions: Object.fromEntries(texts.slice(0, 12).map((text, i) => [i + 1, text])),
+  legend: () => Object.fromEntries(texts.map(text => [text, text])),
+  create: () => ({
+    reset: () => ({ observation: all }),
+    step: () => ({ observation: all, reward: 0, terminated: false, truncated: false, info: { note: all } }),
+  }),
+});
+`;
+
+/** A Node that writes down what it is called with, and whether it was given the kept key. */
+function tellingNode(file, whose) {
+  writeFileSync(
+    file,
+    `#!/bin/sh\nprintf '%s\\n' "${whose} $* \${HF_TOKEN:-no key}" >> '${calls}'\nexec '${execPath}' "$@"\n`,
+  );
+  chmodSync(file, 0o755);
+  return file;
+}
+
+/** A trainer's side of the socket, as far as the live view speaks to it. */
+function listen() {
+  const status = JSON.parse(readFileSync(join(run, 'status.json'), 'utf8'));
+  const [line] = readFileSync(join(run, 'episodes', 'step-000012.jsonl'), 'utf8').split('\n');
+  const { turns, final_state: state, ...episode } = JSON.parse(line);
+  const watched = turns.map(turn => ({
+    ...{ turn: turn.turn, state: turn.state, actions_left: 1, prefix: '<think>' },
+    tokens: markupCorpus.map(text => ({ text, logprob: -1 })),
+    outcome: { thought: turn.thought, answer: turn.answer, executed: turn.executed, reward: 0, penalty: 0 },
+  }));
+  trainer = createServer(socket => {
+    joined++;
+    const { createMessageConnection, SocketMessageReader, SocketMessageWriter } = jsonrpc;
+    const connection = createMessageConnection(new SocketMessageReader(socket), new SocketMessageWriter(socket));
+    socket.on('error', () => undefined);
+    connection.onRequest('ragen/hello', ({ token }) => ({ run: token, pid: process.pid, status }));
+    connection.onRequest('ragen/watch', () => ({
+      tags: markupCorpus,
+      episode: { ...episode, over: true, turns: watched, state },
+    }));
+    connection.listen();
+  });
+  return new Promise(resolve => trainer.listen(join(run, 'socket'), resolve));
+}
+
+before(async () => {
+  for (const folder of ['.vscode', 'envs']) mkdirSync(join(workspace, folder));
+  writeFileSync(join(workspace, 'envs', 'strange.ts'), environment);
+  makeRun(workspace, { id: 'a-second', name: 'second', state: 'stopped', step: 3, ago_s: 9000 });
+  const strange = tellingNode(join(workspace, 'strange-node'), 'strange');
+  writeFileSync(join(workspace, '.vscode', 'settings.json'), JSON.stringify({ 'ragen.nodePath': strange }));
+  writeFileSync(calls, '');
+  tellingNode(join(tools, 'node'), 'own');
+  env.PATH = `${tools}:${env.PATH}`;
+  await listen();
+  touchLease(run);
+  heart = setInterval(() => touchLease(run), 1000);
+  editor = await Editor.start(workspace, { restricted: true, settings: { 'editor.unusualLineTerminators': 'off' } });
+  editor.page.on('request', request => requests.push(request.url()));
+  editor.page.on('dialog', dialog => dialogs.push(dialog.message()));
+});
+after(async () => {
+  clearInterval(heart);
+  await editor?.stop();
+  trainer?.close();
+  for (const folder of [workspace, tools]) rmSync(folder, { recursive: true, force: true });
+});
+
+/** Nothing in any document of the window was made of a text, nothing was fetched that a text names, and no script of one ran. */
+async function harmless(where) {
+  for (const frame of editor.page.frames()) {
+    const found = await frame
+      .evaluate(() => ({
+        ran: window.harmed,
+        made: [...document.querySelectorAll('[data-harmed], [name=harmed], [id=harmed]')].map(each => each.outerHTML),
+        links: [...document.querySelectorAll('a')]
+          .filter(link => /harmed/.test(`${link.getAttribute('href')} ${link.dataset.href} ${link.title}`))
+          .map(each => each.outerHTML),
+        pictures: [...document.images].filter(({ src }) => src.includes('harmed')).map(each => each.outerHTML),
+        icons: [...document.querySelectorAll('.codicon-bug, .codicon-flame')].map(
+          each => each.parentElement.textContent,
+        ),
+      }))
+      .catch(() => undefined); // a frame that is just going
+    if (found) assert.deepEqual(found, { ran: undefined, made: [], links: [], pictures: [], icons: [] }, where);
+  }
+  assert.deepEqual(
+    requests.filter(url => url.includes('harmed')),
+    [],
+    where,
+  );
+  assert.deepEqual(dialogs, [], where);
+}
+const toast = text => editor.page.locator('.notification-toast', { hasText: text }).first();
+const plain = text => text.replaceAll('\u2060', '').replaceAll('\u00a0', ' ');
+/** The doctor's report, once it holds `words`. */
+const report = words =>
+  until('the report', async () => {
+    const text = editor.page.locator('.editor-instance .view-lines', { hasText: 'RAGEN Doctor:' }).first();
+    const shown = (await text.isVisible()) ? plain(await text.innerText()) : '';
+    return words.test(shown) && shown;
+  });
+/** Opens a file of the workspace. */
+async function open(file) {
+  await editor.command('Go to File');
+  await editor.page.locator('.quick-input-widget input.input').fill(file);
+  await editor.choose(file);
+  await editor.page.getByRole('tab', { name: new RegExp(`^${file}`) }).waitFor();
+}
+const rows = () => editor.page.locator('.quick-input-list .monaco-list-row');
+/** Whether the palette has a command. */
+async function offered(title) {
+  await editor.page.keyboard.press('F1');
+  await editor.page.locator('.quick-input-widget input.input').fill(`>${title}`);
+  await rows().first().waitFor();
+  await sleep(500);
+  const titles = await rows().allInnerTexts();
+  await editor.page.keyboard.press('Escape');
+  return titles.some(each => each.includes(title));
+}
+const cleared = () => editor.command('Notifications: Clear All Notifications');
+
+scenario('a folder that is merely opened starts nothing, whatever is asked', async () => {
+  await editor.page.locator('.statusbar-item', { hasText: 'Restricted Mode' }).waitFor();
+  const items = await editor.showRuns();
+  await until('both runs', async () => (await items.count()) >= 4);
+  for (const command of ['Start Run', 'New Run', 'Pause']) {
+    await editor.command(`RAGEN: ${command}`);
+    await toast('not trusted').waitFor();
+    await cleared();
+  }
+  for (const command of ['Play Environment', 'New Environment', 'Duplicate with Changes', 'Watch Live'])
+    assert.equal(await offered(`RAGEN: ${command}`), false, command);
+  await open('strange.yaml');
+  await editor.page.locator('.codelens-decoration a', { hasText: 'Start run' }).waitFor();
+  for (const title of ['Start run', 'Check', 'Resolved configuration']) {
+    await editor.page.locator('.codelens-decoration a', { hasText: title }).click();
+    await toast('not trusted').waitFor();
+    await cleared();
+  }
+  await editor.page.locator('.view-line').first().click();
+  await editor.page.keyboard.press('Control+End');
+  await editor.page.keyboard.type('\n');
+  await editor.page.keyboard.press('Control+S'); // a save is checked where it may be
+  await open('strange.ts');
+  assert.equal(await offered('RAGEN: Check Environment'), false);
+  await editor.command('Test: Run All Tests');
+  await editor.command('View: Hide Panel');
+  await editor.command('RAGEN: Doctor');
+  const told = await report(/✗ Trust +the workspace is not trusted, so nothing is started/);
+  assert.doesNotMatch(told, /Node +\d|onnxruntime/);
+  await editor.command('RAGEN: Open Reasoning Trace');
+  await editor.choose('z-hostile', 5000).catch(() => undefined); // it is not asked which where one is in focus
+  await editor.choose('seed ');
+  await editor.page.locator('.codelens-decoration a', { hasText: 'replay' }).first().click();
+  await toast('not trusted').waitFor();
+  await cleared();
+  await editor.command('RAGEN: Score Trace');
+  await toast('not trusted').waitFor();
+  await sleep(1000);
+  assert.equal(readFileSync(calls, 'utf8'), '');
+  assert.equal(existsSync(started), false);
+  assert.equal(joined, 0);
+  assert.equal(readFileSync(join(workspace, '.ragen/types/zod.d.ts'), 'utf8'), asItCame);
+  await cleared();
+});
+
+scenario('its texts are texts in tree, status bar, lists, prompts, hovers and notifications', async () => {
+  const item = editor.page.locator('.part.sidebar').getByRole('treeitem', { name: /click me/ });
+  await harmless('the tree');
+  await item.hover();
+  const tooltip = editor.page.locator('.monaco-hover:not(.hidden)', { hasText: 'Configuration' }).last();
+  await tooltip.waitFor();
+  assert.match(plain(await tooltip.innerText()), /\[click me\]\(command:/);
+  await harmless('the tooltip of a run');
+  const status = editor.page.locator('.statusbar-item', { hasText: 'click me' });
+  assert.match(plain(await status.innerText()), /\[click me\]\(command:.*\$\(bug\) <img src=x/);
+  await harmless('the status bar');
+  await editor.command('RAGEN: Compare Configurations');
+  await rows().filter({ hasText: 'click me' }).waitFor();
+  await harmless('a list of runs');
+  await editor.page.keyboard.press('Escape');
+  await item.click({ button: 'right' });
+  await editor.page.locator('.monaco-menu .action-menu-item', { hasText: 'Rename' }).first().click();
+  const prompt = editor.page.locator('.quick-input-message', { hasText: 'click me' });
+  await prompt.waitFor();
+  assert.equal(await prompt.locator('a').count(), 0);
+  await harmless('a prompt');
+  await editor.page.keyboard.press('Escape');
+  await editor.page.keyboard.press('Escape');
+  await tokens();
+  await editor.command('RAGEN: Show Configuration');
+  await harmless('the configuration of a run');
+  // A run that fails is told unasked.
+  const file = join(run, 'status.json');
+  const before = JSON.parse(readFileSync(file, 'utf8'));
+  writeFileSync(file, JSON.stringify({ ...before, state: 'failed' }));
+  const failed = toast('failed');
+  await failed.waitFor();
+  assert.match(plain(await failed.innerText()), /Run \[click me\]\(command:/);
+  assert.equal(await failed.locator('.notification-list-item-message a').count(), 0);
+  await harmless('a notification');
+  await editor.picture('isolation-notification');
+  writeFileSync(file, JSON.stringify(before));
+  await cleared();
+});
+
+/** Looks at the cards of tokens, at states and at refused actions of the trace that is open. */
+async function tokens() {
+  const tab = editor.page.getByRole('tab', { name: /g\d+-m\d+/ });
+  await tab.first().click();
+  await editor.page.locator('.editor-instance .view-lines').first().click({ position: { x: 300, y: 60 } }); // prettier-ignore
+  await editor.page.keyboard.press('Alt+]'); // to the first turn
+  let cards = 0;
+  for (let y = 200; y < 780; y += 58) {
+    await editor.page.mouse.move(900, 60);
+    await editor.page.mouse.move(520, y, { steps: 3 });
+    const card = editor.page.locator('.monaco-hover:not(.hidden)', { hasText: 'log-prob then' }).first();
+    cards += Number(await card.waitFor({ timeout: 1200 }).then(() => true, () => false)); // prettier-ignore
+    await harmless(`a hover at ${y}`);
+  }
+  assert.ok(cards > 0, 'no token showed its card');
+}
+
+scenario('its texts are texts on the pages of a run and in a comparison', async () => {
+  await editor.command('View: Close All Editors');
+  await editor.page
+    .locator('.part.sidebar')
+    .getByRole('treeitem', { name: /click me/ })
+    .click();
+  const dashboard = await editor.webview('canvas');
+  await dashboard.getByText('[click me]').first().waitFor();
+  for (const fold of await dashboard.locator('.fold').all()) await fold.dispatchEvent('click');
+  await dashboard.getByText(pageMarkup[0]).first().waitFor();
+  await harmless('the dashboard');
+  await editor.command('RAGEN: Open Episodes');
+  const episodes = await editor.webview('.episode-row');
+  for (const at of [0, 3, 7]) {
+    await episodes.locator('.episode-row').nth(at).click();
+    await episodes.getByText('harmed').first().waitFor();
+    await harmless('an episode');
+  }
+  await editor.command('RAGEN: Open Collapse Page');
+  const collapse = await editor.webview('.matrix');
+  await collapse.getByText('harmed').first().waitFor();
+  await harmless('the collapse page');
+  await editor.command('RAGEN: Compare Runs');
+  for (const run of ['z-hostile', 'a-second']) {
+    const box = rows().filter({ hasText: run }).locator('.quick-input-list-checkbox, .monaco-checkbox, input[type=checkbox]').first(); // prettier-ignore
+    if (!(await box.isChecked().catch(() => false))) await box.click();
+  }
+  await harmless('a list to tick');
+  await editor.page.locator('.quick-input-widget').getByRole('button', { name: 'OK' }).click();
+  const compare = await editor.webview('.compare-table');
+  await compare.locator('.compare-table', { hasText: '[click me]' }).waitFor();
+  await harmless('the comparison');
+});
+
+scenario('once it is trusted the same commands start what they name, and texts stay texts', async () => {
+  await editor.command('Workspaces: Manage Workspace Trust');
+  await editor.page
+    .locator('.workspace-trust-editor')
+    .getByRole('button', { name: 'Trust', exact: true })
+    .first()
+    .click();
+  await until('the editor joins the trainer', () => joined > 0);
+  await until(
+    'types that are the extension’s',
+    () => readFileSync(join(workspace, '.ragen/types/zod.d.ts'), 'utf8') !== asItCame,
+  );
+  await editor.command('RAGEN: Watch Live');
+  const live = await editor.webview('.live-turns');
+  await live.getByText('harmed').first().waitFor();
+  await harmless('the live view');
+  await editor.command('RAGEN: Keep a Key or Token');
+  await editor.choose('HF_TOKEN');
+  await editor.answer(key);
+  await editor.page.locator('.statusbar-item', { hasText: 'HF_TOKEN is kept' }).waitFor();
+  await editor.command('RAGEN: Play Environment');
+  await editor.choose('strange.ts');
+  const play = await editor.webview('.observation');
+  await play.getByText('harmed').first().waitFor();
+  await play.locator('.action').first().click();
+  await harmless('the Play panel');
+  assert.equal(existsSync(started), true);
+  assert.match(readFileSync(calls, 'utf8'), new RegExp(`^strange .*cli\\.cjs env play .* ${key}$`, 'm'));
+  await editor.command('RAGEN: New Run');
+  await editor.webview('.estimate-row');
+  await harmless('the form of a new run');
+  await editor.command('RAGEN: Doctor');
+  const told = await report(/✓ onnxruntime/);
+  assert.match(told, /✓ Keys +HF_TOKEN, kept by the editor/);
+  assert.equal(told.includes(key), false);
+});

@@ -1,0 +1,63 @@
+// The editor's manners: a doctor whose report can be copied, a walkthrough, and two folders in one workspace.
+import assert from 'node:assert/strict';
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before } from 'node:test';
+import { Editor, makeWorkspace, scenarios, until } from './editor.mjs';
+import { makeRuns } from './fixtures/make-run.mjs';
+
+const workspace = makeWorkspace({ 'notes.md': '# Notes\n' });
+const other = makeWorkspace({ 'notes.md': '# More notes\n' });
+let editor;
+const scenario = scenarios(() => editor);
+
+before(async () => {
+  makeRuns(other);
+  editor = await Editor.start(workspace);
+});
+after(async () => {
+  await editor?.stop();
+  for (const folder of [workspace, other]) rmSync(folder, { recursive: true, force: true });
+});
+
+const lines = async () =>
+  (await editor.page.locator('.editor-instance .view-lines').first().innerText()).replaceAll('\u00a0', ' ');
+
+scenario('the doctor tells what is there and what is missing, and its report is copied', async () => {
+  await editor.command('RAGEN: Doctor');
+  const report = await until('the report', async () => /✓ onnxruntime/.test(await lines()) && lines());
+  assert.match(report, /RAGEN Doctor: Runs can start here\./);
+  assert.match(report, /✓ Node +\d+\.\d+\.\d+ \(\//);
+  assert.match(report, /✓ Permissions +.*\.ragen\/runs/);
+  await editor.keep('doctor-dark');
+  await editor.page.getByRole('button', { name: 'Copy the Doctor’s Report' }).click();
+  await editor.page.locator('.statusbar-item', { hasText: 'in the clipboard' }).waitFor();
+});
+
+scenario('the walkthrough leads from an empty folder to an environment of one’s own', async () => {
+  await editor.command('Welcome: Open Walkthrough');
+  await editor.choose('Train an agent that reasons');
+  const page = editor.page.locator('.gettingStartedContainer');
+  await page.getByText('Edit an environment while it trains').first().waitFor();
+  await page.getByText('Look at this machine').first().click();
+  await page.getByRole('button', { name: 'Run the Doctor' }).waitFor();
+  await editor.keep('walkthrough-dark');
+  await page.getByRole('button', { name: 'Run the Doctor' }).click();
+  await editor.page.getByRole('tab', { name: /RAGEN Doctor/ }).waitFor();
+});
+
+scenario('a workspace of two folders shows the runs of both', async () => {
+  const file = join(workspace, 'two.code-workspace');
+  writeFileSync(file, JSON.stringify({ folders: [{ path: '.' }, { path: other }] }));
+  await editor.page.goto(`http://127.0.0.1:${editor.port}/?workspace=${encodeURIComponent(file)}`);
+  await editor.ready();
+  await editor.showRuns();
+  await editor.page
+    .locator('.part.sidebar')
+    .getByRole('treeitem', { name: /bandit, .*stopped|bandit, stopped/ })
+    .first()
+    .waitFor();
+  await editor.command('RAGEN: New Run');
+  const page = await editor.webview('.estimate-row');
+  await page.locator('vscode-dropdown[aria-label="Folder of the run"]').waitFor();
+});

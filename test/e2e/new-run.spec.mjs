@@ -1,0 +1,94 @@
+// A new run by its form: values are chosen, mistakes told at their place, what the run takes estimated, the configuration saved as a file,
+// and the run started. With a real trainer.
+import assert from 'node:assert/strict';
+import { existsSync, readFileSync, readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before } from 'node:test';
+import { Editor, makeWorkspace, scenarios, until } from './editor.mjs';
+
+const workspace = makeWorkspace({ 'notes.md': '# Notes\n' });
+const runs = join(workspace, '.ragen', 'runs');
+let editor;
+const scenario = scenarios(() => editor);
+
+before(async () => {
+  editor = await Editor.start(workspace);
+});
+after(async () => {
+  await editor?.stop();
+  rmSync(workspace, { recursive: true, force: true });
+});
+
+const field = (page, key) => page.locator(`.field[data-key="${key}"]`);
+/** Types a value into a field of the form. */
+const fill = (page, key, value) => field(page, key).locator('vscode-text-field').locator('input').fill(value);
+
+scenario('the form shows the quickstart, what it takes, and the configuration that comes of it', async () => {
+  await editor.command('RAGEN: New Run');
+  const page = await editor.webview('.estimate-row');
+  await page.getByText('372 k parameters, all trained').or(page.getByText('373 k parameters, all trained')).waitFor();
+  await page.getByText(/^about [\d.]+ m?s$/).waitFor();
+  await fill(page, 'trainer.experiment_name', 'by form');
+  await fill(page, 'trainer.total_training_steps', '2');
+  await page.locator('.yaml', { hasText: 'total_training_steps: 2' }).waitFor();
+  assert.match(await page.locator('.yaml').innerText(), /experiment_name: by form/);
+  await editor.keep('new-run-dark');
+  await editor.theme('light');
+  await editor.keep('new-run-light');
+  await editor.theme('contrast');
+  await editor.keep('new-run-contrast');
+  await editor.theme('dark');
+});
+
+scenario('a value that would not do is told at its place, and the run cannot start with it', async () => {
+  const page = await editor.webview('.estimate-row');
+  await fill(page, 'actor_rollout_ref.actor.optim.lr', '-1');
+  const lr = field(page, 'actor_rollout_ref.actor.optim.lr');
+  await lr.locator('.problem', { hasText: 'optim.lr is -1' }).waitFor();
+  assert.equal(await page.getByRole('button', { name: 'Start run' }).isDisabled(), true);
+  await lr.getByRole('button', { name: 'preset’s' }).click();
+  await lr.locator('.problem').waitFor({ state: 'hidden' });
+  await page.getByText('all trained').waitFor();
+});
+
+scenario('environments are chosen by tag, in training and in validation', async () => {
+  const page = await editor.webview('.environments');
+  const count = name => page.locator(`vscode-text-field[aria-label="${name}"]`).locator('input');
+  await count('Validation groups of QuickFrozenLake').fill('4');
+  await page.locator('.yaml', { hasText: /val:[\s\S]*env_groups: 4/ }).waitFor();
+});
+
+scenario('what was chosen comes back after a reload of the window', async () => {
+  await editor.reload();
+  const page = await editor.webview('.estimate-row');
+  await page.locator('.yaml', { hasText: 'by form' }).waitFor();
+});
+
+scenario('the configuration is saved as a file that is a run configuration', async () => {
+  const page = await editor.webview('.estimate-row');
+  await page.getByRole('button', { name: 'Save as YAML' }).click();
+  const box = editor.page.locator('.quick-input-widget input.input');
+  await box.waitFor();
+  const file = join(workspace, 'config', 'by-form.yaml');
+  await until('the file', async () => {
+    if (await box.isVisible()) await box.press('Enter'); // once more where the dialog asks whether to make the folder
+    return existsSync(file);
+  });
+  assert.match(
+    readFileSync(file, 'utf8'),
+    /^# by form: built on quickstart\ndefaults:\n {2}- quickstart\n {2}- _self_\n/,
+  );
+  await editor.page.getByRole('tab', { name: /by-form\.yaml/ }).waitFor();
+  await editor.page.getByText('Start run', { exact: false }).first().waitFor();
+});
+
+scenario('Start run starts it with what was chosen', async () => {
+  const page = await editor.webview('.estimate-row');
+  await page.getByRole('button', { name: 'Start run' }).click();
+  await until('the run', () => existsSync(runs) && readdirSync(runs).length === 1, 60_000);
+  const manifest = JSON.parse(readFileSync(join(runs, readdirSync(runs)[0], 'manifest.json'), 'utf8'));
+  assert.equal(manifest.name, 'by form');
+  assert.equal(manifest.config.trainer.total_training_steps, 2);
+  assert.equal(manifest.config.es_manager.val.env_groups, 4);
+  await editor.webview('.chart canvas, .top-bar');
+});

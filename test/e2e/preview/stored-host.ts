@@ -1,0 +1,84 @@
+// A host in memory for the Collapse page that answers from a stored run (fixtures/stored-run.mjs) as the extension host does from a folder.
+import {
+  collapseFamilyAt,
+  collapseKeys,
+  collapseReady,
+  gradientsAt,
+  groupsAt,
+  type CollapseSnapshot,
+} from '../../../extension/protocol/collapse-page';
+import { collapseSettings } from '../../../extension/host/collapse-settings';
+import { promptGroups } from '../../../extension/host/prompt-groups';
+import { collapseFile, gradientsFile, type CollapseDiagnosis } from '../../../extension/protocol/diagnostics';
+import { parseMetricMeanings } from '../../../extension/protocol/metric-meanings';
+import { columnsOf, numbersOf } from '../../../extension/protocol/metric-segments';
+import {
+  episodesFile,
+  groupsFile,
+  type Episode,
+  type Manifest,
+  type RunEvent,
+  type RunStatus,
+} from '../../../extension/protocol/run-folder';
+import { rowOf } from './data';
+import type { MemoryHost } from './memory-host';
+
+/** Texts by their names in the run folder. */
+export type StoredFiles = Record<string, string>;
+
+/** `metrics` is the text of docs/METRICS.md; `until` cuts the run off after a step, as if it were still at work; `times` tells its lines
+ * over as often, as a long run's. */
+export function storedHost(files: StoredFiles, metrics: string, until = Infinity, times = 1): MemoryHost {
+  const linesOf = <T>(name: string): T[] =>
+    (files[name] ?? '')
+      .split('\n')
+      .filter(Boolean)
+      .map(line => JSON.parse(line) as T);
+  const one = <T>(name: string): T | null => (name in files ? (JSON.parse(files[name]) as T) : null);
+  const manifest = one<Manifest>('manifest.json')!;
+  const status = one<RunStatus>('status.json')!;
+  const { id, name, created, config_name } = manifest;
+  const live = Number.isFinite(until);
+  const run = { id, name, created, config_name, folder: `/work/.ragen/runs/${id}`, status: live ? { ...status, state: 'running' as const, phase: 'rollout', step: Math.max(0, until) } : status, live }; // prettier-ignore
+  const steps = (kind: string) =>
+    Object.keys(files)
+      .flatMap(file => new RegExp(`^diagnostics/${kind}-(\\d+)\\.jsonl?$`).exec(file)?.[1] ?? [])
+      .map(Number)
+      .filter(step => step <= until);
+  const answers: Record<string, (params: never) => unknown> = {
+    [collapseReady.method](): CollapseSnapshot {
+      const once = linesOf<object>('metrics.jsonl').flatMap(line => numbersOf(line) ?? []);
+      const length = once[once.length - 1].step;
+      const lines = Array.from({ length: times }, (_, again) =>
+        once.filter(({ step }) => again === 0 || step > 0).map(line => ({ ...line, step: line.step + again * length })),
+      )
+        .flat()
+        .filter(({ step }) => step <= until);
+      const columns = columnsOf(lines);
+      return {
+        run,
+        steps: lines.map(({ step }) => step),
+        series: Object.fromEntries([...columns].filter(([key]) => collapseKeys.test(key))),
+        events: linesOf<RunEvent>('events.jsonl').filter(
+          ({ kind, step }) => ['alarm', 'setting'].includes(kind) && step <= until,
+        ),
+        meanings: parseMetricMeanings(metrics),
+        settings: collapseSettings(manifest),
+        thresholds: one<CollapseDiagnosis>(collapseFile(1))?.thresholds ?? null,
+        diagnosed: { gradients: steps('gradients'), groups: steps('groups') },
+      };
+    },
+    [collapseFamilyAt.method]: ({ step, family }: { step: number; family: string }) =>
+      one<CollapseDiagnosis>(collapseFile(step))?.families.find(found => found.name === family) ?? null,
+    [gradientsAt.method]: ({ step }: { step: number }) => one(gradientsFile(step)),
+    [groupsAt.method]: ({ step }: { step: number }) =>
+      promptGroups(linesOf<Episode>(episodesFile('train', step)).map(rowOf), linesOf(groupsFile(step))),
+  };
+  return {
+    answer(method, params) {
+      const answer = answers[method];
+      if (!answer) throw new Error(`preview: no answer to ${method}`);
+      return answer(params as never);
+    },
+  };
+}

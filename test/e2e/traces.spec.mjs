@@ -1,0 +1,218 @@
+// Reasoning traces on a real run of two steps, whose environment is moved into the workspace: an episode opens as a document that folds,
+// has an outline, overlays, cards on hover, ways to other episodes, a diff and a replay, and is there after a reload; the environment's
+// source tells how it does. Pictures in light, dark and high contrast go to screenshots/.
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before } from 'node:test';
+import { Editor, makeWorkspace, scenarios, until } from './editor.mjs';
+import { root } from './install.mjs';
+
+const workspace = makeWorkspace({ 'notes.md': '# Notes\n' });
+const runs = join(workspace, '.ragen', 'runs');
+let editor;
+const scenario = scenarios(() => editor);
+
+before(async () => {
+  const overrides = ['trainer.total_training_steps=2', 'trainer.test_freq=1', 'trainer.experiment_name=lake'];
+  overrides.push('es_manager.val.env_groups=16', 'es_manager.val.env_configs.n_groups=[16]');
+  const train = [join(root, 'dist', 'cli.cjs'), 'train', '--config-name', 'quickstart', ...overrides];
+  execFileSync(process.execPath, train, { cwd: workspace, stdio: 'pipe' });
+  const environments = join(runs, readdirSync(runs)[0], 'environments');
+  const kept = join(environments, readdirSync(environments)[0]);
+  cpSync(join(kept, 'sources'), join(workspace, 'envs'), { recursive: true });
+  const about = JSON.parse(readFileSync(join(kept, 'version.json'), 'utf8'));
+  writeFileSync(join(kept, 'version.json'), JSON.stringify({ ...about, root: join(workspace, 'envs') }));
+  editor = await Editor.start(workspace);
+});
+after(async () => {
+  await editor?.stop();
+  rmSync(workspace, { recursive: true, force: true });
+});
+
+const plain = words => words.replaceAll('\u00a0', ' ');
+const text = async () => plain(await editor.page.locator('.editor-instance .view-lines').first().innerText());
+const status = name => editor.page.locator('.statusbar-item', { hasText: name });
+const lens = title => editor.page.locator('.codelens-decoration a', { hasText: title }).first();
+const shortName = id => id.split('-').slice(2).join('-');
+const header = async () => /# (\w+-\d+-g\d+-m\d+)/.exec(await text())?.[1];
+/** The id that the open trace begins with; the cursor goes to its top. */
+async function shown() {
+  // Again where the trace came on screen after the key, which then went to another one.
+  return until('the top of a trace', async () => {
+    await editor.page.mouse.click(900, 320); // a locator's click would scroll the text
+    await editor.page.keyboard.press('Control+Home');
+    const isThere = await lens('replay')
+      .waitFor({ timeout: 4000 })
+      .then(
+        () => true,
+        () => false,
+      );
+    return isThere && header();
+  });
+}
+/** Whether the trace in front has such facts at its top: one opens where the last one stood. */
+async function reads(facts) {
+  await shown();
+  return facts.test(await text());
+}
+/** Types into the open list and takes its first entry. */
+async function take(words) {
+  const input = editor.page.locator('.quick-input-widget input.input');
+  await input.fill(words);
+  await editor.choose(words);
+}
+
+/** Hovers over the last place on screen that reads `words` until the hover holds `expected`; answers its text. */
+async function hover(words, expected) {
+  const place = editor.page.locator('.view-line span', { hasText: words }).last();
+  return until(`a hover with ${expected}`, async () => {
+    await editor.page.mouse.move(900, 40);
+    const box = await place.boundingBox();
+    await editor.page.mouse.move(box.x + 12, box.y + box.height / 2, { steps: 4 });
+    const card = editor.page.locator('.monaco-hover:not(.hidden)').filter({ has: editor.page.locator(expected) });
+    return card
+      .first()
+      .waitFor({ timeout: 4000 })
+      .then(
+        async () => `hover: ${await card.first().innerText()}`, // a picture has no text
+        () => undefined,
+      );
+  });
+}
+
+scenario('an episode opens as a document, best first, with its facts, turns and rewards', async () => {
+  await editor.command('RAGEN: Open Reasoning Trace');
+  await editor.choose('+1');
+  assert.match(await shown(), /^train-000002-/);
+  const words = await text();
+  assert.match(words, /run lake · step 2 · training/);
+  assert.match(words, /success · score \+1 · reward \+1 · penalty 0 · advantage/);
+  assert.match(words, /## Turn 1 · reward/);
+  await status(/log-prob −/).waitFor();
+  await lens('what if').waitFor();
+});
+
+scenario('turns fold, and the outline names states, thoughts and actions', async () => {
+  await editor.command('Fold All');
+  await until('folded sections', async () => !(await text()).includes('Walk over the frozen lake'));
+  await editor.command('Unfold All');
+  await until('unfolded sections', async () => (await text()).includes('Walk over the frozen lake'));
+  await editor.command('Go to Symbol in Editor');
+  const symbols = editor.page.locator('.quick-input-list .monaco-list-row');
+  const names = await until('the outline', async () => {
+    const labels = await symbols.evaluateAll(rows => rows.map(row => row.getAttribute('aria-label')));
+    return labels.some(label => /Turn 1/.test(label)) && labels.join(' | ');
+  });
+  for (const name of ['Prompt', 'Turn 1', 'State', 'Answer', 'Thought', 'Outcome'])
+    assert.match(names, new RegExp(name));
+  await editor.page.keyboard.press('Escape');
+});
+
+scenario('overlays change by key and by the status bar, and the tokens are painted', async () => {
+  await shown();
+  const painted = () =>
+    editor.page.evaluate(
+      () =>
+        [...document.querySelectorAll('.view-overlays [class*="ced-"]')].filter(
+          element => getComputedStyle(element).backgroundColor !== 'rgba(0, 0, 0, 0)',
+        ).length,
+    );
+  await until('shaded tokens', async () => (await painted()) > 0);
+  for (const name of [/entropy/, /advantage/]) {
+    await editor.page.keyboard.press('Alt+.');
+    await status(name).waitFor();
+  }
+  await until('shades of the advantage', async () => (await painted()) > 0); // neighbours of one shade are one element
+  await status(/advantage/).click();
+  await take('none');
+  await until('no shades', async () => (await painted()) === 0);
+  await status(/none/).click();
+  await take('log-prob');
+  await status(/log-prob −/).waitFor();
+});
+
+scenario('a token shows its card, a state its board', async () => {
+  await shown();
+  const card = await hover('</think>', 'table');
+  assert.match(card, /id \d+ · token \d+ of \d+/);
+  assert.match(card, /log-prob then[\s\S]*advantage[\s\S]*loss mask/);
+  await editor.picture('traces-card-dark');
+  await hover('____', 'img');
+  await editor.keep('traces-board-dark');
+});
+
+scenario('keys and lenses lead to the turns, the neighbours, the best and the worst', async () => {
+  const first = await shown();
+  await editor.page.keyboard.press('Alt+]');
+  await editor.page.locator('.statusbar-item', { hasText: /Ln 1[5-9]/ }).waitFor(); // the first turn's heading
+  await editor.page.keyboard.press('Shift+Alt+]');
+  await editor.page
+    .getByRole('tab', { name: /g0/ })
+    .filter({ hasNotText: shortName(first) })
+    .waitFor();
+  assert.notEqual(await shown(), first);
+  await lens('worst 0').click();
+  await until('an episode without success', () => reads(/no success · score 0/));
+  await lens('group of 8').click();
+  await editor.page.locator('.quick-input-list .monaco-list-row').nth(7).waitFor();
+  await editor.choose('+1');
+  await until('a member that succeeded', () => reads(/\nsuccess · score \+1/));
+});
+
+scenario('the same prompt is found earlier and later in training', async () => {
+  await editor.command('RAGEN: Open Reasoning Trace');
+  await take('validation 2');
+  await until('a validation episode', async () => (await header())?.startsWith('val-000002-'));
+  const id = await shown();
+  await lens('same prompt earlier').click();
+  await until('the validation before', async () => (await header()) === id.replace('000002', '000001'));
+  await lens('later').click();
+  await until('the first again', async () => (await header()) === id);
+});
+
+scenario('two episodes stand in the diff editor', async () => {
+  await lens('compare').click();
+  await editor.page.locator('.quick-input-list .monaco-list-row').nth(1).click();
+  await editor.page.locator('.monaco-diff-editor .view-line', { hasText: 'Turn' }).first().waitFor();
+  await editor.page.getByRole('tab', { name: /↔/ }).waitFor();
+  await editor.picture('traces-diff-dark');
+  await editor.command('View: Close Editor');
+});
+
+scenario('a replay says that the same comes of it', async () => {
+  await editor.command('RAGEN: Open Reasoning Trace');
+  await editor.choose('+1');
+  await shown();
+  await editor.command('RAGEN: Replay Episode');
+  await editor.page.locator('.notification-toast', { hasText: /every turn gave the same state and reward/ }).waitFor();
+  await editor.command('Notifications: Clear All Notifications');
+});
+
+scenario('the environment’s source tells how its code does', async () => {
+  await editor.command('Go to File');
+  const input = editor.page.locator('.quick-input-widget input.input');
+  await input.fill('envs/frozen-lake/index.ts');
+  await editor.page.locator('.quick-input-list .monaco-list-row', { hasText: 'index.ts' }).first().click();
+  await editor.page.getByRole('tab', { name: /^index\.ts/ }).waitFor();
+  await editor.command('Go to Line');
+  await editor.answer(':96');
+  await lens(/lake: reward \+0\.\d+ · success \d/).waitFor();
+  await lens(/lake: version [0-9a-f]{8} · 256 episodes in steps 1–2/).waitFor();
+  await editor.keep('traces-environment-dark');
+  await editor.command('View: Close Editor');
+});
+
+scenario('a trace is there after a reload, in every theme', async () => {
+  const id = await shown();
+  await editor.reload();
+  assert.equal(await shown(), id);
+  await status(/log-prob −/).waitFor();
+  for (const theme of ['light', 'contrast']) {
+    await editor.theme(theme);
+    assert.equal(await shown(), id);
+    await lens('what if').waitFor();
+    await editor.keep(`traces-${theme}`);
+  }
+});

@@ -1,0 +1,37 @@
+// The trace of an episode, as test/golden/make/envs_trace.py makes it of the originals': a line of state, reward and flags for each step.
+import { createHash } from 'node:crypto';
+import type { StepResult } from '../../../envs/api/environment';
+
+/** A number as Python prints a float. */
+const pythonFloat = (value: number): string => (Number.isInteger(value) ? value.toFixed(1) : String(value));
+
+export class Trace {
+  private readonly lines: string[];
+
+  constructor(state: string | number) {
+    this.lines = [String(state)];
+  }
+
+  step(state: string | number, { reward, terminated, truncated }: StepResult): void {
+    this.lines.push(`${state} ${pythonFloat(reward)} ${Number(terminated)}${Number(truncated)}`);
+  }
+
+  /** First ten hex digits of the sha256. */
+  get digest(): string {
+    return createHash('sha256').update(this.lines.join('\n')).digest('hex').slice(0, 10);
+  }
+}
+
+/** Checks all rows within one test, since a test for each of thousands of seeds takes longer than what it checks; an error names its seed. */
+export function checkSeeds<Row extends readonly [seed: number, ...rest: unknown[]]>(
+  rows: readonly Row[],
+  check: (...row: Row) => void,
+): void {
+  for (const row of rows)
+    try {
+      check(...row);
+    } catch (error) {
+      (error as Error).message = `seed ${row[0]}: ${(error as Error).message}`;
+      throw error;
+    }
+}

@@ -1,0 +1,47 @@
+// Whatever a run logged, the reading is made of finite numbers, is the same each time, and leads somewhere.
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { readingOf, type Evidence } from '../../../webview/collapse/reading';
+
+const value = fc.oneof(
+  { weight: 5, arbitrary: fc.double({ min: -3, max: 5, noNaN: true }) },
+  fc.constantFrom(0, NaN, 1e-300, 1e9),
+);
+const estimate = fc.record({ value, low: value, high: value });
+const finite = fc.double({ min: -3, max: 5, noNaN: true });
+const point = fc.record({
+  step: fc.nat(10_000),
+  entropy: fc.record({ value: finite, low: value, high: value }),
+  information: fc.record({ value: finite, low: value, high: value }),
+  bound: fc.oneof(value, fc.constantFrom(0, Math.log(2), Math.log(16))),
+  retrieval: estimate,
+  chance: value,
+});
+const points = fc.array(fc.record({ step: fc.nat(10_000), value: finite }), { maxLength: 40 });
+const evidence: fc.Arbitrary<Evidence> = fc.record({
+  path: fc.array(point, { maxLength: 20 }),
+  thresholds: fc.option(fc.record({ entropy: finite, informationShare: fc.double({ min: 0, max: 1, noNaN: true }) })),
+  filter: fc.constant(null),
+  rewardStd: points,
+  tokenEntropy: points,
+  gradientNorm: points,
+  invalidAnswers: points,
+  success: points,
+  validation: points,
+  thinking: points,
+});
+
+it('has no number that is none in its texts', () => {
+  fc.assert(
+    fc.property(evidence, given => {
+      const reading = readingOf(given);
+      const texts = [reading.headline, reading.sentence, reading.why, ...reading.signs.map(s => s.text), ...reading.advice.map(a => a.text)]; // prettier-ignore
+      for (const text of texts) expect(text).not.toMatch(/NaN|Infinity|undefined|null|–/);
+      expect(reading.advice.length).toBeGreaterThan(0);
+      expect(reading.why).not.toBe('');
+      expect(readingOf(structuredClone(given))).toEqual(reading);
+      if (given.path.length === 0) expect(reading.confidence).toBe('none');
+    }),
+    { numRuns: 200 },
+  );
+});

@@ -1,0 +1,283 @@
+// A disk that fails in a step's log or in its checkpoint, at every file-system call in turn and in every way: what a resume finds afterwards
+// is the state before the step or after it, never one between. A run that may wait ends up with the state after it, as if nothing had been.
+// The pen (trainer/journal.ts), the checkpoints and the way back are the product's own; the step is made up.
+import { cpSync, existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, join, relative } from 'node:path';
+import { collapseFile } from '../../extension/protocol/diagnostics';
+import { runFiles } from '../../extension/protocol/run-folder';
+import type { Episode, Manifest, RunStatus } from '../../extension/protocol/run-folder';
+import { UserError } from '../../extension/protocol/user-error';
+import { Journal } from '../../extension/trainer/journal';
+import type { Patience } from '../../extension/trainer/journal';
+import { newestValid, writeCheckpoint } from '../../extension/trainer/store/checkpoint';
+import { RunFolder } from '../../extension/trainer/store/run-folder';
+import { table } from './scale';
+import type { TortureScale } from './scale';
+import { FailingDisk } from './failing-disk';
+import type { Fault, FaultKind } from './failing-disk';
+
+/** What was done and how it ended. */
+export interface DiskReport {
+  /** Calls of a step and its checkpoint, and of the way back that a resume takes. */
+  stepCalls: number;
+  backCalls: number;
+  /** Faults by their kind, in all. */
+  faults: Record<FaultKind, number>;
+  /** How many of the crashes and of the faults that nobody waited for left the state before, and after. */
+  before: number;
+  after: number;
+}
+
+const kinds: FaultKind[] = ['ENOSPC', 'EIO', 'EACCES', 'short', 'crash'];
+
+const about: Omit<Manifest, 'schema' | 'id' | 'created'> = {
+  ...{ name: 'torture', config_name: 'torture', overrides: [], config: {}, config_hash: '' },
+  ...{ seeds: {}, versions: {}, hardware: {}, model: { path: '', sha256: '', parameters: 0 }, environments: [] },
+};
+
+const status: RunStatus = {
+  ...{ state: 'running', step: 0, total_steps: 9, success: null, reward: null, tokens_per_s: null, eta_s: null },
+  ...{ phase: 'idle', updated: '' },
+};
+
+/** Waits for nothing and for ever, or until `tries` are used up. */
+class Waiting implements Patience {
+  sentences: string[] = [];
+  constructor(private tries = Infinity) {}
+  wait(sentence: string): Promise<boolean> {
+    this.sentences.push(sentence);
+    return Promise.resolve(this.tries-- > 0);
+  }
+  goOn(): void {
+    // nothing is shown here
+  }
+}
+
+/** The part `disk` of `npm run torture`. */
+export async function disk({ scale, say }: TortureScale): Promise<void> {
+  const report = await diskFaults(Math.max(1, Math.round(1 / scale)));
+  const kindsOf = Object.entries(report.faults).map(([kind, times]): [string, number] => [kind, times]);
+  say(`${report.stepCalls} calls in a step and its checkpoint, ${report.backCalls} in a resume`);
+  say(table(['fault', 'times'], kindsOf));
+  say(
+    `where nobody waited a resume found the state before ${report.before} times, the state after ${report.after} times, none between`,
+  );
+}
+
+/** A disk in memory, where there is one: thousands of folders are made and compared. */
+const scratch = existsSync('/dev/shm') ? '/dev/shm' : tmpdir();
+
+/**
+ * Fails each `every`-th call.
+ * @throws Error naming the call and the kind of fault where a promise is broken
+ */
+export async function diskFaults(every = 1): Promise<DiskReport> {
+  const clock = stopClock();
+  const place = mkdtempSync(join(scratch, 'ragen-disk-'));
+  try {
+    return await allFaults(place, every);
+  } finally {
+    clock.restore();
+    rmSync(place, { recursive: true, force: true });
+  }
+}
+
+async function allFaults(place: string, every: number): Promise<DiskReport> {
+  const begun = await RunFolder.create(place, about, new Date());
+  const run = join(place, 'run');
+  const again = (from: string): string => {
+    rmSync(run, { recursive: true, force: true });
+    cpSync(from, run, { recursive: true });
+    return run;
+  };
+  const [first, second] = [join(place, 'first'), join(place, 'second')];
+  cpSync(begun.path, first, { recursive: true });
+  await step(first, 1);
+  cpSync(first, second, { recursive: true });
+  await step(second, 2);
+  const states = { before: await resumed(again(first)), after: await resumed(again(second)) };
+  const withoutCheckpoints = await resumed(again(first), 1);
+  if (states.before === states.after) throw new Error('disk: the step leaves no trace, so that nothing is tested');
+
+  const report: DiskReport = {
+    ...{ stepCalls: 0, backCalls: 0, before: 0, after: 0 },
+    faults: { ENOSPC: 0, EIO: 0, EACCES: 0, short: 0, crash: 0 },
+  };
+  const told = (state: string, where: string): void => {
+    if (state !== states.before && state !== states.after)
+      throw new Error(`disk: ${where} left a state between:\n${between(state, states)}`);
+    report[state === states.after ? 'after' : 'before']++;
+  };
+
+  const counting: Fault = { kind: 'ENOSPC', at: Infinity, lasts: 0 };
+  report.stepCalls = (await onDisk(again(first), counting, disk => step(run, 2, disk))).calls;
+  report.backCalls = (await onDisk(again(second), counting, disk => goBack(run, 1, disk))).calls;
+  for (let at = 1; at <= report.stepCalls; at += every)
+    for (const kind of kinds) {
+      const where = `${kind} at call ${at} of ${report.stepCalls}`;
+      // Nobody waits: the run fails in a sentence, or dies.
+      const { error } = await onDisk(again(first), { kind, at, lasts: Infinity }, disk => step(run, 2, disk));
+      report.faults[kind]++;
+      if (error && kind !== 'crash' && !(error instanceof UserError))
+        throw new Error(`disk: ${where}: ${error.message}`);
+      readable(run, where);
+      told(await resumed(run), where);
+      if (kind === 'crash') continue;
+      // The run waits: for one call, for some, and all is as it would have been.
+      for (const lasts of [1, 7]) {
+        const patience = new Waiting();
+        const outcome = await onDisk(again(first), { kind, at, lasts }, disk => step(run, 2, disk, patience));
+        report.faults[kind]++;
+        if (outcome.error)
+          throw new Error(`disk: ${where} for ${lasts} calls ended a run that may wait: ${outcome.error.message}`);
+        if ((await resumed(run)) !== states.after)
+          throw new Error(`disk: ${where} for ${lasts} calls changed what the run wrote`);
+        const unclear = patience.sentences.find(sentence => !/^store: cannot .+: .+/.test(sentence));
+        if (unclear !== undefined) throw new Error(`disk: ${where} says no more than ${unclear}`);
+      }
+    }
+  // A resume may itself be cut short, anywhere, and be tried again.
+  for (let at = 1; at <= report.backCalls; at += every)
+    for (const kind of kinds) {
+      const where = `${kind} at call ${at} of ${report.backCalls} of a resume`;
+      const { error } = await onDisk(again(second), { kind, at, lasts: Infinity }, disk => goBack(run, 1, disk));
+      report.faults[kind]++;
+      if (error && kind !== 'crash' && !(error instanceof UserError))
+        throw new Error(`disk: ${where}: ${error.message}`);
+      if ((await resumed(run, 1)) !== withoutCheckpoints)
+        throw new Error(`disk: ${where} is not made good by the next one`);
+    }
+  return report;
+}
+
+/** What a step writes, in the trainer's order: the log, then the checkpoint. The disk fails from the moment on that the log is open. */
+async function step(
+  path: string,
+  n: number,
+  begin: () => void = () => undefined,
+  patience = new Waiting(0),
+): Promise<void> {
+  const folder = RunFolder.open(path);
+  const journal = openJournal(folder, n - 1, patience);
+  begin();
+  try {
+    journal.update({ phase: 'rollout' });
+    await journal.diagnosis(collapseFile(n), n, { n });
+    journal.groups(n, [0, 1].map(group_id => ({ step: n, group_id, tag: 'T', seed: n, scores: [n], reward_std: 0, selected: true }))); // prettier-ignore
+    journal.scores(n, [{ tag: 'T', score: n }]);
+    journal.episodes('train', n, [0, 1].map(member => episode(n, member))); // prettier-ignore
+    journal.metrics(n, { a: n, b: n / 3 });
+    await journal.settled();
+    journal.update({ step: n, phase: 'checkpoint' });
+    await journal.sync();
+    const state = { step: n, offsets: journal.offsets, streams: {}, seed_counter: n, state: { n } };
+    const blobs = {
+      'model.safetensors': new Float32Array(64).fill(n),
+      'actor.m': new Float32Array(64).fill(-n),
+    };
+    await journal.insist(() => writeCheckpoint(folder.path, state, blobs, 1));
+  } finally {
+    await journal.close().catch(() => undefined);
+  }
+}
+
+const openJournal = (folder: RunFolder, step: number, patience: Patience): Journal =>
+  new Journal(folder, { status: () => 0, appended: () => 0, event: () => 0 }, { ...status, step }, 0, patience);
+
+const episode = (step: number, member: number): Episode => ({
+  ...{ id: `train-${String(step).padStart(6, '0')}-g000-m0${member}`, step, mode: 'train', group_id: 0, member, env_id: member },
+  ...{ tag: 'T', environment: { name: 't', version: 'v' }, seed: step, terminated: true, truncated: false, success: true },
+  ...{ reward: step, penalty: 0, score: step, advantage: null, kept: true, turns: [], final_state: '', metrics: {} },
+  ...{ messages: [{ role: 'user', content: `step ${step}` }], tokens: { ids: [step], mask: [1], logprobs: [-step] } },
+}); // prettier-ignore
+
+/** The parts of a state that belong to neither. */
+const between = (state: string, { before, after }: { before: string; after: string }): string =>
+  state
+    .split('\n')
+    .filter(line => !before.split('\n').includes(line) || !after.split('\n').includes(line))
+    .map(line => line.slice(0, 200))
+    .join('\n');
+
+/** What a resume does before it trains: from `from`, else from the newest checkpoint. */
+async function goBack(path: string, from?: number, begin: () => void = () => undefined): Promise<void> {
+  begin();
+  const { checkpoint } = await newestValid(path);
+  const { step, offsets } = from === undefined ? checkpoint!.manifest : manifestOf(path, from);
+  const folder = RunFolder.open(path);
+  await folder.rollBack(step, offsets);
+  await openJournal(folder, step, new Waiting(0)).close();
+}
+
+function manifestOf(path: string, step: number): { step: number; offsets: Record<string, number> } {
+  const kept = join(path, '..', 'first', runFiles.checkpoints, `step-${String(step).padStart(6, '0')}`, 'checkpoint.json');
+  return JSON.parse(readFileSync(kept, 'utf8')) as { step: number; offsets: Record<string, number> };
+} // prettier-ignore
+
+/** Everything that a resume finds, as text. What is derived from other files, and may lag behind, is left out. */
+async function resumed(path: string, from?: number): Promise<string> {
+  await goBack(path, from);
+  const { checkpoint } = await newestValid(path);
+  const derived: readonly string[] = [runFiles.columns, runFiles.episodeIndex, runFiles.status];
+  const files = from === undefined ? filesIn(checkpoint!.folder) : [];
+  const others = filesIn(path).filter(file => {
+    const name = relative(path, file);
+    return !name.startsWith(runFiles.checkpoints) && !derived.includes(name);
+  });
+  const text = (file: string): string => readFileSync(file).toString(file.endsWith('l') ? 'utf8' : 'base64');
+  return [
+    ...files.map(file => `${basename(checkpoint!.folder)} ${basename(file)} ${text(file)}`),
+    ...others.map(file => `${relative(path, file)} ${text(file)}`),
+  ].join('\n');
+}
+
+/** What anybody reads of a run whose trainer has just died, before a resume, must be readable. */
+function readable(path: string, where: string): void {
+  const folder = RunFolder.open(path);
+  if (folder.readStatus() === null) throw new Error(`disk: ${where} lost the status`);
+}
+
+const filesIn = (folder: string): string[] =>
+  existsSync(folder)
+    ? readdirSync(folder, { recursive: true, encoding: 'utf8' })
+        .sort()
+        .map(name => join(folder, name))
+        .filter(file => statSync(file).isFile())
+    : [];
+
+/** Does the work on a disk that fails from where the work says; how many calls it made, and what it ended with. */
+async function onDisk(
+  path: string,
+  fault: Fault,
+  work: (begin: () => void) => Promise<void>,
+): Promise<{ calls: number; error?: Error }> {
+  const disk = new FailingDisk(path);
+  try {
+    await work(() => disk.fail(fault));
+    return { calls: disk.calls.length };
+  } catch (error) {
+    return { calls: disk.calls.length, error: error as Error };
+  } finally {
+    disk.restore();
+  }
+}
+
+/** Stops the clock, so that two runs write the same lines. */
+function stopClock(): { restore(): void } {
+  const [RealDate, performanceNow] = [Date, performance.now];
+  globalThis.Date = class extends RealDate {
+    constructor(...at: [] | [number | string]) {
+      if (at.length === 0) super(0);
+      else super(...at);
+    }
+    static override now = (): number => 0;
+  } as DateConstructor;
+  performance.now = () => 0;
+  return {
+    restore() {
+      globalThis.Date = RealDate;
+      performance.now = performanceNow;
+    },
+  };
+}

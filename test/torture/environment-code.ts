@@ -1,0 +1,485 @@
+// Environment code that does what it must not, in each place where it is called: an episode ends, an edit is refused, a check fails; the
+// run goes on, the next episodes are whole, and nothing that was started outlives the environments. First each case by itself, in an
+// environment process, then all of them again and again in a real training run. CI tries the first (test/unit/environment-host/bad-code).
+import { spawnSync } from 'node:child_process';
+import { existsSync, readFileSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { EnvironmentSpec } from '../../extension/protocol/environment-link';
+import type { RunEvent } from '../../extension/protocol/run-folder';
+import { EnvironmentProcess } from '../../extension/trainer/rollout/environment-process';
+import { workspace as sourceFolder } from '../unit/environment-host/bundles';
+import { leaseOf, readRun, startDetached, statusOf } from '../unit/trainer/terminal';
+import { makeWorkspace, root } from '../unit/trainer/workspace';
+import { scaled, table } from './scale';
+import type { TortureScale } from './scale';
+
+/** Where environment code is called. */
+export const places = ['load', 'create', 'reset', 'step', 'render'] as const;
+export type Place = (typeof places)[number];
+
+interface Behaviour {
+  /** Body of a function; what it returns is what the place returns. `mark` tells its children from others. */
+  code(mark: string): string;
+  /** What is to be told of it: a part of the sentence, or nothing where it is harmless. */
+  told: RegExp | null;
+  /** It is ended for its slowness alone, so that its limit is short; others have a long one. */
+  hangs?: true;
+}
+
+const text = (made: string) => `({ observation: ${made}, reward: 1, terminated: false, truncated: false, info: {} })`;
+
+export const behaviours: Readonly<Record<string, Behaviour>> = {
+  throws: { code: () => `throw new Error('boom');`, told: /threw "boom"|throws "boom"/ },
+  'throws no error': { code: () => `throw null;`, told: /threw null|throws null/ },
+  rejects: {
+    code: () => `return Promise.reject(new Error('late'));`,
+    told: /threw "late"|throws "late"|gave .* from create|has a definition|has no default export|did not return/,
+  },
+  'never returns': { code: () => `for (;;);`, told: /did not return/, hangs: true },
+  'waits for ever': {
+    code: () => `return new Promise(() => {});`,
+    hangs: true,
+    told: /did not return|gave .* from create|has a definition|ended its thread/,
+  },
+  'throws later': {
+    code: () => `setTimeout(() => { throw new Error('stray'); }); return new Promise(() => {});`,
+    told: /threw "stray"|gave .* from create|has a definition|ended its thread/,
+  },
+  'returns a number': {
+    code: () => `return 5;`,
+    told: /returned 5 in|returns the observation 5|gave 5 from create|has no default export/,
+  },
+  'returns a trap': {
+    code: () => `return new Proxy({}, { get() { throw new Error('trap'); } });`,
+    told: /trap/,
+  },
+  'returns a text without end': {
+    code: () => `return ${text(`'x'.repeat(2 ** 28)`)};`,
+    told: /observation|has a definition|from create|did not return/,
+  },
+  'returns an info without end': {
+    code: () =>
+      `const info = {}; for (let i = 0; i < 2e5; i++) info['key' + i] = 'valuevalue'; return { ...${text(`'x'`)}, info };`,
+    told: /more than \d+ values|has a definition|from create|observation|did not return/,
+  },
+  exits: { code: () => `process.exit(3);`, told: /exit code 3/ },
+  'kills its process': { code: () => `process.kill(process.pid, 'SIGKILL'); for (;;);`, told: /SIGKILL/ },
+  'floods standard output': {
+    code: () => `for (let i = 0; i < 2000; i++) console.log('flood '.repeat(100));`,
+    told: null,
+  },
+  'floods the descriptor': {
+    code: () => `for (let i = 0; i < 300; i++) writeSync(1, 'flood '.repeat(10000));`,
+    told: /did not return|EAGAIN|^$/,
+    hangs: true,
+  },
+  'has a child that floods': {
+    code: mark =>
+      `spawn('sh', ['-c', 'while :; do echo flood; done', '${mark}'], { stdio: ['ignore', 'inherit', 'inherit'] });`,
+    told: null,
+  },
+  'starts a child': {
+    code: mark => `spawn('sh', ['-c', 'sleep 1000; :', '${mark}'], { stdio: 'ignore' });`,
+    told: null,
+  },
+  'starts a daemon': {
+    code: mark =>
+      `spawn('sh', ['-c', '(sleep 1000; :) & sleep 1000; :', '${mark}'], { stdio: 'ignore', detached: true }).unref();`,
+    told: null,
+  },
+  'fills the heap': {
+    code: () => `for (const kept = []; ; ) kept.push(new Array(1000).fill(String(kept.length)));`,
+    told: /ran out of memory|took more memory|did not return/,
+  },
+  'fills memory outside the heap': {
+    code: () => `for (const kept = []; ; ) kept.push(new Uint8Array(2 ** 24).fill(1));`,
+    told: /took more memory|ran out of memory|ended its process|Array buffer allocation failed|did not return from render/,
+  },
+};
+
+/**
+ * An environment that is harmless but for one place. `create` misbehaves where there is a file `<flag>`, which is used up; `reset` and
+ * `step` do in the episode of member 1, the step at the action Bad.
+ */
+const sourceOf = (place: Place | 'nowhere', body: string, flag: string): string => {
+  const at = (here: Place, condition: string) =>
+    here === place ? `if (${condition}) { const made = bad(); if (made !== undefined) return made as never; }` : '';
+  return `import { spawn } from 'node:child_process';
+import { existsSync, rmSync, writeSync } from 'node:fs';
+import { z } from 'zod';
+import { defineEnvironment } from 'ragen-workbench/api';
+void [spawn, writeSync, existsSync, rmSync];
+function bad(): unknown { ${body} }
+function due(): boolean { if (!existsSync(${JSON.stringify(flag)})) return false; rmSync(${JSON.stringify(flag)}); return true; }
+const harmless = defineEnvironment({
+  name: 'counter',
+  config: z.object({}),
+  actions: { 1: 'Add', 2: 'Bad' },
+  instruction: 'Count.',
+  create() {
+    ${at('create', 'due()')}
+    let [count, member] = [0, 0];
+    return {
+      reset(options) {
+        member = options.member ?? 0;
+        ${at('reset', 'member === 1')}
+        count = 0;
+        return { observation: 'count ' + count };
+      },
+      step(action) {
+        ${at('step', 'member === 1 && action === 2')}
+        count++;
+        return { observation: 'count ' + count, reward: 0.5, terminated: count >= 10, truncated: false, info: {} };
+      },
+      render() {
+        ${at('render', 'true')}
+        return 'count ' + count;
+      },
+    };
+  },
+});
+void due;
+export default ${place === 'load' ? '(bad() as typeof harmless) ?? harmless' : 'harmless'};
+`;
+};
+
+export interface TriedCase {
+  behaviour: string;
+  place: Place;
+  /** What was told of it; empty where nothing was. */
+  told: string;
+  /** What is wrong with that, or with what came after. */
+  broken?: string;
+}
+
+export interface TryOptions {
+  /** Path of the environment process's bundle. */
+  entry: string;
+  behaviours: readonly string[];
+  places: readonly Place[];
+  /** `ragen env check` of an environment; needed for `render`. Answers its exit code and what it printed. */
+  check?: (source: string) => { status: number | null; text: string };
+}
+
+/** Milliseconds of a call. */
+const limits = { short: 400, long: 60_000 };
+/** What the environment process may hold in these cases; it holds some 120 MiB with nothing in it. */
+const memoryBytes = 500 * 2 ** 20;
+
+/** Tries each behaviour in each place, one after the other; the cases as they went. */
+export async function tryEnvironmentCode(options: TryOptions): Promise<TriedCase[]> {
+  const files = sourceFolder();
+  const mark = `ragen-torture-${process.pid}`;
+  const tried: TriedCase[] = [];
+  let printed = 0;
+  const start = (stepTimeoutMs: number) =>
+    EnvironmentProcess.start({
+      entry: options.entry,
+      stepTimeoutMs,
+      memoryBytes,
+      execArgv: ['--max-old-space-size=192'],
+      onNotice: ({ text }) => (printed += text.length),
+    });
+  const hosts = { short: await start(limits.short), long: await start(limits.long) };
+  try {
+    for (const behaviour of options.behaviours)
+      for (const place of options.places) {
+        const { code, told, hangs } = behaviours[behaviour];
+        const flag = join(files.folder, 'flag');
+        const write = (where: Place | 'nowhere') => files.write('bad.ts', sourceOf(where, code(mark), flag));
+        const from = performance.now();
+        const before = printed;
+        const tryIt = { running: hangs ? hosts.short : hosts.long, write, flag: () => files.write('flag', '') };
+        const outcome =
+          place === 'render'
+            ? renderCase(write('render'), options.check!)
+            : place === 'load'
+              ? await loadCase(tryIt)
+              : await playCase(place, tryIt);
+        const seconds = (performance.now() - from) / 1000;
+        const expected =
+          told === null ? outcome.told === '' : told.test(outcome.told) || mayPass(behaviour, place, outcome.told);
+        const broken =
+          outcome.broken ??
+          (expected ? undefined : `told ${JSON.stringify(outcome.told)} instead of ${told}`) ??
+          (printed - before > printedLimit(seconds)
+            ? `${printed - before} characters passed in ${seconds.toFixed(1)} s`
+            : undefined);
+        tried.push({ behaviour, place, told: outcome.told, ...(broken !== undefined && { broken }) });
+      }
+  } finally {
+    await Promise.all(Object.values(hosts).map(host => host.stop()));
+    const left = markedProcesses(mark);
+    if (left.length > 0) tried.push({ behaviour: 'all', place: 'load', told: '', broken: `${left.length} children outlive the environments: ${left.join(', ')}` }); // prettier-ignore
+    rmSync(files.folder, { recursive: true, force: true });
+  }
+  return tried;
+}
+
+/** Where a death of the whole process leaves no trace: what it was over is done again, and goes well. */
+const mayPass = (behaviour: string, place: Place, told: string): boolean =>
+  told === '' && place === 'create' && ['kills its process', 'fills the heap', 'fills memory outside the heap'].includes(behaviour); // prettier-ignore
+
+/** A process passes on 131,072 characters a second. */
+const printedLimit = (seconds: number): number => 131_072 * (seconds + 2) + 4096;
+
+interface Case {
+  running: EnvironmentProcess;
+  /** Writes the environment that misbehaves in this place; gives its path. */
+  write(place: Place | 'nowhere'): string;
+  /** Has the next call of `create` misbehave. */
+  flag(): void;
+}
+type Outcome = Pick<TriedCase, 'told' | 'broken'>;
+
+const spec = (source: string): EnvironmentSpec => ({ tag: 'Bad', env_type: 'bad.ts', source, config: {} });
+const episodes = ['a', 'b', 'c'];
+const resets = episodes.map((episode, member) => ({ episode, tag: 'Bad', seed: 7, member, mode: 'train' as const }));
+const steps = (action: number) => episodes.map(episode => ({ episode, actions: [action] }));
+
+/** Of three episodes one misbehaves; the others go on, and then all three begin anew. */
+async function playCase(place: 'create' | 'reset' | 'step', { running, write, flag }: Case): Promise<Outcome> {
+  const { error } = await running.load([spec(write(place))]);
+  if (error) return { told: error.message, broken: 'it does not load' };
+  const failures: string[] = [];
+  const see = (states: { error?: { message: string } }[]) => failures.push(...states.flatMap(state => state.error?.message ?? [])); // prettier-ignore
+  if (place === 'create') flag();
+  see(await running.reset(resets));
+  const played = await running.step(steps(2));
+  if (place === 'step') see(played);
+  const [told = '', ...more] = failures;
+  const fine = played.filter(state => !state.error).length;
+  const broken =
+    more.length > 0
+      ? `${failures.length} episodes failed: ${failures.join(' | ')}`
+      : fine < (told === '' ? 3 : 2)
+        ? `only ${fine} of 3 episodes went on`
+        : undefined;
+  return { told, broken: broken ?? (await wholeAgain(running, write)) };
+}
+
+/** A swap to code that misbehaves while it loads: it is refused, and what ran goes on. */
+async function loadCase({ running, write }: Case): Promise<Outcome> {
+  const good = spec(write('nowhere'));
+  const { error } = await running.load([good]);
+  if (error) return { told: error.message, broken: 'the harmless code does not load' };
+  await running.reset(resets);
+  await running.step(steps(1));
+  const [prepared] = await running.prepare([spec(write('load'))], false);
+  if (!prepared) return { told: '', broken: 'nothing is told of it' };
+  const told = 'problems' in prepared ? prepared.problems.map(({ message }) => message).join(' | ') : '';
+  const after = await running.step(steps(1));
+  const lost = after.find(state => state.observation !== 'count 2');
+  if (lost)
+    return { told, broken: `an episode of the old code did not go on: ${lost.error?.message ?? lost.observation}` };
+  return { told, broken: await wholeAgain(running, write) };
+}
+
+/** What is wrong with three fresh episodes of the harmless code. */
+async function wholeAgain(running: EnvironmentProcess, write: Case['write']): Promise<string | undefined> {
+  await running.closeEpisodes(episodes);
+  const { error } = await running.load([spec(write('nowhere'))]);
+  if (error) return `afterwards the harmless code does not load: ${error.message}`;
+  const states = [...(await running.reset(resets)), ...(await running.step(steps(1)))];
+  const bad = states.find(({ error, observation }) => error ?? !/^count [01]$/.test(observation));
+  await running.closeEpisodes(episodes);
+  return bad && `afterwards an episode is not whole: ${bad.error?.message ?? bad.observation}`;
+}
+
+/** The check of an environment holds render to its contract: it fails with a sentence, or passes, and ends. */
+function renderCase(source: string, check: NonNullable<TryOptions['check']>): Outcome {
+  const { status, text } = check(source);
+  if (status === null) return { told: text, broken: 'the check did not end' };
+  return { told: status === 0 ? '' : text };
+}
+
+/** Processes that carry a mark among their arguments and run. */
+export function markedProcesses(mark: string): number[] {
+  if (!existsSync('/proc')) return [];
+  return readdirSync('/proc').filter(name => /^\d+$/.test(name)).map(Number).filter(pid => {
+    try {
+      return pid !== process.pid && readFileSync(`/proc/${pid}/cmdline`, 'latin1').split('\0').includes(mark);
+    } catch {
+      return false;
+    }
+  }); // prettier-ignore
+}
+
+/** `ragen env check` of the built product. */
+export function checkWithTerminal(source: string): { status: number | null; text: string } {
+  const args = [
+    join(root, 'dist/cli.cjs'),
+    'env',
+    'check',
+    source,
+    '--json',
+    '--seeds',
+    '1',
+    '--steps',
+    '2',
+    '--timeout',
+    '2000',
+  ];
+  const { status, stdout } = spawnSync(process.execPath, args, {
+    encoding: 'utf8',
+    timeout: 120_000,
+    maxBuffer: 2 ** 26,
+  });
+  const answer = JSON.parse(stdout) as { checks?: { state: string; evidence: string }[]; error?: { message: string } };
+  const failed = (answer.checks ?? []).filter(({ state }) => state === 'failed').map(({ evidence }) => evidence);
+  return { status, text: [...failed, answer.error?.message ?? ''].join(' | ').slice(0, 500) };
+}
+
+/** The torture's part. @throws with what was not kept */
+export async function environmentCode(scale: TortureScale): Promise<void> {
+  const tried = await tryEnvironmentCode({
+    entry: join(root, 'dist/environment-host.cjs'),
+    behaviours: Object.keys(behaviours),
+    places,
+    check: checkWithTerminal,
+  });
+  const verdict = ({ told, broken }: TriedCase) => broken !== undefined ? 'BROKEN' : told === '' ? 'goes on' : /\((.*?)\)\s*(.*)/.exec(told)?.[2]?.slice(0, 24) ?? 'told'; // prettier-ignore
+  const rows = Object.keys(behaviours).map(behaviour => [behaviour, ...places.map(place => verdict(tried.find(each => each.behaviour === behaviour && each.place === place)!))]); // prettier-ignore
+  console.log(table(['code that', ...places], rows));
+  const broken = tried.filter(each => each.broken !== undefined);
+  if (broken.length > 0)
+    throw new Error(broken.map(each => `${each.behaviour} in ${each.place}: ${each.broken}`).join('\n'));
+  const { steps, failures, refusals, mebibytes } = await tryInRun(scale);
+  console.log(table(['in a training run', 'count'], [['steps', steps], ...failures, ['edits refused', refusals], ['MiB of logs', mebibytes]])); // prettier-ignore
+}
+
+/** An environment of which member 3 of each training group misbehaves, by its seed; in `create` the one after it does, once. */
+const manyFaces = (mark: string, flag: string): string => {
+  const names = Object.keys(behaviours);
+  const functions = names.map(name => `() => { ${behaviours[name].code(mark)} }`).join(',\n  ');
+  return `import { spawn } from 'node:child_process';
+import { existsSync, rmSync, writeFileSync, writeSync } from 'node:fs';
+import { z } from 'zod';
+import { defineEnvironment } from 'ragen-workbench/api';
+void [spawn, writeSync];
+const bad: (() => unknown)[] = [
+  ${functions},
+];
+const places = ['create', 'reset', 'step'];
+const flag = ${JSON.stringify(flag)};
+export default defineEnvironment({
+  name: 'words',
+  config: z.object({ hold: z.string().default('') }),
+  instruction: 'Say a word.',
+  create() {
+    if (existsSync(flag)) {
+      const which = Number(readAndRemove());
+      const made = bad[which]();
+      if (made !== undefined) return made as never;
+    }
+    let [seed, member, mode] = [0, 0, 'train'];
+    const due = (place: string) => member === 3 && mode === 'train' && places[Math.floor(seed / bad.length) % places.length] === place;
+    return {
+      reset(options) {
+        ({ seed, member = 0, mode = 'train' } = options);
+        if (due('create') && !existsSync(flag + '.' + seed)) for (const file of [flag, flag + '.' + seed]) writeFileSync(file, String(seed % bad.length));
+        if (due('reset')) { const made = bad[seed % bad.length](); if (made !== undefined) return made as never; }
+        return { observation: 'word ' + (seed % 7) };
+      },
+      step(action) {
+        if (due('step')) { const made = bad[seed % bad.length](); if (made !== undefined) return made as never; }
+        const length = String(action).length;
+        const terminated = (length + seed) % 3 === 0;
+        return { observation: 'heard ' + length, reward: (length % 5) / 2, terminated, truncated: false, info: { success: terminated } };
+      },
+    };
+  },
+});
+function readAndRemove(): string {
+  const text = require('node:fs').readFileSync(flag, 'utf8');
+  rmSync(flag, { force: true });
+  return text;
+}
+`;
+};
+
+/** What does nothing while a file loads, or harm only when it has. */
+const later = new Set(['rejects', 'waits for ever', 'throws later', ...Object.keys(behaviours).filter(name => name.startsWith('returns'))]); // prettier-ignore
+
+/** Kinds of the events of a run that tell of edits. */
+const edits = (run: string): string[] =>
+  readFileSync(join(run, 'events.jsonl'), 'utf8')
+    .split('\n')
+    .slice(0, -1)
+    .map(line => (JSON.parse(line) as RunEvent).kind)
+    .filter(kind => ['environment_refused', 'environment_reload', 'environment_mended'].includes(kind));
+
+interface RunReport {
+  steps: number;
+  /** Episodes that failed, by how. */
+  failures: [string, number][];
+  refusals: number;
+  mebibytes: number;
+}
+
+/** Trains on the environment of many faces while its file is edited into code that misbehaves as it loads, and back. */
+async function tryInRun(scale: TortureScale): Promise<RunReport> {
+  const workspace = makeWorkspace();
+  const mark = `ragen-torture-run-${process.pid}`;
+  const good = manyFaces(mark, join(workspace.folder, 'flag'));
+  const source = 'environments/words.ts';
+  workspace.write(source, good);
+  const names = Object.keys(behaviours);
+  const wanted = scaled(3 * names.length, scale); // two groups a step: each behaviour in each place twice
+  try {
+    const run = await startDetached(workspace.folder, [
+      ...['trainer.total_training_steps=100000', 'trainer.save_freq=50', 'trainer.test_freq=-1', 'trainer.val_before_train=false'],
+      ...['workbench.step_timeout_ms=1000', 'workbench.max_failed_episodes_share=0.5', 'workbench.check_types=false'],
+      ...['workbench.max_environment_memory_gb=0.6', 'workbench.early_stops=[]', 'actor_rollout_ref.rollout.rollout_filter_empty_stop_steps=0'],
+    ]); // prettier-ignore
+    const until = async (what: string, condition: () => boolean) => {
+      for (const deadline = Date.now() + 180_000; !condition(); await sleep(100)) {
+        const { state, error } = statusOf(run)!;
+        if (state !== 'running' && state !== 'starting') throw new Error(`the run is ${state} (${error}) while it was waited for ${what}`); // prettier-ignore
+        if (Date.now() > deadline) throw new Error(`waited in vain for ${what}`);
+      }
+    };
+    /** Edits the file; answers with what is told of it. */
+    const edit = async (what: string, content: string): Promise<string> => {
+      const before = edits(run).length;
+      workspace.write(source, content);
+      await until(`a word on ${what}`, () => edits(run).length > before);
+      return edits(run).at(-1)!;
+    };
+    let refusals = 0;
+    await until('its first step', () => statusOf(run)!.step > 0);
+    for (const name of names.filter(name => !later.has(name)).slice(0, Math.ceil(names.length * scale.scale))) {
+      const told = await edit(`an edit that ${name}`, `${good}\nvoid (() => { ${behaviours[name].code(mark)} })();\n`);
+      refusals += Number(told === 'environment_refused');
+      await edit(`the mending of one that ${name}`, good);
+      scale.say(`an edit that ${name}: ${told}; step ${statusOf(run)!.step}`);
+    }
+    await until(`step ${wanted}`, () => statusOf(run)!.step >= wanted);
+    process.kill(leaseOf(run)!.pid, 'SIGTERM');
+    for (let waited = 0; statusOf(run)!.state !== 'stopped' && waited < 300; waited++) await sleep(100);
+    const { status, episodes } = readRun(run);
+    if (status?.state !== 'stopped') throw new Error(`the run is ${status?.state}: ${status?.error}`);
+    for (let waited = 0; markedProcesses(mark).length > 0 && waited < 50; waited++) await sleep(100);
+    const left = markedProcesses(mark);
+    if (left.length > 0) throw new Error(`${left.length} children outlive the run: ${left.join(', ')}`);
+    const bytes = readdirSync(run).filter(name => name.startsWith('trainer.log')).reduce((sum, name) => sum + statSync(join(run, name)).size, 0); // prettier-ignore
+    if (bytes > 45 * 2 ** 20) throw new Error(`the logs of ${basename(run)} hold ${bytes} bytes`);
+    const kinds = new Map<string, number>();
+    for (const { error } of episodes) {
+      if (error === undefined) continue;
+      const kind = /did not return|exit code|SIGKILL|memory|threw|returned|gave/.exec(error)?.[0] ?? 'other';
+      kinds.set(kind, (kinds.get(kind) ?? 0) + 1);
+    }
+    const failures = [...kinds].map(([kind, count]): [string, number] => [`episodes that failed: ${kind}`, count]);
+    return { steps: status.step, failures, refusals, mebibytes: Math.round(bytes / 2 ** 20) };
+  } finally {
+    const run = join(workspace.folder, '.ragen/runs');
+    for (const name of existsSync(run) ? readdirSync(run) : []) {
+      const pid = leaseOf(join(run, name))?.pid;
+      if (pid !== undefined) process.kill(pid, 'SIGKILL');
+    }
+    await sleep(1000);
+    workspace.remove();
+  }
+}

@@ -1,0 +1,130 @@
+// A disk that fails: every call of node:fs and node:fs/promises (file handles too) that touches a folder is counted, and the n-th of them
+// fails in a chosen way. The functions are replaced in the module itself, so that no call is missed however the product came by it.
+import fs from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
+import { sep } from 'node:path';
+
+/**
+ * `ENOSPC`, `EIO`, `EACCES`: the call does nothing and fails, as do the next `lasts − 1`. `short`: a write writes half of what it was given and
+ * says so, and the next call fails with ENOSPC, as on a disk that fills up. `crash`: half of a write reaches the disk, or nothing
+ * of another call, and nothing works after it.
+ */
+export type FaultKind = 'ENOSPC' | 'EIO' | 'EACCES' | 'short' | 'crash';
+
+export interface Fault {
+  kind: FaultKind;
+  /** The call that fails, from 1; Infinity to count only. */
+  at: number;
+  /** Calls that fail, from that one on. */
+  lasts: number;
+}
+
+/** What a process that is dead would not have lived to see. */
+export class Crash extends Error {}
+
+type Callable = (...args: unknown[]) => unknown;
+type Module = Record<string, Callable>;
+
+const syncCalls = [
+  ...['openSync', 'closeSync', 'readSync', 'writeSync', 'fsyncSync', 'fstatSync', 'ftruncateSync', 'truncateSync'],
+  ...['renameSync', 'unlinkSync', 'rmSync', 'mkdirSync', 'readdirSync', 'readFileSync', 'writeFileSync', 'statSync', 'utimesSync'],
+]; // prettier-ignore
+const asyncCalls = ['open', 'rename', 'mkdir', 'rm', 'rmdir', 'readdir', 'readFile', 'writeFile', 'stat', 'truncate'];
+const handleCalls = ['write', 'sync', 'read', 'truncate', 'stat', 'close'];
+
+const sound: Fault = { kind: 'ENOSPC', at: Infinity, lasts: 0 };
+
+/** Replaces the calls for `folder` until `restore`. One at a time in a process. Works until it is told to fail. */
+export class FailingDisk {
+  /** Calls since `fail`, by name, in order. */
+  calls: string[] = [];
+  private fault = sound;
+  private readonly files = new Map<number, string>();
+  private readonly originals: [Module, string, Callable][] = [];
+
+  constructor(private readonly folder: string) {
+    const sync = fs as unknown as Module;
+    for (const name of syncCalls) this.replace(sync, name, (call, args) => this.sync(name, call, args));
+    const promises = fs.promises as unknown as Module;
+    for (const name of asyncCalls) this.replace(promises, name, (call, args) => this.async(name, call, args));
+    syncBuiltinESMExports();
+  }
+
+  /** From here on calls are counted, and those fail that are to. */
+  fail(fault: Fault): void {
+    this.calls = [];
+    this.fault = fault;
+  }
+
+  restore(): void {
+    for (const [module, name, call] of this.originals) module[name] = call;
+    syncBuiltinESMExports();
+  }
+
+  private replace(module: Module, name: string, as: (call: Callable, args: unknown[]) => unknown): void {
+    const call = module[name];
+    this.originals.push([module, name, call]);
+    module[name] = (...args: unknown[]) => as(call.bind(module) as Callable, args);
+  }
+
+  private concerns(target: unknown): boolean {
+    const path = typeof target === 'number' ? this.files.get(target) : target;
+    return typeof path === 'string' && (path === this.folder || path.startsWith(this.folder + sep));
+  }
+
+  private sync(name: string, call: Callable, args: unknown[]): unknown {
+    if (!this.concerns(args[0])) return call(...args);
+    const result = this.done(name, call, args);
+    if (name === 'openSync') this.files.set(result as number, args[0] as string);
+    if (name === 'closeSync') this.files.delete(args[0] as number);
+    return result;
+  }
+
+  private async async(name: string, call: Callable, args: unknown[]): Promise<unknown> {
+    if (!this.concerns(args[0])) return call(...args);
+    const result = await this.done(name, call, args);
+    if (name === 'open') this.watch(result as Module);
+    return result;
+  }
+
+  private watch(handle: Module): void {
+    for (const name of handleCalls) {
+      const call = handle[name].bind(handle) as Callable;
+      handle[name] = async (...args: unknown[]) => this.done(`handle.${name}`, call, args);
+    }
+  }
+
+  /** The call, or what becomes of it. Closing always works: a handle that stays open would be the harness's own leak. */
+  private done(name: string, call: Callable, args: unknown[]): unknown {
+    const closes = name === 'closeSync' || name === 'handle.close';
+    this.calls.push(name);
+    const { kind, at, lasts } = this.fault;
+    const since = this.calls.length - at;
+    if (since < 0 || closes) return call(...args);
+    if (kind === 'crash') {
+      if (since === 0 && writes(name)) this.halve(name, call, args);
+      throw new Crash(`the process died at call ${at}, ${this.calls[at - 1]}`);
+    }
+    if (kind === 'short') {
+      if (since === 0 && writes(name)) return this.halve(name, call, args);
+      if (since === 1 && writes(this.calls[at - 1])) throw failure('ENOSPC', name);
+      return call(...args);
+    }
+    if (since < lasts) throw failure(kind, name);
+    return call(...args);
+  }
+
+  private halve(name: string, call: Callable, args: unknown[]): unknown {
+    // writeSync(fd, buffer, offset, length, position), handle.write(buffer, offset, length)
+    const length = name === 'writeSync' ? 3 : 2;
+    const half = [...args];
+    half[length] = Math.floor((args[length] as number) / 2);
+    return half[length] === 0 ? call(...args) : call(...half);
+  }
+}
+
+const writes = (name: string): boolean => name === 'writeSync' || name === 'handle.write';
+
+function failure(code: string, call: string): NodeJS.ErrnoException {
+  return Object.assign(new Error(`${code}: made to fail, ${call}`), { code });
+}

@@ -1,0 +1,185 @@
+// What must stand in a run folder after a kill, and at the end: nothing that was committed is lost or changed, no line is torn, every checkpoint
+// found is whole, and metrics, episodes and weights are, to the bit, those of a run that was never interrupted. A commit is a checkpoint: what was
+// written after the newest one may be cut by the resume and is made again. Left out are times and the versions of environments.
+import { AssertionError, deepStrictEqual, ok } from 'node:assert';
+import { createHash } from 'node:crypto';
+import { existsSync, readFileSync, readdirSync } from 'node:fs';
+import { join, relative, sep } from 'node:path';
+import { runFiles } from '../../extension/protocol/run-folder';
+import { newestValid } from '../../extension/trainer/store/checkpoint';
+import { RunFolder } from '../../extension/trainer/store/run-folder';
+import { scalarSteps } from '../unit/store/events-in';
+import { statusOf, timed } from '../unit/trainer/terminal';
+
+/** An uninterrupted run that kept all of its checkpoints, as far as it is the same each time. */
+export interface Course {
+  steps: number;
+  /** Lines by step, of metrics.jsonl and scores.jsonl. */
+  metrics: string[];
+  scores: Map<number, string>;
+  /** Digests of the files of episodes by name. */
+  episodes: Record<string, string>;
+  /** sha256 of each file of a checkpoint, by step. */
+  weights: Map<number, Record<string, string>>;
+  index: string[];
+  /** Names in the folder, but for those that depend on the sittings. */
+  names: string[];
+}
+
+/** What a run had committed when it was looked at last. */
+export interface Committed {
+  step: number;
+  /** What the logs held up to the checkpoint, times included. */
+  logs: Record<string, string>;
+}
+
+export const nothingCommitted: Committed = { step: 0, logs: {} };
+
+/** Reads an uninterrupted run. */
+export async function courseOf(run: string): Promise<Course> {
+  const lines = metricsOf(run);
+  const weights = new Map<number, Record<string, string>>();
+  for (const name of readdirSync(join(run, runFiles.checkpoints))) {
+    const text = readFileSync(join(run, runFiles.checkpoints, name, 'checkpoint.json'), 'utf8');
+    const { step, files } = JSON.parse(text) as { step: number; files: Record<string, { sha256: string }> };
+    weights.set(step, sums(files));
+  }
+  return {
+    steps: lines.length - 1,
+    metrics: lines,
+    scores: scoresOf(run),
+    episodes: digests(run),
+    weights,
+    index: indexOf(run),
+    names: namesOf(run),
+  };
+}
+
+/**
+ * Looks at a run whose trainer was killed a moment ago; writes nothing.
+ * @throws where something of `known` is lost, or what is committed differs from the course
+ */
+export async function inspectKilled(run: string, course: Course, known: Committed): Promise<Committed> {
+  for (const file of lineFiles(run)) wholeLines(run, file);
+  const { checkpoint, broken } = await newestValid(run);
+  same(broken, [], 'checkpoints that are not whole');
+  const step = checkpoint?.manifest.step ?? 0;
+  ok(step >= known.step, `the newest valid checkpoint is of step ${step}, but step ${known.step} was committed`);
+  const told = wholeLines(run, runFiles.events).flatMap(line => {
+    const { kind, data } = line as { kind: string; data?: { folder?: string } };
+    return kind === 'checkpoint' ? Number(/step-(\d+)$/.exec(data?.folder ?? '')![1]) : [];
+  });
+  ok(Math.max(0, ...told) <= step, `step ${Math.max(...told)} was told as saved, the newest valid checkpoint is of ${step}`); // prettier-ignore
+  if (checkpoint === null) return known;
+
+  const { files, offsets } = checkpoint.manifest;
+  same(sums(files), course.weights.get(step), `weights and moments of step ${step}`);
+  const logs: Record<string, string> = {};
+  for (const [name, offset] of Object.entries(offsets)) {
+    const bytes = readFileSync(join(run, name));
+    ok(bytes.length >= offset, `${name} has ${bytes.length} bytes, the checkpoint of step ${step} knows of ${offset}`);
+    logs[name] = bytes.toString('latin1', 0, offset);
+    ok(
+      name.startsWith(runFiles.tensorboard) || logs[name].endsWith('\n'),
+      `${name} has no line that ends at ${offset}`,
+    );
+    const before = known.logs[name] ?? '';
+    ok(logs[name].startsWith(before), `what ${name} held at step ${known.step} has changed`);
+  }
+  for (const name of Object.keys(known.logs)) ok(name in logs, `${name} is lost`);
+  const until = logs[runFiles.metrics].split('\n').length - 1;
+  same(metricsOf(run).slice(0, until), course.metrics.slice(0, step + 1), `metrics up to step ${step}`);
+  const scores = scoresOf(run);
+  for (const [at, line] of course.scores) if (at <= step) same(scores.get(at), line, `scores of step ${at}`);
+  const episodes = digests(run);
+  for (const [name, digest] of Object.entries(course.episodes))
+    if (stepOf(name) <= step) same(episodes[name], digest, `episodes/${name}`);
+  return { step, logs };
+}
+
+/** Looks at a run that has come to its end. @throws where it differs from the course, or where something lies about */
+export async function inspectFinished(run: string, course: Course, known: Committed): Promise<void> {
+  const { step } = await inspectKilled(run, course, known);
+  same(step, course.steps, 'the step of the last checkpoint');
+  for (const file of lineFiles(run)) ok(/(^|\n)$/.test(readFileSync(join(run, file), 'utf8')), `${file} ends in a torn line`); // prettier-ignore
+  same(metricsOf(run), course.metrics, 'metrics');
+  same(scoresOf(run), course.scores, 'scores');
+  same(digests(run), course.episodes, 'episodes');
+  same(indexOf(run), course.index, 'the index of the episodes');
+  same(scalarSteps(run), course.metrics.map((_, at) => at), "steps of TensorBoard's files"); // prettier-ignore
+  same(namesOf(run), course.names, 'names in the run folder');
+  const status = statusOf(run);
+  same([status?.state, status?.step], ['finished', course.steps], 'status');
+  const folder = RunFolder.open(run);
+  for (const version of versionsOf(run))
+    ok(folder.keptEnvironment(version), `the code of version ${version} is not kept`);
+}
+
+/** As deepStrictEqual, which says what differs, but not of what. */
+function same(actual: unknown, expected: unknown, what: string): void {
+  try {
+    deepStrictEqual(actual, expected);
+  } catch (error) {
+    throw new AssertionError({ message: `${what}: ${(error as Error).message}`, actual, expected });
+  }
+}
+
+const version = /(?<="version":")[0-9a-f]{16}(?=")/g;
+
+/** Of the environments that the run's episodes ran. */
+const versionsOf = (run: string): Set<string> =>
+  new Set(episodeNames(run).flatMap(name => readFileSync(join(run, runFiles.episodes, name), 'utf8').match(version) ?? [])); // prettier-ignore
+
+const sums = (files: Record<string, { sha256: string }>): Record<string, string> =>
+  Object.fromEntries(Object.entries(files).map(([name, { sha256 }]) => [name, sha256]).sort()); // prettier-ignore
+
+/** Files of lines, by their names in the run folder. */
+function lineFiles(run: string): string[] {
+  const episodes = existsSync(join(run, runFiles.episodes)) ? readdirSync(join(run, runFiles.episodes)) : [];
+  const own = [runFiles.metrics, runFiles.events, runFiles.scores].filter(name => existsSync(join(run, name)));
+  return [...own, ...episodes.filter(name => name.endsWith('.jsonl')).map(name => `${runFiles.episodes}/${name}`)];
+}
+
+/** The lines of a file that end; a torn one may stand behind them alone. */
+function wholeLines(run: string, name: string): unknown[] {
+  const lines = existsSync(join(run, name)) ? readFileSync(join(run, name), 'utf8').split('\n').slice(0, -1) : [];
+  return lines.map((line, i): unknown => {
+    try {
+      return JSON.parse(line);
+    } catch {
+      throw new Error(`line ${i + 1} of ${name} is torn: ${line.slice(0, 200)}`);
+    }
+  });
+}
+
+const metricsOf = (run: string): string[] =>
+  wholeLines(run, runFiles.metrics).map(line =>
+    JSON.stringify(Object.fromEntries(Object.entries(line as object).filter(([key]) => !timed.test(key)))),
+  );
+
+const scoresOf = (run: string): Map<number, string> =>
+  new Map(wholeLines(run, runFiles.scores).map(line => [(line as { step: number }).step, JSON.stringify(line)]));
+
+const indexOf = (run: string): string[] => wholeLines(run, runFiles.episodeIndex).map(line => JSON.stringify(line)).sort(); // prettier-ignore
+
+const stepOf = (name: string): number => Number(/-(\d+)\.jsonl$/.exec(name)![1]);
+
+const episodeNames = (run: string): string[] =>
+  readdirSync(join(run, runFiles.episodes)).filter(name => /^(step|val)-\d+\.jsonl$/.test(name)).sort(); // prettier-ignore
+
+function digests(run: string): Record<string, string> {
+  const digest = (name: string) => {
+    const text = readFileSync(join(run, runFiles.episodes, name), 'utf8');
+    return createHash('sha256').update(text.replaceAll(version, '')).digest('hex');
+  };
+  return Object.fromEntries(episodeNames(run).map(name => [name, digest(name)]));
+}
+
+/** All names but those of checkpoints, kept code and event files, of which there are as many as there were sittings. */
+function namesOf(run: string): string[] {
+  const names = readdirSync(run, { recursive: true, withFileTypes: true })
+    .filter(entry => entry.isFile())
+    .map(entry => relative(run, join(entry.parentPath, entry.name)).replaceAll(sep, '/'));
+  const own = [runFiles.checkpoints, runFiles.environments, runFiles.tensorboard].map(name => `${name}/`);
+  return names.filter(name => !own.some(folder => name.startsWith(folder)) || /(^|\/)\.|\.new$/.test(name)).sort();
+}

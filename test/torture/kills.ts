@@ -1,0 +1,228 @@
+// Kills (SIGKILL) of a training run's processes, dealt evenly over what they may hit: generation, update, checkpoint, journal and the swap of an
+// edited environment, each with the trainer, the environment process or both as the target. After each kill the folder is looked at
+// (kill-checks.ts), then the run is resumed, until it has finished; it must equal an uninterrupted one to the bit. Where the environment process
+// alone is killed, the trainer must go on by itself.
+import { buildSync } from 'esbuild';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import { RandomStream } from '../../extension/trainer/engine/random-stream';
+import { deriveSeed } from '../../extension/trainer/rollout/seeds';
+import { makeRun } from '../../extension/trainer/terminal/start';
+import { makeWorkspace, root, wordsEnvironment } from '../unit/trainer/workspace';
+import type { Workspace } from '../unit/trainer/workspace';
+import { courseOf, inspectFinished, inspectKilled, nothingCommitted } from './kill-checks';
+import type { Course } from './kill-checks';
+import { phases, sit, targets } from './kill-sitting';
+import type { Card, Durations, HeldPhase, Phase, Sitting, Struck, Target } from './kill-sitting';
+import { scaled, table } from './scale';
+import type { TortureScale } from './scale';
+
+/** Kinds of runs: what a checkpoint holds and what goes on beside the update differ. */
+export const killedRuns: Readonly<Record<string, readonly string[]>> = {
+  'GRPO, each step saved': ['trainer.save_freq=1', 'trainer.test_freq=4'],
+  'PPO with critic, reference and adaptive KL, every other step saved': [
+    ...['algorithm.adv_estimator=gae', 'critic.optim.lr=1e-2', 'actor_rollout_ref.actor.use_ref=true'],
+    ...['algorithm.use_kl_in_reward=true', 'algorithm.kl_ctrl.type=adaptive', 'trainer.save_freq=2', 'trainer.test_freq=3'],
+  ], // prettier-ignore
+  'LoRA, two environment processes': [
+    ...['lora.rank=4', 'lora.alpha=8', 'lora.target_modules=[q_proj,v_proj,down_proj]', 'trainer.save_freq=1'],
+    ...['+custom_envs.Words.parallel_friendly=true', '+custom_envs.Words.max_workers=2'],
+  ],
+};
+
+export interface KillOptions {
+  kills: number;
+  seed: number;
+  steps: number;
+  /** Names of `killedRuns`. */
+  runs: readonly string[];
+  /** Runs under the axe at a time. */
+  lanes: number;
+  say(line: string): void;
+}
+
+export interface KillReport {
+  struck: Struck[];
+  runs: number;
+  resumes: number;
+}
+
+/** A kind of run with its uninterrupted course. */
+interface Kind {
+  overrides: readonly string[];
+  course: Course;
+  durations: Durations;
+  /** Calls on the run's files, by a step and before the first. */
+  calls: Record<HeldPhase, number>;
+}
+
+/** The torture's part. @throws with the run, its seed and what was lost or differs */
+export async function kills(scale: TortureScale): Promise<void> {
+  const { seed, say } = scale;
+  const options = { kills: scaled(300, scale), seed, steps: 12, runs: Object.keys(killedRuns), lanes: 2, say };
+  const { struck, runs, resumes } = await killRuns(options);
+  const count = (phase: Phase, target: Target) => struck.filter(each => each.phase === phase && each.card.target === target).length; // prettier-ignore
+  const rows = phases.map(phase => [phase, ...targets.map(target => count(phase, target)), struck.filter(each => each.phase === phase).length]); // prettier-ignore
+  const sums = targets.map(target => struck.filter(each => each.card.target === target).length);
+  console.log(table(['killed during', ...targets, 'all'], [...rows, ['all', ...sums, struck.length]]));
+  console.log(`${runs} runs, ${resumes} resumes; no committed step lost, no line torn, no checkpoint broken; every run equals an uninterrupted one to the bit`); // prettier-ignore
+}
+
+/** Kills runs until as many kills were made as asked for, and sees every run to its end. @throws as `kills` */
+export async function killRuns(options: KillOptions): Promise<KillReport> {
+  const report: KillReport = { struck: [], runs: 0, resumes: 0 };
+  const tools = mkdtempSync(join(tmpdir(), 'ragen-kills-'));
+  const workspaces: Workspace[] = Array.from({ length: options.lanes }, makeWorkspace);
+  for (const workspace of workspaces) workspace.write('environments/words.ts', environment(0));
+  const preload = join(tools, 'points.cjs');
+  buildSync({ entryPoints: [join(root, 'test/torture/points.ts')], outfile: preload, bundle: true, platform: 'node' });
+  try {
+    const kinds = new Map<string, Kind>();
+    for (const name of options.runs) {
+      kinds.set(name, await uninterrupted(workspaces[0], preload, [...killedRuns[name], ...common(options.steps)]));
+      options.say(`uninterrupted: ${name}`);
+    }
+    const share = (lane: number) => Math.floor((options.kills + lane) / options.lanes);
+    await Promise.all(workspaces.map((workspace, lane) => new Lane(workspace, preload, [...kinds], share(lane), options, lane, report).work())); // prettier-ignore
+    for (const workspace of workspaces) workspace.remove();
+    return report;
+  } finally {
+    rmSync(tools, { recursive: true, force: true });
+  }
+}
+
+/** Three turns an episode; checking types takes longer than many steps of these runs, and writes nothing. */
+const common = (steps: number): string[] => [
+  ...[`trainer.total_training_steps=${steps}`, 'workbench.check_types=false'],
+  ...['agent_proxy.max_turn=3', 'custom_envs.Words.max_actions_per_traj=9'],
+];
+
+/** An environment that takes its time, so that kills and edits meet episodes at play; each `version` is other code that does the same. */
+const environment = (version: number): string =>
+  wordsEnvironment(
+    `await new Promise(done => setTimeout(done, 40)); if (seed < -${version}) throw new Error('no such seed');`,
+  );
+
+const newRun = async (workspace: Workspace, overrides: readonly string[]): Promise<string> =>
+  (await makeRun({ configName: 'words', overrides, workspace: workspace.folder })).folder.path;
+
+async function uninterrupted(workspace: Workspace, preload: string, overrides: readonly string[]): Promise<Kind> {
+  const run = await newRun(workspace, [...overrides, 'workbench.keep_checkpoints=1000']);
+  const none: Durations = { generation: [], update: [], save: [], swap: [] };
+  const options = { run, workspace: workspace.folder, resume: false, preload, cards: [], durations: none };
+  const { durations, calls } = await sit({ ...options, edit: () => undefined });
+  const course = await courseOf(run);
+  durations.swap.push(firstSwapMs);
+  return { overrides, course, durations, calls };
+}
+
+/** How long a swap is taken to last before one was seen. */
+const firstSwapMs = 150;
+
+/** Runs in a row without a kill after which something is wrong with the moments. */
+const mostVain = 5;
+
+/** Runs of one workspace, one after the other, under an even deal of kills. */
+class Lane {
+  private readonly random: RandomStream;
+  /** Kills to make, by phase and target. */
+  private readonly cells: { phase: Phase; target: Target }[];
+  private edits = 0;
+
+  constructor(
+    private readonly workspace: Workspace,
+    private readonly preload: string,
+    private readonly kinds: readonly (readonly [string, Kind])[],
+    kills: number,
+    private readonly options: KillOptions,
+    private readonly lane: number,
+    private readonly report: KillReport,
+  ) {
+    this.random = new RandomStream(deriveSeed('kills', options.seed, lane));
+    const all = targets.flatMap(target => phases.map(phase => ({ phase, target })));
+    this.cells = Array.from({ length: kills }, (_, i) => all[(i * options.lanes + lane) % all.length]);
+  }
+
+  async work(): Promise<void> {
+    for (let run = 0, vain = 0; this.cells.length > 0; run++) {
+      const [name, kind] = this.kinds[(run + this.lane) % this.kinds.length];
+      vain = (await this.killRun(name, kind)) > 0 ? 0 : vain + 1;
+      if (vain === mostVain) throw new Error(`kills: ${mostVain} runs ended before a moment came for ${JSON.stringify(this.cells)}`); // prettier-ignore
+      this.report.runs++;
+    }
+  }
+
+  /** One run, killed and resumed until it has finished; gives the number of kills. */
+  private async killRun(name: string, kind: Kind): Promise<number> {
+    const run = await newRun(this.workspace, kind.overrides);
+    const history: string[] = [];
+    try {
+      let known = nothingCommitted;
+      for (let sittings = 0; ; sittings++) {
+        const cards = this.deal(kind);
+        const sitting = await this.sitting(run, kind, sittings > 0, cards);
+        this.settle(sitting, kind);
+        history.push(...sitting.struck.map(({ card, where }) => `${card.target} ${where}`));
+        if (sittings > 0) this.report.resumes++;
+        if (sitting.end === 'finished') {
+          await inspectFinished(run, kind.course, known);
+          break;
+        }
+        known = await inspectKilled(run, kind.course, known);
+      }
+      this.options.say(`${history.length} kills, equal to the bit: ${name} (${this.report.struck.length} of ${this.options.kills})`); // prettier-ignore
+      rmSync(run, { recursive: true, force: true });
+      return history.length;
+    } catch (error) {
+      const { seed } = this.options;
+      throw new Error(`kills, seed ${seed}, lane ${this.lane}, ${name}: ${(error as Error).message}\nkilled so far: ${history.join('; ') || 'nothing'}\nthe run is kept in ${run} (${basename(run)})`, { cause: error }); // prettier-ignore
+    }
+  }
+
+  private sitting(run: string, { durations }: Kind, resume: boolean, cards: Card[]): Promise<Sitting> {
+    const { folder } = this.workspace;
+    return sit({ run, workspace: folder, resume, preload: this.preload, cards, durations, edit: () => this.edit() });
+  }
+
+  private edit(): void {
+    this.workspace.write('environments/words.ts', environment(++this.edits));
+  }
+
+  /** Kills for one sitting: of the environment process, one after the other, until one ends the trainer. */
+  private deal(kind: Kind): Card[] {
+    const cards: Card[] = [];
+    while (this.cells.length > 0 && !cards.some(({ target }) => target !== 'environment')) {
+      const [cell] = this.cells.splice(this.random.integer(this.cells.length), 1);
+      cards.push(this.card(cell, kind));
+    }
+    return cards;
+  }
+
+  private card({ phase, target }: { phase: Phase; target: Target }, { calls, course }: Kind): Card {
+    const { random } = this;
+    const held = (): boolean => phase === 'log' || ((phase === 'save' || phase === 'swap') && random.uniform() < 0.5);
+    const within = (kind: HeldPhase) => Math.max(1, Math.ceil(kind === 'swap' ? calls[kind] : (2 * calls[kind]) / course.steps)); // prettier-ignore
+    const how = (['before', 'during', 'after'] as const)[random.integer(3)];
+    const hold = held() ? { phase: phase as HeldPhase, nth: 1 + random.integer(within(phase as HeldPhase)), how, ms: target === 'environment' ? 60 : 5000 } : null; // prettier-ignore
+    const first = phase === 'swap' ? 2 : 1; // by then the sources are watched
+    return {
+      ...{ phase, target, hold, occurrence: first + random.integer(2), trainerFirst: random.uniform() < 0.5 },
+      ...{ share: random.uniform(), swapShare: random.uniform(), pick: random.uniform() },
+    };
+  }
+
+  /** Counts what was struck; what did not come to be struck is dealt again. */
+  private settle({ struck, unplayed, durations }: Sitting, kind: Kind): void {
+    kind.durations.swap.push(...durations.swap);
+    this.report.struck.push(...struck);
+    this.cells.push(...unplayed);
+    // Where one fell into another phase, that kill is made, and this one is still to come.
+    for (const { card, phase } of struck) {
+      if (phase === card.phase) continue;
+      const made = this.cells.findIndex(cell => cell.phase === phase && cell.target === card.target);
+      if (made >= 0) this.cells.splice(made, 1);
+      this.cells.push({ phase: card.phase, target: card.target });
+    }
+  }
+}

@@ -1,0 +1,59 @@
+// `npm run torture [-- NAME …] [-- --scale 0.1] [-- --seed 7]`: does to the product what a long run may meet (kills, full disks, bad input,
+// hostile code), prints what was done and found, and exits with 1 where a promise of docs/RELIABILITY.md or docs/SECURITY.md is broken.
+// Everything runs in the processes of the built product. One part a file; CI runs the same functions with small numbers.
+import { cpus } from 'node:os';
+import { parseArgs } from 'node:util';
+import { disk } from './disk';
+import { environmentCode } from './environment-code';
+import { kills } from './kills';
+import { table } from './scale';
+import { soak } from './soak';
+import type { TorturePart } from './scale';
+
+const parts: Record<string, TorturePart> = { kills, disk, 'environment-code': environmentCode, soak };
+
+const usage = `npm run torture -- [names] [options]
+  names            parts, all where none is named: ${Object.keys(parts).join(', ')}
+  --scale X        share of the whole torture (1)
+  --seed N         seed of every random stream (1)`;
+
+async function main(): Promise<void> {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: {
+      scale: { type: 'string', default: '1' },
+      seed: { type: 'string', default: '1' },
+      help: { type: 'boolean', default: false },
+    },
+  });
+  if (values.help) return console.log(usage);
+  const scale = Number(values.scale);
+  if (!(scale > 0)) throw new Error(`torture: --scale is ${values.scale}: give a number above 0`);
+  if (!/^\d+$/.test(values.seed)) throw new Error(`torture: --seed is ${values.seed}: give a whole number`);
+  const seed = Number(values.seed);
+  const unknown = positionals.find(name => !Object.hasOwn(parts, name));
+  if (unknown !== undefined)
+    throw new Error(`torture: there is no part ${unknown}: use ${Object.keys(parts).join(', ')}`);
+
+  const outcomes: { name: string; seconds: number; error?: Error }[] = [];
+  for (const name of positionals.length > 0 ? positionals : Object.keys(parts)) {
+    const from = performance.now();
+    const outcome: (typeof outcomes)[number] = { name, seconds: 0 };
+    try {
+      await parts[name]({ scale, seed, say: line => console.log(`${name}: ${line}`) });
+    } catch (error) {
+      outcome.error = error as Error;
+      console.log(`${name}: FAILED: ${outcome.error.stack}`);
+    }
+    outcome.seconds = Math.round((performance.now() - from) / 1000);
+    outcomes.push(outcome);
+  }
+  console.log(`\n${cpus().length} × ${cpus()[0].model.trim()}, Node ${process.version}, ${process.platform}-${process.arch}, scale ${scale}, seed ${seed}`); // prettier-ignore
+  console.log(table(['part', 'outcome', 'seconds'], outcomes.map(({ name, seconds, error }) => [name, error ? 'failed' : 'held', seconds]))); // prettier-ignore
+  if (outcomes.some(({ error }) => error)) process.exitCode = 1;
+}
+
+main().catch((error: Error) => {
+  process.stderr.write(`${error.message}\n`);
+  process.exitCode = 1;
+});

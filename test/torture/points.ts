@@ -1,0 +1,124 @@
+// Preload of a trainer that is to be killed (`node --require`): tells on descriptor 3 where the trainer is, call by call, and holds it still
+// at one file-system call, so that a kill from outside meets moments of microseconds as surely as long ones. Changes nothing else: what the
+// trainer asks for is done, a write that is held in its middle is a short write. Built by kill-sitting.ts, never imported.
+import child_process from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import fs from 'node:fs';
+import { relative, sep } from 'node:path';
+import { Worker, isMainThread } from 'node:worker_threads';
+import type { Hold, HeldPhase, Orders, Told } from './kill-sitting';
+
+type Call = (...args: unknown[]) => unknown;
+type Calls = Record<string, Call>;
+
+/** In the trainer's main thread; its engine's thread loads this file too. */
+function begin({ folder, holds }: Orders): void {
+  const { writeSync } = fs;
+  const cell = new Int32Array(new SharedArrayBuffer(4));
+  const paths = new Map<number, string>();
+  let counts: Record<HeldPhase, number> = { save: 0, log: 0, swap: 0 };
+  let stage = 0;
+  let died = false;
+
+  const tell = (told: Told): void => {
+    try {
+      writeSync(3, `${JSON.stringify(told)}\n`);
+    } catch {
+      // nobody listens any more
+    }
+  };
+
+  /** Tells of a call on a file of the run; gives the hold where this is the call to be held at. */
+  const meet = (name: string, path: unknown): { how: Hold['how']; wait(): void } | undefined => {
+    const file = typeof path === 'string' && path.startsWith(folder + sep) ? relative(folder, path) : undefined;
+    if (file === undefined || /^trainer\.(sock|log)$/.test(file)) return undefined;
+    const [top] = file.split(sep);
+    const phase = top === 'checkpoints' ? 'save' : top === 'environments' ? 'swap' : 'log';
+    tell({ kind: 'call', phase, name, file });
+    const hold = holds[stage];
+    if (++counts[phase] !== hold?.nth || phase !== hold.phase) return undefined;
+    const wait = (): void => {
+      tell({ kind: 'held', phase, name, file, how: hold.how });
+      Atomics.wait(cell, 0, 0, hold.ms);
+    };
+    return { how: hold.how, wait };
+  };
+
+  const sync = fs as unknown as Calls;
+  const around = (
+    name: string,
+    pathOf: (args: unknown[]) => unknown,
+    halved?: (args: unknown[]) => unknown[],
+  ): void => {
+    const call = sync[name];
+    sync[name] = (...args) => {
+      const hold = meet(name, pathOf(args));
+      if (hold?.how === 'before') hold.wait();
+      const result = call(...(hold?.how === 'during' && halved ? halved(args) : args));
+      if (hold && hold.how !== 'before') hold.wait();
+      if (name === 'openSync') paths.set(result as number, args[0] as string);
+      return result;
+    };
+  };
+  const half = ([target, bytes, offset, length, ...rest]: unknown[]): unknown[] =>
+    typeof length === 'number' ? [target, bytes, offset, Math.ceil(length / 2), ...rest] : [target, bytes, offset, length, ...rest]; // prettier-ignore
+  const first = ([path]: unknown[]) => path;
+  const ofDescriptor = ([fd]: unknown[]) => paths.get(fd as number);
+  for (const name of ['openSync', 'renameSync', 'unlinkSync', 'mkdirSync', 'rmSync', 'writeFileSync']) around(name, first); // prettier-ignore
+  for (const name of ['fsyncSync', 'ftruncateSync']) around(name, ofDescriptor);
+  around('writeSync', ofDescriptor, half);
+
+  const promised = fs.promises as unknown as Calls;
+  const aroundPromise = (calls: Calls, name: string, pathOf: (args: unknown[]) => unknown): void => {
+    const call = calls[name].bind(calls) as Call;
+    calls[name] = async (...args) => {
+      const path = pathOf(args);
+      const hold = meet(name, path);
+      if (hold?.how === 'before') hold.wait();
+      const halved = hold?.how === 'during' && name === 'write';
+      const work = call(...(halved ? half([undefined, ...args]).slice(1) : args));
+      if (halved) await work;
+      if (hold?.how === 'during') hold.wait(); // other calls go on meanwhile, in the thread pool
+      const result = await work;
+      if (hold?.how === 'after') hold.wait();
+      if (name === 'open')
+        for (const part of ['write', 'sync']) aroundPromise(result as unknown as Calls, part, () => path);
+      return result;
+    };
+  };
+  for (const name of ['open', 'rename', 'mkdir', 'rm', 'truncate']) aroundPromise(promised, name, first);
+
+  const post = Worker.prototype.postMessage as (this: Worker, ...args: unknown[]) => void;
+  Worker.prototype.postMessage = function (this: Worker, ...args: unknown[]): void {
+    const { method } = args[0] as { method?: unknown };
+    if (typeof method === 'string') tell({ kind: 'engine', method });
+    if (method === 'state' && died) {
+      // A checkpoint after the environment process died: the next order holds from here on.
+      died = false;
+      counts = { save: 0, log: 0, swap: 0 };
+      tell({ kind: 'stage', stage: ++stage });
+    }
+    post.apply(this, args);
+  };
+
+  const { fork } = child_process;
+  const processes = child_process as unknown as Calls;
+  processes.fork = (...args) => {
+    const child = (fork as unknown as Call)(...args) as ChildProcess;
+    if (child.pid !== undefined) tell({ kind: 'environment', pid: child.pid });
+    child.once('exit', () => (died = true));
+    const send = child.send.bind(child) as Call;
+    child.send = (...asked: unknown[]) => {
+      const { method, tags } = asked[0] as { method?: unknown; tags?: unknown[] };
+      if (method === 'prepare' || (method === 'use' && tags?.length !== 0)) tell({ kind: 'swap', method });
+      return send(...asked) as boolean;
+    };
+    return child;
+  };
+}
+
+const { RAGEN_TORTURE: orders } = process.env;
+if (isMainThread && orders !== undefined) {
+  delete process.env.RAGEN_TORTURE;
+  begin(JSON.parse(orders) as Orders);
+}

@@ -1,0 +1,36 @@
+// Environment code that does what it must not, in each place where the environment process calls it. The whole table, with code that fills
+// memory, with `render`, and within a training run: npm run torture -- environment-code. What is thrown or returned: failures.test.ts.
+import { rmSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { expect, test } from 'vitest';
+import { tryEnvironmentCode } from '../../torture/environment-code';
+import { buildEntry } from './bundles';
+
+test('ends an episode or a swap, and nothing more', async () => {
+  const entry = await buildEntry();
+  try {
+    const tried = await tryEnvironmentCode({
+      entry,
+      behaviours: [
+        ...[
+          'never returns',
+          'returns a trap',
+          'exits',
+          'kills its process',
+          'floods standard output',
+          'starts a daemon',
+        ],
+      ],
+      places: ['load', 'create', 'reset', 'step'],
+    });
+    const more = await tryEnvironmentCode({
+      entry,
+      behaviours: ['fills memory outside the heap', 'has a child that floods', 'returns an info without end'],
+      places: ['step'],
+    });
+    expect([...tried, ...more].filter(({ broken }) => broken !== undefined)).toEqual([]);
+    expect([tried.length, more.length]).toEqual([24, 3]);
+  } finally {
+    rmSync(dirname(entry), { recursive: true, force: true });
+  }
+}, 120_000);

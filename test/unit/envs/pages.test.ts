@@ -1,0 +1,92 @@
+// docs/environments: each page's table has the keys of the configuration, and the episode that it shows is one that a test plays
+// (test/golden/envs/transcripts): its lines stand there in that order. `…` leaves something out, as may the end of a line of an action.
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import type { z } from 'zod';
+import type { EnvironmentDefinition } from '../../../envs/api/environment';
+
+const root = join(__dirname, '../../..');
+const pages = join(root, 'docs/environments');
+const transcripts = join(root, 'test/golden/envs/transcripts');
+const registry = JSON.parse(readFileSync(join(root, 'envs/registry.json'), 'utf8')) as Record<string, string>;
+
+/** Environments whose episodes come from a server: there is no transcript of theirs. */
+const elsewhere = ['alfworld', 'remote'];
+const types = Object.keys(registry).filter(type => !elsewhere.includes(type));
+const page = (type: string) => join(pages, `${type.replaceAll('_', '-')}.md`);
+
+test('each environment has its page', () => {
+  expect(types.map(type => page(type)).filter(file => !readdirSync(pages).some(name => file.endsWith(name)))).toEqual(
+    [],
+  );
+});
+
+/** The object schema's keys, looking through a transform. */
+function keysOf(schema: z.ZodType): string[] {
+  const def = schema.def as { type: string; in?: z.ZodType; shape?: object };
+  return def.type === 'pipe' && def.in ? keysOf(def.in) : Object.keys(def.shape ?? {});
+}
+
+/** The indented blocks below "An episode". */
+function shownBlocks(text: string): string[][] {
+  const after = text.slice(text.indexOf('\n## An episode\n'));
+  return [...after.matchAll(/(?:^ {4}.*\n|^\n(?= {4}))+/gm)].map(([block]) =>
+    block.split('\n').flatMap(line => (line.trim() === '' ? [] : [line.slice(4)])),
+  );
+}
+
+/** Whether a line of a page says what a line of a transcript says. */
+function says(shown: string, line: string): boolean {
+  const pieces = shown.split('…').map(piece => piece.trim());
+  if (/: reward \S+(, terminated|, truncated)?$/.test(shown)) pieces.push(''); // the info may be left out
+  const pattern = pieces.map(piece => piece.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')).join('.*');
+  return new RegExp(`^\\s*${pattern}\\s*$`).test(line);
+}
+
+/** The first line of the block that the transcript lacks from there on, or undefined. */
+function missing(block: readonly string[], transcript: readonly string[]): string | undefined {
+  let at = 0;
+  for (const shown of block) {
+    if (shown.trim() === '…') continue;
+    while (at < transcript.length && !says(shown, transcript[at])) at++;
+    if (at++ >= transcript.length) return shown;
+  }
+  return undefined;
+}
+
+describe.each(types)('%s', type => {
+  const text = readFileSync(page(type), 'utf8');
+
+  test('the table has its keys', async () => {
+    const { default: definition } = (await import(join(root, 'envs', registry[type]))) as {
+      default: EnvironmentDefinition<z.ZodType>;
+    };
+    const table = text.slice(
+      text.indexOf('| `env_config` key'),
+      text.indexOf('\n\n', text.indexOf('| `env_config` key')),
+    );
+    const named = table.split('\n').slice(2).flatMap(row => [...row.split('|')[1].matchAll(/`([^`]+)`/g)].map(([, key]) => key)); // prettier-ignore
+    expect(named.toSorted()).toEqual(keysOf(definition.config).toSorted());
+  });
+
+  test('the episode is true', () => {
+    const own = readdirSync(transcripts).filter(
+      name => text.includes(name) || name.startsWith(type.replaceAll('_', '-')),
+    );
+    const played = own.map(name => readFileSync(join(transcripts, name), 'utf8').split('\n'));
+    const blocks = shownBlocks(text);
+    expect([blocks.length > 0, played.length > 0]).toEqual([true, true]);
+    for (const block of blocks) {
+      const lacks = played.map(transcript => missing(block, transcript));
+      expect(lacks.includes(undefined) ? [] : lacks, block.join('\n')).toEqual([]);
+    }
+  });
+});
+
+test('an invented line is found out', () => {
+  const played = ['P__', '> Left: reward 0, {"success":false}', '_P_'];
+  expect(missing(['P__', '> Left: reward 0', '_P_'], played)).toBeUndefined();
+  expect(missing(['P__', '> Left: reward 1', '_P_'], played)).toBe('> Left: reward 1');
+  expect(missing(['_P_', 'P__'], played)).toBe('P__');
+});

@@ -1,0 +1,47 @@
+// Which runs stand together in a comparison, and by what they differ.
+import { expect, it } from 'vitest';
+import { groupRuns } from '../../../extension/host/compared-runs';
+import type { Manifest } from '../../../extension/protocol/run-folder';
+
+const run = (name: string, config: object, point?: string) => ({
+  name,
+  manifest: { config, config_name: 'quickstart', ...(point && { sweep: { id: 's', point } }) } as unknown as Manifest,
+});
+const config = (lr: number, seed: number, more: object = {}) => ({
+  seed: { train: seed, val: 1 },
+  trainer: { experiment_name: `lr ${lr} seed ${seed}` },
+  actor: { optim: { lr }, tags: ['a', 'b'], ...more },
+});
+
+it('puts runs together that differ in seeds and names alone, whatever the order of their keys', () => {
+  const { actor, ...rest } = config(1, 3);
+  const { groups, keys } = groupRuns([
+    run('a', config(1, 1)),
+    run('b', config(2, 1)),
+    run('c', config(1, 2)),
+    run('d', { actor, ...rest }),
+  ]);
+  expect(groups).toEqual([
+    { label: 'lr=1', members: [0, 2, 3], values: ['1'] },
+    { label: 'b', members: [1], values: ['2'] },
+  ]);
+  expect(keys).toEqual(['actor.optim.lr']);
+});
+
+it('names a sweep’s point without its seed, and a key that one lacks by a dash', () => {
+  const { groups, keys } = groupRuns([
+    run('a', config(1, 1), 'filter on, seed 1'),
+    run('b', config(1, 2), 'filter on, seed 2'),
+    run('c', config(1, 1, { tags: ['a'], extra: null })),
+  ]);
+  expect(keys).toEqual(['actor.tags', 'actor.extra']);
+  expect(groups[0]).toEqual({ label: 'filter on', members: [0, 1], values: ['["a","b"]', '–'] });
+  expect(groups[1]).toEqual({ label: 'c', members: [2], values: ['["a"]', 'null'] });
+});
+
+it('of one configuration alone names it and has no keys', () => {
+  expect(groupRuns([run('a', config(1, 1)), run('b', config(1, 2))])).toEqual({
+    groups: [{ label: 'quickstart', members: [0, 1], values: [] }],
+    keys: [],
+  });
+});

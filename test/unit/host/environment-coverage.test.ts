@@ -1,0 +1,34 @@
+import { expect, test } from 'vitest';
+import { coveredSteps, fileCoverage, markWords } from '../../../extension/host/environment-coverage';
+import type { CoverageLine } from '../../../extension/protocol/run-folder';
+
+const text = 'const a = 1;\nif (won) {\n  return { reward: 1 };\n}\nlog();\nconst Reward = won ? 1 : 0;\n';
+const line = (step: number, lines: CoverageLine['files'][string], map = 'm'): CoverageLine => {
+  return { step, map, files: { 'lake.ts': lines } };
+};
+
+test('counts of the steps add up; what was never reached is told, and of rewards aloud', () => {
+  const counted = [
+    line(1, [[1, 1, 1], [2, 8, 8], [3, 0, 0], [5, 0, 0], [6, 8, 0]]),
+    line(2, [[1, 0, 0], [2, 1200, 0], [3, 0, 0], [5, 0, 0], [6, 2, 0]]),
+  ]; // prettier-ignore
+  const { marks, steps } = fileCoverage(counted, 'lake.ts', text)!;
+  expect(steps).toEqual([1, 2]);
+  expect(marks.map(mark => [mark.line, mark.kind, markWords(mark)])).toEqual([
+    [1, 'reached', '1×'],
+    [2, 'reached', '1,208×'],
+    [3, 'unrewarded', 'never reached: this reward was never given'],
+    [5, 'never', 'never reached'],
+    [6, 'unrewarded', '10×, a part of this reward never'],
+  ]);
+  expect(markWords({ line: 1, hits: 3, kind: 'partly' })).toBe('3×, a part never');
+});
+
+test('lines of another map are other lines; a step counted again by a resume counts once; the last steps count', () => {
+  const counted = [line(1, [[1, 100, 100]], 'old'), line(2, [[1, 1, 1]]), line(3, [[1, 2, 2]]), line(3, [[1, 4, 4]])];
+  expect(fileCoverage(counted, 'lake.ts', text)!.marks).toEqual([{ line: 1, hits: 5, kind: 'reached' }]);
+  const many = Array.from({ length: coveredSteps + 10 }, (_, i) => line(i + 1, [[1, 1, 1]]));
+  expect(fileCoverage(many, 'lake.ts', text)).toMatchObject({ marks: [{ hits: coveredSteps }], steps: [11, 60] });
+  expect(fileCoverage(many, 'other.ts', text)).toBeUndefined();
+  expect(fileCoverage([], 'lake.ts', text)).toBeUndefined();
+});

@@ -1,0 +1,57 @@
+// What the editor keeps for runs: values in its secret storage alone, names beside them, and only names that a key can have.
+import { expect, test } from 'vitest';
+import { KeptSecrets, secretNameProblem, secretProblem } from '../../../extension/host/kept-secrets';
+
+function editor() {
+  const storage = new Map<string, string>();
+  const memory = new Map<string, string[]>();
+  const secrets = new KeptSecrets(
+    {
+      get: key => Promise.resolve(storage.get(key)),
+      store: (key, value) => Promise.resolve(void storage.set(key, value)),
+      delete: key => Promise.resolve(void storage.delete(key)),
+    },
+    {
+      get: (key, fallback) => memory.get(key) ?? fallback,
+      update: (key, names) => Promise.resolve(void memory.set(key, names)),
+    },
+  );
+  return { storage, memory, secrets };
+}
+
+test('a key is kept, given on by its name, replaced and forgotten; only its name is ever beside it', async () => {
+  const { storage, memory, secrets } = editor();
+  expect(await secrets.variables()).toEqual({});
+  await secrets.keep('OPENAI_API_KEY', 'sk-first');
+  await secrets.keep('HF_TOKEN', 'hf_x');
+  await secrets.keep('OPENAI_API_KEY', 'sk-second');
+  expect(secrets.names).toEqual(['HF_TOKEN', 'OPENAI_API_KEY']);
+  expect(await secrets.variables()).toEqual({ HF_TOKEN: 'hf_x', OPENAI_API_KEY: 'sk-second' });
+  expect(JSON.stringify([...memory])).not.toMatch(/sk-|hf_/);
+  await secrets.keep('OPENAI_API_KEY', '');
+  expect(secrets.names).toEqual(['HF_TOKEN']);
+  expect([...storage.values()]).toEqual(['hf_x']);
+  storage.clear(); // as when the key ring was emptied elsewhere
+  expect(await secrets.variables()).toEqual({});
+});
+
+test('names are those of variables, and none that changes how programs run', () => {
+  for (const name of ['HF_TOKEN', 'OPENAI_API_KEY', '_A', 'X9']) expect(secretNameProblem(name)).toBeUndefined();
+  for (const name of ['', 'hf_token', 'A B', '9A', 'A=B', 'A\nB', 'A'.repeat(65)])
+    expect(secretNameProblem(name)).toMatch(/write capitals/);
+  for (const name of [
+    'PATH',
+    'NODE_OPTIONS',
+    'LD_PRELOAD',
+    'DYLD_INSERT_LIBRARIES',
+    'ELECTRON_RUN_AS_NODE',
+    'NPM_CONFIG_X',
+  ])
+    expect(secretNameProblem(name)).toMatch(/is no key/);
+});
+
+test('a value that is none is refused without being repeated', () => {
+  expect(secretProblem('sk-aB1_x.y')).toBeUndefined();
+  expect(secretProblem('')).toBeUndefined();
+  for (const value of ['two words', 'täst', 'line\nbreak']) expect(secretProblem(value)).not.toContain(value);
+});

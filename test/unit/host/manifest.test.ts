@@ -1,0 +1,34 @@
+// What package.json promises: every page comes back after a reload, every text has its words, every file that is named is there.
+import { existsSync, readFileSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+
+const text = readFileSync('package.json', 'utf8');
+const { activationEvents, contributes } = JSON.parse(text) as {
+  activationEvents: string[];
+  contributes: { walkthroughs: { steps: { media: { markdown: string }; description: string }[] }[]; commands: { command: string }[] }; // prettier-ignore
+};
+const words = JSON.parse(readFileSync('package.nls.json', 'utf8')) as Record<string, string>;
+const sources = readdirSync('extension/host', { recursive: true, encoding: 'utf8' })
+  .filter(name => name.endsWith('.ts'))
+  .map(name => readFileSync(join('extension/host', name), 'utf8'));
+
+it('each kind of page wakes the extension when it comes back', () => {
+  const kinds = sources.flatMap(source => [...source.matchAll(/viewType(?: = |: )'([\w.]+)'/g)].map(([, kind]) => kind)); // prettier-ignore
+  expect(kinds.length).toBeGreaterThan(5);
+  expect(kinds.filter(kind => !activationEvents.includes(`onWebviewPanel:${kind}`))).toEqual([]);
+});
+
+it('each text has its words, and no words are left over', () => {
+  const used = [...text.matchAll(/"%([\w.]+)%"/g)].map(([, key]) => key);
+  expect(used.filter(key => !(key in words))).toEqual([]);
+  expect(Object.keys(words).filter(key => !used.includes(key))).toEqual([]);
+});
+
+it('each command that is named is one, and each page of the walkthrough is there', () => {
+  const commands = new Set(contributes.commands.map(({ command }) => command));
+  const named = [...`${text}${JSON.stringify(words)}`.matchAll(/"?(?:command:|onCommand:)(ragen\.\w+)/g)].map(([, id]) => id); // prettier-ignore
+  expect(named.filter(id => !commands.has(id))).toEqual([]);
+  for (const { media } of contributes.walkthroughs.flatMap(({ steps }) => steps))
+    expect(existsSync(media.markdown), media.markdown).toBe(true);
+});

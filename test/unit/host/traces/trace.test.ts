@@ -1,0 +1,55 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { tokenBytes } from '../../../../extension/host/traces/token-bytes';
+import { traceOf, type Trace } from '../../../../extension/host/traces/trace';
+import type { Episode } from '../../../../extension/protocol/run-folder';
+import { lakeEpisode, lakeTokenizer } from './lake-episode';
+
+const bytes = tokenBytes(lakeTokenizer, 'tokenizer.json');
+const text = (trace: Trace, { from, to }: { from: number; to: number }) => trace.text.slice(from, to);
+
+describe('an episode’s document', () => {
+  const episode = lakeEpisode();
+  const trace = traceOf(episode, 'lake', bytes);
+
+  it('reads from the header over state, answer and outcome to the end', () => {
+    expect(trace.text).toBe(readFileSync(new URL('lake-episode.ragen-trace', import.meta.url), 'utf8'));
+  });
+
+  it('gives every sampled token a range with its text', () => {
+    expect(trace.tokens.map(({ index }) => index)).toEqual(
+      episode.tokens.mask.flatMap((bit, index) => (bit === 1 ? [index] : [])),
+    );
+    for (const token of trace.tokens)
+      expect(text(trace, token)).toBe(Buffer.from(bytes.of(episode.tokens.ids[token.index])!).toString());
+  });
+
+  it('knows the parts of a turn', () => {
+    const [first, second] = trace.turns;
+    expect(text(trace, first.prefix)).toBe('<think>');
+    expect(text(trace, first.thought!)).toBe('go up');
+    expect(text(trace, first.actions!)).toBe('Up || Fly');
+    expect(text(trace, first.answer)).toBe('go up</think><answer>Up || Fly</answer><|im_end|>');
+    expect(text(trace, first.heading)).toBe('## Turn 1 · reward 0');
+    expect(first.refused).toMatchObject([{ name: 'Fly', reason: 'not an action of this environment' }]);
+    expect(text(trace, first.refused[0])).toBe('Fly');
+    expect(text(trace, second.rewardLine)).toBe('reward +1 · penalty −0.100 · return +1 · advantage +0.500');
+    expect(text(trace, second.state)).toBe(episode.turns[1].state);
+    expect(text(trace, trace.finalState)).toBe(episode.final_state);
+  });
+
+  it('shows what was recorded, without tokens, where the ids spell something else', () => {
+    const other: Episode = { ...episode, turns: episode.turns.map(turn => ({ ...turn, raw: `${turn.raw}!` })) };
+    const without = traceOf(other, 'lake', bytes);
+    expect(without.tokens).toEqual([]);
+    expect(without.unspelled).toEqual([1, 2]);
+    expect(text(without, without.turns[0].answer)).toBe(`${episode.turns[0].raw}!`);
+    expect(traceOf(episode, 'lake', null).unspelled).toEqual([1, 2]);
+  });
+
+  it('keeps its lines apart by \\n alone, whatever was sampled', () => {
+    const odd = lakeEpisode();
+    odd.turns[0].state = 'a\r\nb\0c';
+    expect(text(traceOf(odd, 'lake', bytes), traceOf(odd, 'lake', bytes).turns[0].state)).toBe('a␍\nb␀c');
+  });
+});

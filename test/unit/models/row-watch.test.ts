@@ -1,0 +1,35 @@
+// A watched row: what is told of it is what it samples, from the first token of a turn on, and nothing is sampled otherwise for it.
+import { expect, it } from 'vitest';
+import { goldenConfig, goldenWeights, playing } from './models';
+
+const sampling = {
+  ...{ temperature: 1, top_p: 1, top_k: -1, min_p: 0, repetition_penalty: 1, do_sample: true },
+  ...{ max_new_tokens: 12, stop_token_ids: [5], stop: [], max_model_len: 60 },
+};
+const rows = [0, 1, 2].map(i => ({ row: `r${i}`, append: [8, 9, 10 + i], seed: i }));
+
+it('is told in order, also to one who comes late', async () => {
+  const alone = await playing(goldenConfig('qwen2'), goldenWeights('qwen2'), { threads: 1 }).generate(rows, sampling);
+  const generator = playing(goldenConfig('qwen2'), goldenWeights('qwen2'), { threads: 1 });
+  const heard = { r1: { ids: [] as number[], logprobs: [] as number[] }, r2: { ids: [] as number[], calls: 0 } };
+  generator.watch({
+    row: 'r1',
+    onTokens(ids, logprobs) {
+      heard.r1.ids.push(...ids);
+      heard.r1.logprobs.push(...logprobs);
+      if (heard.r1.ids.length !== 4) return;
+      generator.watch({ row: 'r2', onTokens: late => (heard.r2.ids.push(...late), heard.r2.calls++) });
+    },
+  });
+  const watched = await generator.generate(rows, sampling);
+  expect(watched).toEqual(alone);
+  expect(heard.r1.ids).toEqual(alone[1].ids.slice(0, 4));
+  expect(heard.r1.logprobs).toEqual(alone[1].logprobs.slice(0, 4));
+  expect(heard.r2.ids).toEqual(alone[2].ids);
+  expect(heard.r2.calls).toBe(1 + alone[2].ids.length - 4); // what it had sampled by then, then each token
+
+  generator.watch(null);
+  const before = heard.r2.ids.length;
+  await generator.generate([{ row: 'r2', append: [11], seed: 9 }], sampling);
+  expect(heard.r2.ids).toHaveLength(before);
+});

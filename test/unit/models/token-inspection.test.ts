@@ -1,0 +1,55 @@
+// The distributions behind tokens, held against the log-prob of every token of the vocabulary in its place, taken one by one.
+import { expect, it } from 'vitest';
+import { inspectGraph } from '../../../extension/trainer/models/policy-graphs';
+import { RandomStream } from '../../../extension/trainer/engine/random-stream';
+import { batchFeeds, chunkFeeds, scalarFeeds } from '../../../extension/trainer/models/batch-feeds';
+import { PackedSessions } from '../../../extension/trainer/models/packed-sessions';
+import { planPasses } from '../../../extension/trainer/models/packing';
+import { goldenConfig, goldenWeights, trainedPolicy, wholeBatch } from './models';
+
+const config = goldenConfig('qwen2');
+const stream = new RandomStream(3);
+const samples = [9, 14, 5].map(length => ({
+  ids: Int32Array.from({ length }, () => stream.integer(config.vocabSize)),
+  mask: Uint8Array.from({ length }, (_, i) => Number(i > 2)),
+}));
+
+it('ranks, likeliest tokens and entropy are those of the whole distribution', async () => {
+  const policy = trainedPolicy(config, goldenWeights('qwen2'));
+  const temperature = 0.7;
+  const inspected = await policy.inspect(samples, wholeBatch, temperature, 5);
+  const scored = await policy.score(samples, wholeBatch, temperature);
+  for (const [s, { ids, mask }] of samples.entries()) {
+    expect(inspected[s].logprobs).toEqual(scored.logprobs[s]);
+    expect(inspected[s].entropies).toEqual(scored.entropies[s]);
+    const last = ids.length - 1;
+    const others = Array.from({ length: config.vocabSize }, (_, id) => ({
+      ids: Int32Array.from([...ids.subarray(0, last), id]),
+      mask: Uint8Array.from(mask, (_, i) => Number(i === last)),
+    }));
+    const logprobs = (await policy.score(others, wholeBatch, temperature)).logprobs.map(row => row[last]);
+    const order = [...logprobs.keys()].sort((a, b) => logprobs[b] - logprobs[a]);
+    expect(inspected[s].ranks[last]).toBe(order.indexOf(ids[last]) + 1);
+    expect(inspected[s].top.map(column => column.ids[last])).toEqual(order.slice(0, 5));
+    inspected[s].top.forEach((column, k) => expect(column.logprobs[last]).toBeCloseTo(logprobs[order[k]], 4));
+    const entropy = -logprobs.reduce((sum, x) => sum + x * Math.exp(x), 0);
+    expect(inspected[s].entropies[last]).toBeCloseTo(entropy, 4);
+    expect(inspected[s].ranks[0]).toBe(0); // not asked for
+  }
+});
+
+it('is the same in parts of the output head', async () => {
+  const { network, bank } = trainedPolicy(config, goldenWeights('qwen2'));
+  const sessions = new PackedSessions(network, { threads: 1 }, false);
+  const [pass] = planPasses(samples, wholeBatch);
+  const { feeds, count } = batchFeeds(pass, samples, config);
+  const run = async (chunks: number) => {
+    const session = await sessions.get('inspect', { shared: pass.shared, chunks }, (...of) => inspectGraph(...of, 5));
+    const scalars = scalarFeeds({ inverse_temperature: 1 });
+    const found = await session.run({ ...bank.feeds(), ...feeds, ...chunkFeeds(count, chunks), ...scalars });
+    return Object.values(found).map(({ dims, data }) => ({ dims: [...dims], data: Array.from(data, Number) }));
+  };
+  const [whole, parts] = [await run(1), await run(4)];
+  expect(parts.map(({ dims }) => dims)).toEqual(whole.map(({ dims }) => dims));
+  parts.forEach(({ data }, i) => data.forEach((x, n) => expect(x).toBeCloseTo(whole[i].data[n], 4)));
+});

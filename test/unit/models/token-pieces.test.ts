@@ -1,0 +1,32 @@
+// Pieces of tokens: together the whole text, also where a character is spread over tokens and where a decoder writes blanks between them.
+import { expect, it } from 'vitest';
+import { readTokenizer } from '../../../extension/trainer/models/model-folder';
+import { tokenPieces } from '../../../extension/trainer/models/token-pieces';
+
+const tiny = readTokenizer('media/models/ragen-tiny');
+
+it.each([
+  '<think>Go Up\n\n  twice</think><answer>Up || Up</answer>',
+  'Ωmega 🧊 naïve — 走る',
+  '<|im_start|>user\nx<|im_end|>',
+])('%s', text => {
+  const ids = tiny.encode(text);
+  const pieces = tokenPieces(tiny, ids);
+  expect(pieces).toHaveLength(ids.length);
+  expect(pieces.join('')).toBe(tiny.decode(ids, { special: true }));
+  expect(pieces.join('')).toBe(text);
+});
+
+it('a character that breaks off is shown as what it is, at the end and in the middle', () => {
+  const ice = tiny.encode('🧊');
+  expect(ice.length).toBeGreaterThan(1);
+  expect(tokenPieces(tiny, ice.slice(0, -1)).join('')).toMatch(/^\uFFFD+$/);
+  const broken = [...ice.slice(0, 1), ...tiny.encode('abc def')];
+  expect(tokenPieces(tiny, broken).join('')).toMatch(/^\uFFFD+abc def$/);
+});
+
+it('a decoder that strips the blank of a first word leaves those of the others', () => {
+  const words = ['▁Go', '▁up', 's', '▁now'];
+  const decode = (ids: readonly number[]): string => ids.map(id => words[id].replace('▁', ' ')).join('').trimStart(); // prettier-ignore
+  expect(tokenPieces({ decode }, [0, 1, 2, 3])).toEqual(['Go', ' up', 's', ' now']);
+});

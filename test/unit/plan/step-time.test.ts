@@ -1,0 +1,71 @@
+// The time of a step: what a run measured comes out again for its own configuration, and everything else grows with what it works through.
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { Manifest, MetricsLine } from '../../../extension/protocol/run-folder';
+import { loadConfig } from '../../../extension/trainer/config/load-config';
+import { measuredRun, stepTime, workloadOf } from '../../../extension/trainer/step-time';
+import type { Workload } from '../../../extension/trainer/step-time';
+
+const { config } = loadConfig({ configName: 'quickstart', overrides: [], presetFolders: ['media/presets'], workspace: '/' }); // prettier-ignore
+const manifest = {
+  ...{ id: 'r1', name: 'first', model: { path: 'ragen-tiny', sha256: '', parameters: 372_864 } },
+  config,
+} as unknown as Manifest;
+/** A step of 4 s, 1.5 s of it play, with a validation of 9 s in every second one. */
+const line = (step: number): MetricsLine => ({
+  ...{ step, time: '', wall_s: step, 'timing_s/gen': 1.5, 'timing_s/update_actor': 2, 'perf/total_num_tokens': 20_000 },
+  ...{ 'perf/rollout_tokens_per_s': 4000, 'perf/train_tokens_per_s': 5000, 'timing_s/step': step % 2 ? 4 : 13 },
+  ...(step % 2 === 0 && { 'timing_s/testing': 9 }),
+});
+const measured = measuredRun(manifest, config, [1, 2, 3, 4].map(line))!;
+const work = workloadOf(config, 372_864);
+
+describe('a step', () => {
+  it('of a measured run’s own configuration takes what it took, validation left out', () => {
+    const time = stepTime(work, 'ragen-tiny', 24, [measured])!;
+    expect(time).toMatchObject({ basis: 'measured', run: { id: 'r1', name: 'first' } });
+    expect(time.generation_s).toBeCloseTo(1.5);
+    expect(time.step_s).toBeCloseTo(4);
+    expect(time.total_s).toBeCloseTo(96);
+    expect(time.tokens.sampled).toBeCloseTo(6000);
+    expect(time.tokens.trained).toBeCloseTo(10_000);
+  });
+
+  it('of twice the episodes takes twice as long', () => {
+    const time = stepTime({ ...work, episodes: 2 * work.episodes }, 'ragen-tiny', 1, [measured])!;
+    expect(time.step_s).toBeCloseTo(8);
+  });
+
+  it('of another model is scaled, and without any run assumed', () => {
+    const large = { ...work, parameters: 5e8 };
+    const scaled = stepTime(large, 'large', 1, [measured])!;
+    expect(scaled.basis).toBe('scaled');
+    expect(scaled.step_s).toBeGreaterThan(100);
+    expect(stepTime(large, 'large', 1, [])!).toMatchObject({ basis: 'assumed', run: null });
+  });
+
+  it('on a GPU is not guessed at', () => {
+    expect(stepTime({ ...work, device: 'cuda' }, 'ragen-tiny', 1, [measured])).toBeNull();
+    const onGpu = { ...measured, work: { ...measured.work, device: 'cuda' } };
+    expect(stepTime({ ...work, device: 'cuda' }, 'ragen-tiny', 1, [onGpu])!.step_s).toBeCloseTo(4);
+  });
+
+  it('takes longer with more of anything', () => {
+    const size = fc.double({ min: 1, max: 1e4, noNaN: true });
+    const works = fc.record({ parameters: size, episodes: size, sampled: size, tokens: size, passes: size });
+    const more = fc.constantFrom('parameters', 'episodes', 'sampled', 'tokens', 'passes');
+    fc.assert(
+      fc.property(works, more, fc.boolean(), (part, what, adapters) => {
+        const small: Workload = { ...work, ...part, adapters };
+        const large = { ...small, [what]: 2 * small[what] };
+        const time = (each: Workload) => stepTime(each, 'any', 1, [])!.step_s;
+        expect(time(large)).toBeGreaterThan(time(small));
+      }),
+    );
+  });
+
+  it('is not measured by a run that trained nothing', () => {
+    expect(measuredRun(manifest, config, [])).toBeNull();
+    expect(measuredRun(manifest, config, [{ step: 0, time: '', wall_s: 1, 'timing_s/gen': 2 }])).toBeNull();
+  });
+});

@@ -1,0 +1,52 @@
+// Processes of ours end with all that they started, also with what left their group, or whose starters were killed.
+import { spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { endAbandoned, endStarted, markVariable, newMark } from '../../../extension/protocol/end-processes';
+
+const runs = (pid: number): boolean => {
+  try {
+    process.kill(pid, 0);
+    return process.platform !== 'linux' || !/\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
+  } catch {
+    return false;
+  }
+};
+
+/** A process in a group of its own, and a daemon that it has started and that left it; both tell their pids. */
+async function family(mark: string): Promise<{ parent: number; daemon: number }> {
+  const daemon = `require('node:child_process').spawn('sleep', ['1000'], { detached: true, stdio: 'ignore' })`;
+  const code = `console.log(${daemon}.pid); setInterval(() => {}, 1000)`;
+  const child = spawn(process.execPath, ['-e', code], {
+    detached: true,
+    stdio: ['ignore', 'pipe', 'ignore'],
+    env: { ...process.env, [markVariable]: mark },
+  });
+  const told = await new Promise<string>(resolve => child.stdout.once('data', text => resolve(String(text))));
+  return { parent: child.pid!, daemon: Number(told) };
+}
+
+describe.skipIf(process.platform === 'win32')('what a process has started', () => {
+  test('ends with it, also a daemon in a group of its own; others of other marks go on', async () => {
+    const [mark, otherMark] = [newMark(), newMark()];
+    const [own, other] = await Promise.all([family(mark), family(otherMark)]);
+    try {
+      endStarted(own.parent, mark);
+      await expect.poll(() => [own.parent, own.daemon].map(runs)).toEqual([false, false]);
+      expect([other.parent, other.daemon].map(runs)).toEqual([true, true]);
+      endAbandoned(); // the owner of the other mark is this process
+      expect([other.parent, other.daemon].map(runs)).toEqual([true, true]);
+    } finally {
+      endStarted(other.parent, otherMark);
+    }
+    await expect.poll(() => [other.parent, other.daemon].map(runs)).toEqual([false, false]);
+  });
+
+  test('ends later where the owner of its mark was killed', async () => {
+    const owner = spawn(process.execPath, ['-e', '']);
+    await new Promise(resolve => owner.once('exit', resolve));
+    const { parent, daemon } = await family(`${owner.pid}-0123456789abcdef`);
+    endAbandoned();
+    await expect.poll(() => [parent, daemon].map(runs)).toEqual([false, false]);
+  });
+});

@@ -1,0 +1,48 @@
+// Answers given by hand: what stays of the recorded one keeps its sampled ids, what is new is tokenised, and the parser reads what was meant.
+import { expect, test } from 'vitest';
+import { givenTokens } from '../../../extension/trainer/inspection/given-answer';
+import { readTokenizer } from '../../../extension/trainer/models/model-folder';
+import { parseResponse } from '../../../extension/trainer/rollout/turn-protocol';
+
+const tokenizer = readTokenizer('media/models/ragen-tiny');
+const protocol = { enable_think: true, action_sep: '||', max_actions_per_turn: 5 };
+const text = 'The goal is above. </think><answer> Up || Up </answer>';
+const recorded = { raw: `<think>${text}`, ids: [...tokenizer.encode(text), tokenizer.stopTokenIds[0]] };
+const read = (prefix: string, ids: readonly number[]) => parseResponse(prefix + tokenizer.decode(ids), protocol);
+
+test('another answer behind the recorded thought, whose tokens stay', () => {
+  const { ids, kept, whole } = givenTokens(tokenizer, '<think>', { answer: 'Left' }, recorded);
+  expect(whole).toBe(true);
+  expect(kept).toBeGreaterThan(2);
+  expect(ids.slice(0, kept)).toEqual(recorded.ids.slice(0, kept));
+  expect(ids.at(-1)).toBe(tokenizer.stopTokenIds[0]);
+  expect(read('<think>', ids)).toMatchObject({ thought: 'The goal is above.', actions: ['Left'] });
+});
+
+test('another thought: the policy writes the answer, or it is given too', () => {
+  const thought = givenTokens(tokenizer, '<think>', { thought: 'Go left.' }, recorded);
+  expect([thought.whole, thought.kept, tokenizer.decode(thought.ids)]).toEqual([false, 0, 'Go left.</think>']);
+  const both = givenTokens(tokenizer, '<think>', { thought: 'Go left.', answer: 'Left || Up' }, recorded);
+  expect(both.whole).toBe(true);
+  expect(read('<think>', both.ids)).toMatchObject({ thought: 'Go left.', actions: ['Left', 'Up'] });
+});
+
+test('nothing given leaves the turn to the policy; where nothing was recorded that can stay, the thought is empty', () => {
+  expect(givenTokens(tokenizer, '<think>', {}, recorded)).toEqual({ ids: [], kept: 0, whole: false });
+  for (const from of [null, { raw: '<think>no end', ids: tokenizer.encode('no end') }]) {
+    const { ids, kept } = givenTokens(tokenizer, '<think>', { answer: 'Up' }, from);
+    expect([kept, read('<think>', ids)]).toMatchObject([0, { thought: '', actions: ['Up'] }]);
+  }
+  const plain = givenTokens(tokenizer, '<answer>', { answer: 'Up' }, null);
+  expect(tokenizer.decode(plain.ids)).toBe('Up</answer>');
+});
+
+test('a token that reaches over the border into the answer does not stay', () => {
+  const glued = ['Go.', '</think>', '<answer> U', 'p', '</answer>'];
+  const encode = (given: string): number[] => Array.from(given, c => 100 + c.charCodeAt(0));
+  const decode = (ids: readonly number[]): string =>
+    ids.map(id => (id < 100 ? glued[id] : String.fromCharCode(id - 100))).join('');
+  const given = givenTokens({ encode, decode, stopTokenIds: [] }, '<think>', { answer: 'L' }, { raw: `<think>${glued.join('')}`, ids: [0, 1, 2, 3, 4] }); // prettier-ignore
+  expect(given.kept).toBe(2);
+  expect(decode(given.ids)).toBe('Go.</think><answer>L</answer>');
+});

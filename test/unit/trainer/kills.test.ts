@@ -1,0 +1,18 @@
+// One kill in each phase of each target, dealt over as many runs as it takes: `npm run torture -- kills` does the same 300 times.
+import { rmSync } from 'node:fs';
+import { afterAll, expect, test, vi } from 'vitest';
+import { installation } from '../../../extension/trainer/installation';
+import { phases, targets } from '../../torture/kill-sitting';
+import { killRuns, killedRuns } from '../../torture/kills';
+
+vi.mock(import('../../../extension/trainer/installation'), async () =>
+  (await import('./test-installation')).testInstallation(),
+);
+afterAll(() => rmSync(installation.cache, { recursive: true, force: true }));
+
+test('a run killed anywhere goes on, loses nothing and equals an uninterrupted one to the bit', async () => {
+  const [name] = Object.keys(killedRuns);
+  const { struck } = await killRuns({ kills: 15, seed: 1, steps: 6, runs: [name], lanes: 1, say: () => undefined });
+  const killed = new Set(struck.map(({ phase, card }) => `${card.target} in ${phase}`));
+  expect([...killed].sort()).toEqual(phases.flatMap(phase => targets.map(target => `${target} in ${phase}`)).sort());
+}, 180_000);

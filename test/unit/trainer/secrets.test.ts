@@ -1,0 +1,139 @@
+// Keys and tokens stay where they are: a run whose services and hub need some, all of them marked, trains while its server repeats its key
+// in every error, and is stopped, resumed and refused; afterwards the marks are in no file and no word of it.
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { readFileSync, readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { WebSocketServer } from 'ws';
+import { document, killAll, ragen, readRun } from './terminal';
+import { makeWorkspace, type Workspace } from './workspace';
+
+const marks = {
+  HF_TOKEN: 'hf_MARKEDaabbccddeeff0011',
+  OPENAI_API_KEY: 'sk-MARKED1122334455667788',
+  ANTHROPIC_API_KEY: 'sk-ant-MARKED99887766',
+  LEAN_SERVER_API_KEY: 'MARKEDlean5544332211',
+  RAGEN_TEST_ENV_KEY: 'MARKEDenv0a1b2c3d4e5f',
+};
+let workspace: Workspace;
+let server: Server;
+const keys = new Set<unknown>();
+/** What every process said. */
+let words = '';
+
+const configuration = (url: string): string => `defaults:
+  - words
+  - _self_
+custom_envs:
+  Far:
+    env_type: remote
+    max_actions_per_traj: 2
+    env_config:
+      url: ${url}
+      api_key_env: RAGEN_TEST_ENV_KEY
+      retries: 1
+      backoff: 0
+es_manager:
+  train:
+    env_configs: {tags: [Far], n_groups: [2]}
+trainer:
+  val_before_train: false
+  test_freq: -1
+  total_training_steps: 1
+`;
+
+beforeAll(async () => {
+  workspace = makeWorkspace();
+  // An environment's server as careless as one can be: whatever goes wrong, it repeats the key that it was given.
+  server = createServer((request, response) => {
+    keys.add(request.headers['x-api-key']);
+    if (request.url === '/health') return response.end('{}');
+    response.writeHead(500).end(`no ${request.url} for ${String(request.headers['x-api-key'])}`);
+  });
+  new WebSocketServer({ server }).on('connection', (socket, request) => {
+    const key = String(request.headers['x-api-key']);
+    let steps = 0;
+    socket.on('message', message => {
+      const { type } = JSON.parse((message as Buffer).toString()) as { type: string };
+      const failure = { type: 'error', data: { code: 'EXECUTION_ERROR', message: `it broke for Bearer ${key}` } };
+      const shown = { type: 'observation', data: { observation: { text: 'say a word' }, reward: 1, done: false } };
+      if (type === 'close') return;
+      socket.send(JSON.stringify(type === 'step' && ++steps === 1 ? failure : shown));
+    });
+  });
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  workspace.write('config/far.yaml', configuration(url));
+  Object.assign(process.env, marks);
+});
+afterAll(async () => {
+  for (const name of Object.keys(marks)) delete process.env[name];
+  await killAll(workspace.folder);
+  server.closeAllConnections();
+  server.close();
+  workspace.remove();
+});
+
+const terminal = async (...args: string[]) => {
+  const said = await ragen(workspace.folder, args);
+  words += said.stdout + said.stderr;
+  return said;
+};
+/** Every byte below a folder, as text. */
+const everything = (folder: string): string =>
+  readdirSync(folder, { recursive: true, withFileTypes: true })
+    .map(entry => join(entry.parentPath, entry.name))
+    .filter(path => statSync(path).isFile())
+    .map(path => `${path}\n${readFileSync(path, 'latin1')}`)
+    .join('\n');
+
+test('a run that uses keys keeps none, whatever goes wrong on the way', { timeout: 240_000 }, async () => {
+  const said = await document<{ folder: string }>(workspace.folder, ['train', '--config-name', 'far']);
+  words += said.stdout + said.stderr;
+  expect([...keys]).toEqual([marks.RAGEN_TEST_ENV_KEY]); // it did travel
+  const { events } = readRun(said.answer.folder);
+  expect(events.map(({ message }) => message).join('\n')).toContain('it broke for Bearer ***'); // and was about to be told
+  await terminal('doctor');
+  await terminal('runs');
+  const disk = everything(workspace.folder);
+  expect(disk).toContain('RAGEN_TEST_ENV_KEY'); // the name is
+  for (const [name, mark] of Object.entries(marks)) {
+    expect(disk.includes(mark), `${name} on the disk`).toBe(false);
+    expect(words.includes(mark), `${name} in what was said`).toBe(false);
+  }
+});
+
+test.each([
+  [
+    'custom_envs.Far.env_config.env_config.api_key=MARKED',
+    /env_config\.env_config\.api_key holds a secret, .* \(override [^ ]*api_key=…\)/,
+  ],
+  [
+    'custom_envs.Far.env_config.url=http://me:MARKED@127.0.0.1/',
+    /env_config\.url is an address with a password, .*=…\)/,
+  ],
+  [
+    'custom_envs.Far.env_config.api_key_env=sk-MARKED',
+    /env_config\.api_key_env is no variable’s name: .*never the key itself \(override [^ ]*=…\)/,
+  ],
+])('a secret in the configuration is refused before anything is written: %s', async (override, sentence) => {
+  const before = readdirSync(join(workspace.folder, '.ragen', 'runs')).length;
+  const said = await terminal('train', '--config-name', 'far', override.replace(/^/, '++'));
+  expect(said.code).toBe(1);
+  expect(said.stderr).toMatch(sentence);
+  expect(said.stderr + said.stdout).not.toContain('MARKED');
+  expect(readdirSync(join(workspace.folder, '.ragen', 'runs'))).toHaveLength(before);
+});
+
+test('a hub’s address with a password is refused without it', async () => {
+  process.env.HF_ENDPOINT = 'https://me:MARKEDhub@hub.example';
+  try {
+    const { code, stderr } = await terminal('train', '--config-name', 'words', 'model_path=some-org/some-model');
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/hub: HF_ENDPOINT holds a user or a password: give the address alone/);
+    expect(stderr).not.toContain('MARKEDhub');
+  } finally {
+    delete process.env.HF_ENDPOINT;
+  }
+});

@@ -1,0 +1,208 @@
+// What the Collapse page says in plain words: on the real runs of the experiments, and case by case.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import type { FilterSettings } from '../../../extension/protocol/collapse-page';
+import { evidenceOf, evidenceUpTo } from '../../../webview/collapse/evidence';
+import { readingOf, type Evidence } from '../../../webview/collapse/reading';
+import { RunSeries, type FamilyName, type PathPoint } from '../../../webview/collapse/run-series';
+import { storedFiles } from '../../e2e/fixtures/stored-run.mjs';
+
+const thresholds = { entropy: 0.2, informationShare: 0.25 };
+const keepsAll: FilterSettings = {
+  strategy: 'top_p',
+  value: 1,
+  type: 'largest',
+  metric: 'reward_variance',
+  include_zero: true,
+  top_p_prob_mode: 'linear',
+  dynamic_sampling: false,
+  normalised: false,
+};
+
+const evidenceAt = (series: RunSeries, family: string, step: number, filter: FilterSettings | null) =>
+  evidenceUpTo(evidenceOf(series, family, thresholds), step, filter);
+
+const seriesOf = (name: string): RunSeries => {
+  const series = new RunSeries();
+  series.append(storedFiles(name)['metrics.jsonl'].split('\n').filter(Boolean).map(line => JSON.parse(line) as { step: number })); // prettier-ignore
+  return series;
+};
+
+describe('the run that was driven into collapse', () => {
+  const series = seriesOf('collapsing-run');
+  const at = (step: number, family: FamilyName = 'collapse_first_turn_sample') =>
+    readingOf(evidenceAt(series, family, step, keepsAll));
+
+  it('begins as any run does, and nobody is alarmed', () => {
+    expect(at(1)).toMatchObject({
+      headline: 'Reasoning does not depend on the prompt yet',
+      confidence: 'low',
+      why: 'this is the first diagnosis',
+      signs: [],
+      advice: [{ anchor: 'collapse', text: 'Wait for more diagnoses: every run begins here' }],
+    });
+  });
+
+  it('learns to look at the prompt', () => {
+    const reading = at(30);
+    expect(reading.headline).toBe('Reasoning differs between prompts and still varies under each of them');
+    expect(reading.confidence).toBe('moderate');
+    expect(reading.why).toContain('the interval of H(Z|X) (0.119 to 0.329) reaches over its threshold 0.200');
+    expect(reading.signs).toEqual([]);
+    expect(reading.advice[0].text).toMatch(/^Nothing to change/);
+  });
+
+  it('shows the Echo Trap’s first sign sixteen steps before validation has fallen', () => {
+    expect(at(50).signs.map(({ kind, step }) => [kind, step])).toEqual([['echo trap', 42]]);
+    expect(
+      at(50)
+        .advice.map(({ text }) => text)
+        .join(),
+    ).toContain('rollout_filter_value 0.9');
+    const later = at(60).signs;
+    expect(later.map(({ kind, step }) => [kind, step])).toEqual([
+      ['validation', 58],
+      ['echo trap', 42],
+    ]);
+    expect(later[0].text).toBe('Validation success fell from 63.0 % (around step 22) to 43.8 %');
+  });
+
+  it('ends compressed, its information fallen for good', () => {
+    const reading = at(90);
+    expect(reading.headline).toBe('Reasoning still differs between prompts, but under one prompt it hardly varies');
+    expect(reading.sentence).toBe(
+      'Mutual information is 0.852 of at most 2.77 nats, retrieval finds 85.9 % against 6.3 % by chance; under one prompt it narrowed since step 10, from 1.69 to 0.139 nats a token; the information has been under 85 % of its best since step 64 (1.16 around step 48, 0.807 now).',
+    );
+    expect(reading.advice[0]).toMatchObject({ anchor: 'the-task' });
+    expect(at(90, 'collapse_trajectory_sample').headline).toBe(
+      'Reasoning still tells prompts apart, but says little about them and hardly varies',
+    );
+  });
+
+  it('says so where a family was not diagnosed', () => {
+    expect(at(90, 'collapse_turn_sample')).toMatchObject({
+      headline: 'Nothing is known yet of whether the reasoning depends on the prompt',
+      sentence: '',
+      confidence: 'none',
+    });
+  });
+
+  it('reads nothing that lies after the step', () => {
+    const early = new RunSeries();
+    early.append(storedFiles('collapsing-run')['metrics.jsonl'].split('\n').filter(Boolean).map(line => JSON.parse(line) as { step: number }).filter(({ step }) => step <= 44)); // prettier-ignore
+    expect(readingOf(evidenceAt(early, 'collapse_first_turn_sample', 44, null))).toEqual(
+      readingOf(evidenceAt(series, 'collapse_first_turn_sample', 44, null)),
+    );
+  });
+});
+
+/** A path whose values are given; intervals are narrow unless said otherwise. */
+const pathOf = (
+  values: [entropy: number, information: number, retrieval?: number][],
+  { prompts = 16, width = 0.01 } = {},
+): PathPoint[] =>
+  values.map(([entropy, information, retrieval = 0.9], i) => {
+    const around = (value: number) => ({ value, low: value - width, high: value + width });
+    const bound = Math.log(prompts);
+    return {
+      step: 5 * i + 1,
+      entropy: around(entropy),
+      information: around(information),
+      bound,
+      retrieval: around(retrieval),
+      chance: 1 / prompts,
+    };
+  });
+const evidence = (path: PathPoint[], more: Partial<Evidence> = {}): Evidence => ({
+  path,
+  thresholds,
+  filter: null,
+  rewardStd: [],
+  tokenEntropy: [],
+  gradientNorm: [],
+  invalidAnswers: [],
+  success: [],
+  validation: [],
+  thinking: [],
+  ...more,
+});
+const steady = (count: number, value: [number, number, number?]) => Array.from({ length: count }, () => value);
+const points = (values: number[]) => values.map((value, i) => ({ step: i + 1, value }));
+
+describe('a healthy run', () => {
+  it('is told surely where intervals are clear and diagnoses agree', () => {
+    const reading = readingOf(evidence(pathOf(steady(6, [1, 1.5]))));
+    expect(reading).toMatchObject({
+      headline: 'Reasoning differs between prompts and still varies under each of them',
+      confidence: 'high',
+      why: 'the last 5 diagnoses agree over 16 prompts, and both intervals keep clear of the thresholds',
+    });
+  });
+
+  it('is told less surely of few prompts, wide intervals or few diagnoses', () => {
+    const told = (path: PathPoint[]) => {
+      const { confidence, why } = readingOf(evidence(path));
+      return [confidence, why];
+    };
+    expect(told(pathOf(steady(6, [1, 1.5]), { prompts: 4 }))).toEqual(['low', 'only 4 prompts were compared']);
+    expect(told(pathOf(steady(6, [1, 0.72]), { width: 0.05 }))).toEqual([
+      'low',
+      'the interval of mutual information (0.670 to 0.770) reaches over its threshold 0.693',
+    ]);
+    expect(told(pathOf(steady(2, [1, 1.5])))).toEqual(['low', 'there are two diagnoses']);
+    expect(told(pathOf(steady(4, [1, 1.5])))[0]).toBe('moderate');
+    expect(told(pathOf(steady(6, [1, 1.5]), { width: NaN }))[1]).toMatch(
+      /^mutual information has no interval; H\(Z\|X\) has/,
+    );
+  });
+});
+
+describe('the collapses of RAGEN-2', () => {
+  const rise = steady(5, [1, 1.5]);
+  it.each<[string, [number, number, number?], RegExp]>([
+    ['template collapse', [1, 0.1, 0.1], /^Reasoning has come to ignore the prompt/],
+    ['low-entropy collapse', [0.05, 0.1, 0.1], /^Reasoning has become nearly the same text/],
+    ['compressed reasoning', [0.05, 1.5], /hardly varies$/],
+    ['a fall within what counts as high', [1, 0.9], /^Reasoning still differs between prompts, but less than it did$/],
+    ['prompts that are still found again', [1, 0.5, 0.8], /^Reasoning still tells prompts apart, but says less/],
+  ])('%s', (_, value, headline) => {
+    expect(readingOf(evidence(pathOf([...rise, ...steady(5, value)]))).headline).toMatch(headline);
+  });
+
+  it('are no collapses where there was nothing to lose', () => {
+    expect(readingOf(evidence(pathOf(steady(8, [1, 0.1, 0.1])))).headline).toMatch(
+      /^Reasoning does not depend .* yet$/,
+    );
+    expect(readingOf(evidence(pathOf(steady(8, [0.05, 0.1, 0.1])))).headline).toMatch(/never was otherwise$/);
+    expect(readingOf(evidence(pathOf(steady(8, [1, 0.5, 0.8])))).headline).toMatch(/^Reasoning has begun to depend/);
+  });
+});
+
+describe('signs', () => {
+  const path = pathOf(steady(6, [1, 1.5]));
+  const kinds = (more: Partial<Evidence>) => readingOf(evidence(path, more)).signs.map(({ kind }) => kind);
+  const fall = [...Array<number>(12).fill(0.5), ...Array<number>(20).fill(0.1)];
+
+  it('tell a solved task from an Echo Trap', () => {
+    expect(kinds({ rewardStd: points(fall), success: points(fall.map(() => 0.4)) })).toEqual(['echo trap']);
+    expect(kinds({ rewardStd: points(fall), success: points(fall.map(() => 0.97)) })).toEqual(['solved']);
+    expect(readingOf(evidence(path, { rewardStd: points(fall), success: points(fall.map(() => 0.97)) })).advice[0].text).toMatch(/^Nothing to change/); // prettier-ignore
+  });
+
+  it('see a spike of the gradient for twenty steps, lost formats, sureness of every word and missing thoughts', () => {
+    const spiked = [...Array<number>(30).fill(1), 15, ...Array<number>(19).fill(1)];
+    expect(kinds({ gradientNorm: points(spiked) })).toEqual(['spike']);
+    expect(kinds({ gradientNorm: points([...spiked, 1]) })).toEqual([]);
+    expect(kinds({ invalidAnswers: points([0.1, 0.8, 0.9, 0.9]) })).toEqual(['format']);
+    expect(kinds({ tokenEntropy: points(fall) })).toEqual(['entropy']);
+    expect(kinds({ thinking: points([1, 0.4]) })).toEqual(['thoughts']);
+  });
+});
+
+it('leads to headings that the guide has', () => {
+  const guide = readFileSync(join(__dirname, '../../../docs/METRICS.md'), 'utf8');
+  const anchors = [...guide.matchAll(/^## (.+)$/gm)].map(([, title]) => title.toLowerCase().replaceAll(' ', '-'));
+  for (const anchor of ['in-what-order-to-look', 'the-task', 'policy', 'rollout-filter', 'rollout', 'collapse'])
+    expect(anchors).toContain(anchor);
+});

@@ -1,0 +1,105 @@
+// @vitest-environment happy-dom
+// The comparison of six real runs of two configurations: what is drawn and told of them.
+import { readFileSync } from 'node:fs';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { compareColumns, compareGrew, compareOpen, compareReady, type CompareSnapshot } from '../../../extension/protocol/compare-page'; // prettier-ignore
+import { groupCurve, outcomes, pointsOf } from '../../../webview/compare/group-curves';
+import { coloursOf, startCompare } from '../../../webview/compare/page';
+import { comparedHost } from '../../e2e/preview/compared-host';
+import { freshPage, pageHost, recordingPlotter, settle, stubVisibility } from './page-host';
+
+const csv = readFileSync('test/experiments/results/1-filter.csv', 'utf8');
+const metrics = readFileSync('docs/METRICS.md', 'utf8');
+const key = 'val-env/QuickFrozenLake/success';
+
+describe('curves of seeds', () => {
+  it('are their mean with Student’s interval where there are two or more, and alone where there is one', () => {
+    const a = [{ x: 0, y: 1 }, { x: 2, y: 3 }]; // prettier-ignore
+    const b = [{ x: 0, y: 3 }];
+    const { mean, band } = groupCurve([a, b]);
+    expect(mean).toEqual([{ x: 0, y: 2 }, { x: 2, y: 3 }]); // prettier-ignore
+    expect(band!.high[0].y - 2).toBeCloseTo(12.706, 3); // t of one degree × √2 / √2
+    expect(band!.low[1].y).toBeNaN();
+    expect(groupCurve([a]).band).toBeUndefined();
+  });
+
+  it('end at their newest values and had their highest', () => {
+    const curve = (...values: number[]) => ({
+      steps: Float64Array.from(values.keys()),
+      values: Float64Array.from(values),
+    });
+    const { final, best } = outcomes([curve(1, 5, Number.NaN), curve(9, 3), curve(Number.NaN)]);
+    expect([final!.mean, final!.n, best!.mean]).toEqual([4, 2, 7]);
+    expect(outcomes([curve()])).toEqual({ final: null, best: null });
+    expect(pointsOf(curve(1, Number.NaN, 2), 0)).toEqual([{ x: 0, y: 1 }, { x: 2, y: 2 }]); // prettier-ignore
+  });
+
+  it('have colours of their own, a run’s own where no other has it', () => {
+    const runs = Array.from({ length: 7 }, (_, i) => ({ run: { id: `r${i}` } }));
+    const groups = runs.map((_, i) => ({ label: '', members: [i], values: [] }));
+    const all = coloursOf({ runs, groups } as unknown as CompareSnapshot);
+    expect(new Set(all).size).toBe(7);
+    expect(coloursOf({ runs, groups: groups.slice(3, 4) } as unknown as CompareSnapshot)[0]).toBeTypeOf('number');
+  });
+});
+
+describe('the page', () => {
+  let root: HTMLElement;
+  let host: ReturnType<typeof pageHost>;
+  let drawn: ReturnType<typeof recordingPlotter>['drawn'];
+
+  beforeEach(async () => {
+    stubVisibility();
+    root = freshPage();
+    host = pageHost(comparedHost(csv, metrics));
+    const recording = recordingPlotter();
+    drawn = recording.drawn;
+    startCompare(host, root, recording.plotter);
+    await settle();
+    await settle();
+  });
+  const chart = (name: string) => drawn.get(root.querySelector(`[data-chart="${name}"] canvas`)!)!;
+
+  it('draws a line a configuration with its band, and each seed thin behind', () => {
+    const { lines, axis } = chart(key);
+    expect(axis).toBe('step');
+    expect(lines.filter(({ quiet }) => quiet)).toHaveLength(6);
+    const bold = lines.filter(({ quiet }) => !quiet);
+    expect(bold.map(({ label }) => label)).toEqual(['filter on', 'filter off']);
+    expect(new Set(bold.map(({ colour }) => colour)).size).toBe(2);
+    const first = lines
+      .filter(({ quiet }) => quiet)
+      .slice(0, 3)
+      .map(({ points }) => points[0].y);
+    expect(bold[0].points[0].y).toBeCloseTo(first.reduce((sum, y) => sum + y, 0) / 3, 9);
+    expect(bold.every(({ band, points }) => band!.low.length === points.length)).toBe(true);
+  });
+
+  it('tells what each comes to, in which keys they differ, and opens runs and the difference', () => {
+    const rows = [...root.querySelectorAll('.compare-table tbody tr')].map(row => row.textContent!);
+    const heads = [...root.querySelectorAll('.compare-table thead th')].map(cell => cell.textContent);
+    expect(heads.slice(1, 3)).toEqual(['rollout_filter_value', 'rollout_filter_include_zero']);
+    expect(rows[0]).toMatch(/^filter on0\.9false\d+(\.\d)? % ± \d+(\.\d+)? %.*seed 10000seed 1010000seed 2010000$/);
+    expect(rows[1]).toMatch(/difference$/);
+    const links = [...root.querySelectorAll<HTMLElement>('button.link')];
+    links[1].click();
+    links.at(-1)!.click();
+    expect(host.sent.filter(({ method }) => method === compareOpen.method).map(({ params }) => params)).toEqual([
+      { dashboard: '/runs/filter on-1010000' },
+      { difference: ['/runs/filter on-10000', '/runs/filter off-10000'] },
+    ]);
+  });
+
+  it('asks anew when runs have grown, and says what went wrong', async () => {
+    const count = (method: string) => host.asked.filter(each => each === method).length;
+    const before = [count(compareReady.method), count(compareColumns.method)];
+    host.send(compareGrew, null);
+    await settle();
+    expect(count(compareReady.method)).toBe(before[0] + 1);
+    expect(count(compareColumns.method)).toBeGreaterThan(before[1]);
+    host.refuse(compareReady.method, 'the disk is gone');
+    host.send(compareGrew, null);
+    await settle();
+    expect(root.querySelector('[role=alert]')!.textContent).toContain('the disk is gone');
+  });
+});

@@ -1,0 +1,200 @@
+// @vitest-environment happy-dom
+// No page takes a text of a model, an environment, a run folder or a person for markup: each is opened on a host whose every text tries,
+// looked at from all sides, and holds nothing then but elements of its own.
+import { readFileSync } from 'node:fs';
+import { beforeEach, expect, it, vi } from 'vitest';
+import { dashboardLines } from '../../../extension/protocol/dashboard-page';
+import type { PlayReply } from '../../../extension/protocol/environment-tools';
+import { liveEpisode, liveTokens } from '../../../extension/protocol/live-page';
+import { newRunReady } from '../../../extension/protocol/new-run-page';
+import { startCollapse } from '../../../webview/collapse/page';
+import { startCompare } from '../../../webview/compare/page';
+import { startDashboard } from '../../../webview/dashboard/page';
+import { startEpisodes } from '../../../webview/episodes/page';
+import { startLive } from '../../../webview/live/page';
+import { startNewRun } from '../../../webview/new-run/page';
+import { startPlay } from '../../../webview/play/page';
+import { markupCorpus } from '../../e2e/fixtures/markup-corpus.mjs';
+import { storedFiles } from '../../e2e/fixtures/stored-run.mjs';
+import { comparedHost } from '../../e2e/preview/compared-host';
+import { episodesOf, runAt, runEvents } from '../../e2e/preview/data';
+import { liveHost, watchedEpisode } from '../../e2e/preview/live-host';
+import { memoryHost, type MemoryHost } from '../../e2e/preview/memory-host';
+import { storedHost } from '../../e2e/preview/stored-host';
+import { expectTextAlone, HostileTexts, shownOf } from './hostile-host';
+import { freshPage, pageHost, press, recordingPlotter, settle, stubVisibility } from './page-host';
+
+const guide = readFileSync('docs/METRICS.md', 'utf8');
+let root: HTMLElement;
+
+beforeEach(() => {
+  stubVisibility();
+  vi.stubGlobal('ResizeObserver', class { observe() {} }); // prettier-ignore
+  root = freshPage();
+});
+
+const click = async (element: Element | null | undefined) => {
+  element?.dispatchEvent(new MouseEvent('click', { bubbles: true }));
+  await settle();
+};
+/** Presses keys one after the other, looking at the page after each. */
+const keys = async (...names: string[]) => {
+  for (const name of names) {
+    press(name);
+    await settle();
+    expectTextAlone(root);
+  }
+};
+
+it('the dashboard: names, events, metrics, the table', async () => {
+  const texts = new HostileTexts(memoryHost('failed', guide));
+  const host = pageHost(texts);
+  startDashboard(host, root, recordingPlotter().plotter);
+  await settle();
+  for (const fold of root.querySelectorAll('.fold')) await click(fold);
+  expectTextAlone(root);
+  const events = markupCorpus.map((message, i) => ({ ...runEvents(140)[0], message, step: i, kind: i % 2 ? ('alarm' as const) : ('warning' as const) })); // prettier-ignore
+  host.send(dashboardLines, { run: texts.hostile(runAt(57, 200, { phase: 'x', error: 'y' })), lines: [], events });
+  await settle();
+  const seen = new Set(shownOf(root));
+  await keys('t', 'e', '?');
+  for (const text of shownOf(root)) seen.add(text);
+  expect(markupCorpus.filter(text => !seen.has(text))).toEqual([]);
+});
+
+it('the episodes: list, prompts, states, thoughts, answers, raw texts, groups side by side', async () => {
+  startEpisodes(pageHost(new HostileTexts(memoryHost('hostile', guide))), root);
+  await settle();
+  const seen = new Set<string>();
+  const rows = () => [...root.querySelectorAll<HTMLElement>('.episode-row')];
+  for (let i = 0; i < 6; i++) {
+    await click(rows()[i]);
+    expectTextAlone(root);
+    for (const text of shownOf(root)) seen.add(text);
+  }
+  await keys('r', 'r', 'g', 'c', 'o', 'Escape', 't', '?');
+  expect(seen.size).toBeGreaterThan(12);
+});
+
+it('the collapse page: prompts, reasoning texts, groups, events', async () => {
+  startCollapse(pageHost(new HostileTexts(storedHost(storedFiles('collapsing-run'), guide))), root);
+  await settle();
+  for (const details of root.querySelectorAll('details')) details.open = true;
+  expectTextAlone(root);
+  await keys('ArrowLeft', 'Home', 'End');
+  for (const choice of [...root.querySelectorAll('button, summary, .group-row')].slice(0, 40)) {
+    await click(choice);
+    expectTextAlone(root);
+  }
+  expect(shownOf(root).length).toBeGreaterThan(2);
+});
+
+it('the comparison: names, points of sweeps, settings, metrics', async () => {
+  const csv = readFileSync('test/experiments/results/1-filter.csv', 'utf8');
+  startCompare(pageHost(new HostileTexts(comparedHost(csv, guide))), root, recordingPlotter().plotter);
+  await settle();
+  expectTextAlone(root);
+  expect(shownOf(root).length).toBeGreaterThan(5);
+});
+
+it('the live view: states, tokens as they come, thoughts, answers, errors', async () => {
+  const texts = new HostileTexts(liveHost('playing'));
+  const host = pageHost(texts);
+  startLive(host, root);
+  await settle();
+  const episode = episodesOf(13, 'train').find(({ turns }) => turns.length > 2)!;
+  host.send(liveEpisode, { episode: texts.hostile({ ...watchedEpisode(episode, 2, 3), error: 'the end' }) });
+  const tokens = markupCorpus.map(text => ({ text, logprob: -1 }));
+  const at = watchedEpisode(episode, 2, 3);
+  host.send(liveEpisode, { episode: at });
+  host.send(liveTokens, { id: at.id, turn: 3, at: 3, tokens });
+  await settle();
+  expectTextAlone(root);
+  expect(shownOf(root)).toEqual(markupCorpus);
+});
+
+const shown = (observation: string) => ({
+  observation,
+  reward: 1,
+  terminated: false,
+  truncated: false,
+  info: { a: 'b' },
+});
+
+it('the Play panel: observations, actions, legends, infos, hints, differences, errors', async () => {
+  const session: PlayReply['session'] = {
+    ...{ environment: 'maze', source: '/w/maze.ts', version: '0123456789abcdef', files: ['/w/maze.ts'], seed: 7 },
+    ...{ config: { size: 4, text: 'x' }, instruction: 'Go.', legend: { P: 'you' }, has_solver: true, total: 1, over: false }, // prettier-ignore
+    actions: markupCorpus.map((name, id) => ({ id, name })),
+    first: { observation: 'start', images: ['AAAA'] },
+    steps: markupCorpus.map((text, action) => ({ ...shown(text), action, name: text, info: { [text]: text } })),
+    hint: ['Left', 'Up'],
+    reloaded: { from: 'a', differences: [{ step: 1, what: 'observation', before: 'was', after: 'is' }] },
+  };
+  const honest: MemoryHost = { answer: () => ({ id: 0, session, error: { message: 'it threw', at: '/w/maze.ts:3' } }) };
+  startPlay(pageHost(new HostileTexts(honest)), root);
+  await settle();
+  expectTextAlone(root);
+  expect(markupCorpus.filter(text => !shownOf(root).includes(text))).toEqual([]);
+  for (const row of [...root.querySelectorAll('.step-row')].slice(0, 12)) {
+    await click(row);
+    expectTextAlone(root);
+  }
+});
+
+it('New Run: presets, fields, tags, the estimate, problems, the YAML', async () => {
+  const honest: MemoryHost = {
+    answer: method =>
+      method === newRunReady.method
+        ? {
+            presets: markupCorpus.map(name => ({ id: name, name, description: name })),
+            folders: [{ path: '/w', name: 'w' }, { path: '/x', name: 'x' }], // prettier-ignore
+            groups: [{ title: 'Run', fields: [{ key: 'seed.train', title: 'Seed', help: 'Which.', kind: 'choice', choices: ['a', 'b'] }] }], // prettier-ignore
+          }
+        : {
+            values: { 'seed.train': 'a' },
+            tags: [{ tag: 'Lake', environment: 'frozen_lake' }],
+            groups: { train: { Lake: 8 }, val: { Lake: 8 } },
+            estimate: {
+              ...{ model: { path: 'tiny', parameters: 4, trained: 'all' }, fits: false, remedy: 'less' },
+              ...{ peak: { phase: 'update', bytes: 1 }, available: 2, rows: [{ what: 'x', bytes: 1, how: 'so', phase: 'p' }] }, // prettier-ignore
+              time: { step_s: 1, generation_s: 1, total_s: 1, basis: 'measured', run: { id: 'r', name: 'first' } },
+            },
+            problems: [{ key: 'seed.train', message: 'wrong' }, { key: '', message: 'all wrong' }], // prettier-ignore
+            yaml: markupCorpus.join('\n'),
+          },
+  };
+  startNewRun(pageHost(new HostileTexts(honest)), root);
+  await settle();
+  await new Promise(resolve => setTimeout(resolve, 600)); // what is typed is planned a moment later
+  await settle();
+  expectTextAlone(root);
+  expect(markupCorpus.filter(text => !shownOf(root).includes(text))).toEqual([]);
+});
+
+it('a refusal’s words, on every page', async () => {
+  const message = markupCorpus.join(' ');
+  const refusing = () =>
+    pageHost({
+      answer() {
+        throw new Error(message);
+      },
+    });
+  const { plotter } = recordingPlotter();
+  const starts: [string, () => void][] = [
+    ['dashboard', () => startDashboard(refusing(), root, plotter)],
+    ['episodes', () => startEpisodes(refusing(), root)],
+    ['collapse', () => startCollapse(refusing(), root)],
+    ['compare', () => startCompare(refusing(), root, plotter)],
+    ['live', () => startLive(refusing(), root)],
+    ['play', () => startPlay(refusing(), root)],
+    ['new run', () => startNewRun(refusing(), root)],
+  ];
+  for (const [page, start] of starts) {
+    root = freshPage();
+    start();
+    await settle();
+    expectTextAlone(root);
+    expect(root.textContent, page).toContain(message);
+  }
+});

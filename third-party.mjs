@@ -1,0 +1,146 @@
+// What others made that goes into the package: what the bundles hold, by esbuild's own account (dist/bundled-packages.json), and what
+// `.vscodeignore` lets in beside them. From that list, with each package's own papers and the lockfile, come THIRD-PARTY-NOTICES.txt (names,
+// licences, their texts) and a bill of materials (CycloneDX 1.6). Run the build first.
+//   node third-party.mjs            writes THIRD-PARTY-NOTICES.txt
+//   node third-party.mjs --check    says whether it is up to date
+//   node third-party.mjs --sbom [linux-x64]   prints the bill of materials, for one platform's package
+import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { argv, exit, stderr, stdout } from 'node:process';
+import { fileURLToPath } from 'node:url';
+
+const noticesFile = 'THIRD-PARTY-NOTICES.txt';
+const paper = /^(licen[cs]e|copying|notice|third-?party-?notices?|thirdpartynotice)/i;
+/** Papers of packages that bring none, by the package or its scope: copied from where they are published. Long ones are shipped beside the notices. */
+const papersHere = 'licences';
+const longPaper = 50_000;
+
+/** Folders of all packages that are shipped, sorted; the bundler of environments counts once, whatever the platform. */
+export function shippedPackages() {
+  const bundled = JSON.parse(readFileSync('dist/bundled-packages.json', 'utf8'));
+  const beside = readFileSync('.vscodeignore', 'utf8')
+    .split('\n')
+    .flatMap(line => /^!node_modules\/((?:@[^/]+\/)?(?:\{[^}]+\}|[^/]+))/.exec(line)?.[1] ?? [])
+    .flatMap(name => /^\{(.+)\}$/.exec(name)?.[1].split(',') ?? [name])
+    .filter(name => !name.startsWith('@esbuild/'))
+    .map(name => `node_modules/${name}`);
+  return [...new Set([...bundled, ...beside])].sort();
+}
+
+/** A package as its own package.json tells of it. */
+function aboutOf(folder) {
+  const { name, version, license, author, repository, homepage } = JSON.parse(
+    readFileSync(join(folder, 'package.json'), 'utf8'),
+  );
+  const person = typeof author === 'string' ? author : author?.name;
+  const address = (typeof repository === 'string' ? repository : repository?.url) ?? homepage ?? '';
+  return { name, version, licence: typeof license === 'string' ? license : license?.type, author: person?.replace(/\s*[<(].*$/, ''), address: address.replace(/^git\+|\.git$/g, '') }; // prettier-ignore
+}
+
+/** The texts of a package's papers, its own or those that are kept here. */
+function papersOf(folder, { name }) {
+  const own = readdirSync(folder).filter(file => paper.test(file) && !/\.(js|ts|json)$/i.test(file));
+  const here = [name, name.split('/')[0]].map(known => `${papersHere}/${known}.txt`).filter(file => existsSync(file));
+  const files = own.length > 0 ? own.sort().map(file => join(folder, file)) : here.slice(0, 1);
+  return files.map(file => {
+    const text = readFileSync(file, 'utf8').replace(/^\uFEFF/, '').replaceAll('\r\n', '\n').trim(); // prettier-ignore
+    return here.includes(file) && text.length > longPaper
+      ? `Its licence and notices are in ${file}, beside this file.`
+      : text;
+  });
+}
+
+/** The notices' text. Throws where a package names no licence, or brings no text of it. */
+export function noticesText() {
+  const packages = shippedPackages().map(folder => ({ folder, about: aboutOf(folder) }));
+  const unknown = packages.filter(({ about }) => !about.licence);
+  if (unknown.length > 0)
+    throw new Error(`${unknown[0].folder} names no licence: leave it out, or find out what it may be used for`);
+  const bare = packages.filter(({ folder, about }) => papersOf(folder, about).length === 0);
+  if (bare.length > 0) throw new Error(`${bare.map(({ about }) => about.name).join(', ')}: no licence's text comes along: put it into ${papersHere}`); // prettier-ignore
+  // Many packages have the same text: it stands once, under all of them.
+  const byText = new Map();
+  for (const { folder, about } of packages)
+    for (const text of papersOf(folder, about)) byText.set(text, [...(byText.get(text) ?? []), about.name]);
+  const list = packages.map(({ about: { name, version, licence, address } }) => `${name} ${version} · ${licence}${address && ` · ${address}`}`); // prettier-ignore
+  const rule = '='.repeat(100);
+  const texts = [...byText].map(([text, names]) => `${rule}\n${[...new Set(names)].join(', ')}\n${rule}\n\n${text}\n`);
+  return [
+    'RAGEN Workbench is under the licence in LICENSE. Its package holds the following, each under its own.',
+    'The bundler of environments, @esbuild/<platform>, is esbuild’s and under its licence. Data and models in media/ were made by scripts',
+    'that come along (media/data/make, and the warm start in the sources), and are under the licence of RAGEN Workbench.',
+    '',
+    ...list,
+    '',
+    ...texts,
+  ].join('\n');
+}
+
+/** The bill of materials of the package, of one platform's where `target` names it. */
+export function billOfMaterials(target) {
+  const { packages } = JSON.parse(readFileSync('package-lock.json', 'utf8'));
+  const own = JSON.parse(readFileSync('package.json', 'utf8'));
+  const folders = [...shippedPackages(), ...(target === undefined ? [] : [`node_modules/@esbuild/${target}`])];
+  const components = folders.map(folder => {
+    const locked = packages[folder];
+    if (!locked) throw new Error(`package-lock.json does not know ${folder}: run npm ci`);
+    const name = folder.replace(/^.*node_modules\//, '');
+    const { version, license, integrity = '' } = locked;
+    const [group, short] = name.startsWith('@') ? name.split('/') : [undefined, name];
+    const purl = `pkg:npm/${name.replace('@', '%40')}@${version}`;
+    const [algorithm, digest] = integrity.split(/-(.*)/);
+    const hash = algorithm === 'sha512' && {
+      hashes: [{ alg: 'SHA-512', content: Buffer.from(digest, 'base64').toString('hex') }],
+    };
+    const licences = license && {
+      licenses: /\s/.test(license) ? [{ expression: license }] : [{ license: { id: license } }],
+    };
+    return {
+      type: 'library',
+      'bom-ref': purl,
+      ...(group && { group }),
+      name: short,
+      version,
+      purl,
+      ...licences,
+      ...hash,
+    };
+  });
+  const { name, version, license } = own;
+  const purl = `pkg:npm/${name}@${version}`;
+  const component = {
+    type: 'application',
+    'bom-ref': purl,
+    name,
+    version,
+    purl,
+    licenses: [{ license: { id: license } }],
+  };
+  return {
+    $schema: 'http://cyclonedx.org/schema/bom-1.6.schema.json',
+    bomFormat: 'CycloneDX',
+    specVersion: '1.6',
+    version: 1,
+    metadata: { component },
+    components,
+    dependencies: [{ ref: purl, dependsOn: components.map(each => each['bom-ref']) }],
+  };
+}
+
+function main() {
+  if (argv[2] === '--sbom') return void stdout.write(`${JSON.stringify(billOfMaterials(argv[3]), null, 2)}\n`);
+  const text = noticesText();
+  if (argv[2] !== '--check') return writeFileSync(noticesFile, text);
+  if (existsSync(noticesFile) && readFileSync(noticesFile, 'utf8') === text) return;
+  stderr.write(`${noticesFile} is not what the package holds: run npm run notices\n`);
+  exit(1);
+}
+
+if (argv[1] === fileURLToPath(import.meta.url)) {
+  try {
+    main();
+  } catch (error) {
+    stderr.write(`third-party: ${error.message}\n`);
+    exit(1);
+  }
+}

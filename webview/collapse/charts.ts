@@ -1,0 +1,137 @@
+// Which small charts the page has: what the diagnosis measured over training, and the signals of an Echo Trap, each with the bound that its
+// alarm is raised by.
+import { alarmNames, alarmRules, boundsOver, type AlarmName } from '../../extension/protocol/alarm-rules';
+import type { RegimeThresholds } from '../../extension/protocol/collapse-page';
+import type { Unit } from '../shared/format';
+import { hue } from '../shared/palette';
+import type { ChartLine, LineChartSpec } from './line-chart';
+import type { RunSeries } from './run-series';
+
+const colour = (index: number): string => `var(--c${index})`;
+const bound = 'var(--muted)';
+
+/** The charts of a family of pairs, and success to hold them against. */
+export function familyCharts(family: string, thresholds: RegimeThresholds | null, series: RunSeries): LineChartSpec[] {
+  const key = (suffix: string) => `${family}/${suffix}`;
+  const line = (suffix: string, label: string, index: number, interval = false): ChartLine => ({
+    key: key(suffix),
+    label,
+    colour: colour(index),
+    ...(interval && { band: { low: key(`${suffix}_ci_low`), high: key(`${suffix}_ci_high`) } }),
+  });
+  const empty = 'not diagnosed yet';
+  const high = (suffix: string, label: string, share: number): ChartLine => ({
+    key: key(suffix),
+    label,
+    colour: bound,
+    bound: true,
+    values: now => now.column(key(suffix)).map(value => value * share),
+  });
+  const level = (suffix: string, label: string, value: number): ChartLine => ({
+    key: key(suffix),
+    label,
+    colour: bound,
+    bound: true,
+    values: now => now.column(key(suffix)).map(x => (Number.isFinite(x) ? value : NaN)),
+  });
+  const successes = series.keys.filter(name => /^(train|val-env)\/[^/]+\/success$/.test(name));
+  return [
+    {
+      id: 'information',
+      title: 'Mutual information I(X;Z)',
+      unit: 'number',
+      empty,
+      lines: [
+        line('mi_estimate', 'now', hue.blue, true),
+        ...(thresholds ? [high('mi_upper_bound', 'high from', thresholds.informationShare)] : []),
+      ],
+    },
+    {
+      id: 'entropy-given',
+      title: 'Entropy under a prompt H(Z|X)',
+      unit: 'number',
+      empty,
+      lines: [
+        line('conditional_entropy_est', 'now', hue.blue, true),
+        ...(thresholds ? [level('conditional_entropy_est', 'high from', thresholds.entropy)] : []),
+      ],
+    },
+    {
+      id: 'retrieval',
+      title: 'Retrieval against chance',
+      unit: 'share',
+      empty,
+      lines: [
+        line('retrieval_accuracy', 'found', hue.blue, true),
+        { ...line('retrieval_chance_level', 'chance', hue.grey), colour: bound, bound: true },
+      ],
+    },
+    {
+      id: 'z-scores',
+      title: 'z-scores of the information',
+      unit: 'number',
+      empty,
+      lines: [line('mi_zscore_ema', 'running', hue.blue), line('mi_zscore', 'each', hue.sky), line('mi_zscore_seq', 'texts', hue.green)], // prettier-ignore
+    },
+    {
+      id: 'entropies',
+      title: 'Entropies',
+      unit: 'number',
+      empty: 'nothing logged yet',
+      lines: [
+        line('reasoning_entropy_est', 'H(Z)', hue.purple),
+        line('conditional_entropy_est', 'H(Z|X)', hue.blue),
+        { key: 'actor/entropy', label: 'tokens', colour: colour(hue.orange) },
+      ],
+    },
+    {
+      id: 'success',
+      title: 'Success',
+      unit: 'share',
+      empty: 'nothing logged yet',
+      lines: successes.map((name, i) => ({
+        key: name,
+        label: name.startsWith('val') ? 'validation' : 'training',
+        colour: colour([hue.blue, hue.orange, hue.green, hue.purple][i % 4]),
+      })),
+    },
+  ];
+}
+
+const titles: Record<AlarmName, string> = {
+  reward_variance: 'In-group reward std',
+  gradient_spike: 'Gradient norm',
+  entropy_rise: 'Token entropy',
+  entropy_drop: 'Token entropy',
+  thought_repetition: 'Most frequent thought',
+  thought_diversity: 'Distinct word pairs',
+  response_length: 'Response length',
+  invalid_answers: 'Answers without a valid action',
+};
+
+/** What may be taken as a sign, by the metric that alarms watch; a metric of two rules has both bounds. */
+export const signalCharts: LineChartSpec[] = [...new Set(alarmNames.map(name => alarmRules[name].metric))].map(
+  metric => {
+    const names = alarmNames.filter(name => alarmRules[name].metric === metric);
+    const unit: Unit = metric.startsWith('thoughts/') || metric.endsWith('_rate') ? 'share' : 'number';
+    return {
+      id: metric,
+      title: titles[names[0]],
+      unit,
+      empty: 'not logged',
+      lines: [
+        { key: metric, label: 'now', colour: colour(hue.blue) },
+        ...names.map((name): ChartLine => {
+          const rule = alarmRules[name];
+          return {
+            key: metric,
+            label: `alarm ${rule.side}`,
+            colour: 'var(--alarm)',
+            bound: true,
+            values: now => boundsOver(rule, now.column(metric)),
+          };
+        }),
+      ],
+    };
+  },
+);

@@ -1,0 +1,132 @@
+// What the rollout filter did with the prompt groups of a step, in words. What was kept is the run's own record; the reason is explained
+// from the scores, never decided anew: a filter that looked at what the episodes do not hold (entropy) is explained by its rule alone.
+import type { FilterSettings, PromptGroup } from '../../extension/protocol/collapse-page';
+import type { RunEvent } from '../../extension/protocol/run-folder';
+import { formatNumber, formatPercent } from '../shared/format';
+
+export interface JudgedGroup extends PromptGroup {
+  mean: number;
+  /** Unbiased deviation of the scores; 0 of one episode. */
+  std: number;
+  /** Why it was kept or left out; empty where nobody knows. */
+  why: string;
+}
+
+/** The filter that a step's rollout went through: settings that were changed before it count. */
+export function filterAt(
+  filter: FilterSettings | null,
+  events: readonly RunEvent[],
+  step: number,
+): FilterSettings | null {
+  const changes = events.flatMap(({ kind, step: after, data }) => {
+    const isIt = kind === 'setting' && after < step && data?.key === 'actor_rollout_ref.rollout.rollout_filter_value';
+    return isIt && typeof data.to === 'number' ? [data.to] : [];
+  });
+  return filter && changes.length > 0 ? { ...filter, value: changes[changes.length - 1] } : filter;
+}
+
+/** `top_p 0.9 of reward variance: kept 12 of 16`, with what the rule means. */
+export function filterWords(filter: FilterSettings | null, groups: readonly PromptGroup[]): string {
+  const kept = groups.filter(group => group.kept).length;
+  const known = groups.some(group => group.kept !== null);
+  const count = known ? `kept ${kept} of ${groups.length}` : 'what was kept is not recorded';
+  if (!filter) return `The filter’s configuration is not known: ${count}`;
+  const rule = keepsAll(filter) ? `No filter (${filter.strategy} ${filter.value})` : ruleOf(filter, groups.length);
+  const parts = [`${rule}: ${count}`];
+  if (!filter.include_zero) parts.push(`groups whose ${metricOf(filter)} is zero are left out first`);
+  if (filter.dynamic_sampling)
+    parts.push('groups that say nothing are left out afterwards, and further batches played in their place');
+  if (filter.normalised) parts.push('the filter saw the scores after normalisation');
+  return parts.join('; ');
+}
+
+/** Groups with their statistics and reasons, those that deviate most first. */
+export function judgedGroups(filter: FilterSettings | null, groups: readonly PromptGroup[]): JudgedGroup[] {
+  const judged = groups.map(group => ({ ...group, ...moments(group.episodes.map(({ score }) => score)), why: '' }));
+  const measures = new Map(judged.map(group => [group, filter ? measureOf(filter, group) : null]));
+  const sign = filter?.type === 'smallest' ? 1 : -1;
+  const order = judged.toSorted((a, b) => sign * ((measures.get(a) ?? 0) - (measures.get(b) ?? 0)));
+  const total = order.reduce((sum, group) => sum + (measures.get(group) ?? 0), 0);
+  const best = Math.max(...order.map(group => measures.get(group) ?? 0));
+  let mass = 0;
+  order.forEach((group, i) => {
+    const measure = measures.get(group);
+    if (!filter || measure === null || measure === undefined || group.kept === null) return;
+    const before = mass;
+    mass += measure;
+    group.why = reason(filter, group, { measure, rank: i + 1, before, mass, total, best });
+  });
+  return judged.sort((a, b) => b.std - a.std || a.group_id - b.group_id);
+}
+
+interface Rank {
+  measure: number;
+  rank: number;
+  /** Of the measures of the groups before it, and with its own. */
+  before: number;
+  mass: number;
+  total: number;
+  best: number;
+}
+
+function reason(filter: FilterSettings, { episodes, mean }: JudgedGroup, at: Rank): string {
+  if (keepsAll(filter)) return '';
+  if (filter.metric.startsWith('reward_') && filter.metric !== 'reward_sum' && at.measure === 0)
+    return `all ${episodes.length} episodes score ${formatNumber(mean)}`;
+  const rank = `rank ${at.rank}`;
+  switch (filter.strategy) {
+    case 'top_p':
+      if (filter.top_p_prob_mode !== 'linear' || !(at.total > 0)) return rank;
+      return at.before < filter.value * at.total
+        ? `${rank}, up to here ${formatPercent(at.mass / at.total)} of the sum`
+        : `${rank}, after ${formatPercent(at.before / at.total)} of the sum`;
+    case 'min_p':
+      return at.best > 0 ? `${formatNumber(at.measure / at.best)} of the best` : rank;
+    default:
+      return rank;
+  }
+}
+
+const keepsAll = ({ strategy, value, include_zero }: FilterSettings): boolean =>
+  strategy === 'top_p' && value >= 1 && include_zero;
+
+const metricOf = ({ metric }: FilterSettings): string => metric.replaceAll('_', ' ');
+
+function ruleOf(filter: FilterSettings, groups: number): string {
+  const { strategy, value, type } = filter;
+  const metric = metricOf(filter);
+  switch (strategy) {
+    case 'top_p':
+      return `${strategy} ${value} of ${type === 'smallest' ? 'the smallest ' : ''}${metric} (${filter.top_p_prob_mode})`;
+    case 'top_k':
+      return `${strategy} ${value}, the ${Math.max(1, Math.trunc(value * groups))} groups with the ${type} ${metric}`;
+    case 'top_k_abs':
+      return `${strategy} ${value}, the ${Math.trunc(value)} groups with the ${type} ${metric}`;
+    default:
+      return `${strategy} ${value} of the ${type === 'smallest' ? 'smallest' : 'best'} ${metric}`;
+  }
+}
+
+/** What the filter measured of a group; null where the run's files do not tell. */
+function measureOf({ metric, normalised }: FilterSettings, { episodes, mean, std }: JudgedGroup): number | null {
+  if (normalised) return null;
+  switch (metric) {
+    case 'reward_variance':
+    case 'reward_std':
+      return std;
+    case 'reward':
+      return mean;
+    case 'reward_sum':
+      return mean * episodes.length;
+    case 'length':
+      return moments(episodes.map(({ tokens }) => tokens ?? NaN)).mean;
+    default:
+      return null;
+  }
+}
+
+function moments(values: readonly number[]): { mean: number; std: number } {
+  const mean = values.reduce((sum, x) => sum + x, 0) / values.length;
+  if (values.length < 2 || values.every(x => x === values[0])) return { mean, std: 0 };
+  return { mean, std: Math.sqrt(values.reduce((sum, x) => sum + (x - mean) ** 2, 0) / (values.length - 1)) };
+}

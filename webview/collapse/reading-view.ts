@@ -1,0 +1,44 @@
+// The reading beside the plane: what it looks like, how sure, what else shows, what to try. Each part leads to its section of the guide.
+import { h, replaceChildren } from '../shared/dom';
+import type { Anchor, Reading } from './reading';
+
+export interface ReadingView {
+  element: HTMLElement;
+  draw(reading: Reading): void;
+}
+
+const sureness: Record<Reading['confidence'], string> = {
+  none: 'Nothing known',
+  low: 'Low confidence',
+  moderate: 'Moderate confidence',
+  high: 'High confidence',
+};
+const bars: Record<Reading['confidence'], number> = { none: 0, low: 1, moderate: 2, high: 3 };
+
+export function readingView(explain: (anchor: Anchor) => void, scrub: (step: number) => void): ReadingView {
+  const element = h('section', { class: 'reading', 'aria-label': 'In plain words' });
+  const why = (anchor: Anchor) => {
+    const link = h('button', { class: 'plain link', type: 'button', title: `docs/METRICS.md, ${anchor.replaceAll('-', ' ')}`, 'aria-label': `why: ${anchor.replaceAll('-', ' ')}` }, 'why'); // prettier-ignore
+    link.addEventListener('click', () => explain(anchor));
+    return link;
+  };
+  return {
+    element,
+    draw({ headline, sentence, confidence, why: doubts, signs, advice }) {
+      const meter = [1, 2, 3].map(level => h('i', { class: level <= bars[confidence] ? 'full' : null }));
+      const items = signs.map(({ text, anchor, step }) => {
+        const go = step !== undefined && h('button', { class: 'plain link', type: 'button' }, `go to step ${step}`);
+        if (go) go.addEventListener('click', () => scrub(step));
+        return h('li', {}, text, ' · ', go, go && ' · ', why(anchor));
+      });
+      replaceChildren(
+        element,
+        h('h2', { class: 'headline' }, headline, '.'),
+        sentence !== '' && h('p', {}, sentence, ' ', why('collapse')),
+        h('p', { class: 'confidence', 'data-confidence': confidence }, h('span', { class: 'meter', 'aria-hidden': 'true' }, ...meter), h('strong', {}, `${sureness[confidence]}:`), h('span', { class: 'muted' }, `${doubts}.`)), // prettier-ignore
+        items.length > 0 && h('div', {}, h('h3', {}, 'What else shows'), h('ul', {}, ...items)),
+        h('div', {}, h('h3', {}, 'What to try'), h('ul', {}, ...advice.map(({ text, anchor }) => h('li', {}, text, ' · ', why(anchor))))), // prettier-ignore
+      );
+    },
+  };
+}

@@ -1,0 +1,425 @@
+// What a run looks like, in plain words, with how sure that is and what to try. A pure function of what was logged up to the step that is
+// looked at: no reading of texts, no model. It judges the last diagnoses together, since a single one moves by its interval, and tells a
+// policy whose reasoning has come to ignore the prompt from one that has not yet learnt to look at it. Rules of thumb are docs/METRICS.md's.
+import type { FilterSettings, RegimeThresholds } from '../../extension/protocol/collapse-page';
+import { alarmRules, boundsOver } from '../../extension/protocol/alarm-rules';
+import { median } from '../../extension/protocol/estimate';
+import { formatNumber, formatPercent } from '../shared/format';
+import type { Estimate, PathPoint, StepValue } from './run-series';
+
+/** All that the reading is made from; nothing of it lies after the step that is looked at. */
+export interface Evidence {
+  path: readonly PathPoint[];
+  thresholds: RegimeThresholds | null;
+  filter: FilterSettings | null;
+  rewardStd: readonly StepValue[];
+  tokenEntropy: readonly StepValue[];
+  gradientNorm: readonly StepValue[];
+  invalidAnswers: readonly StepValue[];
+  /** Share of training episodes that succeed, mean over tags. */
+  success: readonly StepValue[];
+  /** The same of validations. */
+  validation: readonly StepValue[];
+  /** Share of turns with a thought (`collapse/valid_thinking_rate`). */
+  thinking: readonly StepValue[];
+}
+
+/** A heading's anchor in docs/METRICS.md. */
+export type Anchor =
+  'in-what-order-to-look' | 'the-task' | 'policy' | 'rollout-filter' | 'rollout' | 'collapse' | 'alarms';
+
+export type SignKind = 'validation' | 'echo trap' | 'solved' | 'spike' | 'format' | 'entropy' | 'thoughts';
+
+export interface Sign {
+  kind: SignKind;
+  text: string;
+  anchor: Anchor;
+  /** Where it began, to scrub there. */
+  step?: number;
+}
+
+export interface Advice {
+  text: string;
+  anchor: Anchor;
+}
+
+export interface Reading {
+  /** What it looks like, in one sentence. */
+  headline: string;
+  /** The numbers behind it, in one sentence; empty where there are none. */
+  sentence: string;
+  confidence: 'none' | 'low' | 'moderate' | 'high';
+  /** Why no surer. */
+  why: string;
+  /** Anything besides that bears on it, the gravest first. */
+  signs: Sign[];
+  advice: Advice[];
+}
+
+/** Diagnoses that are judged together, and those that should agree with them. */
+const judged = 3;
+const recent = 5;
+/** From this share of the way from chance to certainty on, prompts are found again. */
+const foundAgain = 0.5;
+/** A bound ln N above this is none of any number of prompts. */
+const largestBound = 100;
+/** Fewer prompts than these tell little: ln N is small and chance is high. */
+const enoughPrompts = 8;
+/** A fall for good is one under this share of the best, on means over three (test/experiments). */
+const fallen = 0.85;
+
+/** Reads the evidence. Deterministic; every number in its texts is finite. */
+export function readingOf(evidence: Evidence): Reading {
+  const { path, thresholds } = evidence;
+  const now = path.at(-1);
+  const signs = signsOf(evidence);
+  if (!now || !thresholds || !(now.bound > 0 && now.bound < largestBound)) {
+    const headline = now
+      ? 'The diagnoses cannot be placed: what counts as high is not in the run’s folder'
+      : 'Nothing is known yet of whether the reasoning depends on the prompt';
+    const why = now ? 'without thresholds there are no regimes' : 'no diagnosis of collapse was logged up to this step';
+    return { headline, sentence: '', confidence: 'none', why, signs, advice: adviceFor(null, signs, evidence) };
+  }
+  const place = placeOf(path, thresholds);
+  return {
+    headline: headlines[place.state],
+    sentence: sentenceOf(path, place),
+    ...confidenceOf(path, thresholds, place),
+    signs,
+    advice: adviceFor(place.state, signs, evidence),
+  };
+}
+
+/** How much the reasoning says of its prompt: faint is under the threshold where prompts are still found again. */
+type Dependence = 'clear' | 'faint' | 'none';
+type State = 'diverse' | 'compressed' | 'falling' | 'begun' | 'faint' | 'faint and narrow' | 'template' | 'not yet' | 'low entropy' | 'never'; // prettier-ignore
+
+const headlines: Record<State, string> = {
+  diverse: 'Reasoning differs between prompts and still varies under each of them',
+  compressed: 'Reasoning still differs between prompts, but under one prompt it hardly varies',
+  falling: 'Reasoning still differs between prompts, but less than it did',
+  begun: 'Reasoning has begun to depend on the prompt',
+  faint: 'Reasoning still tells prompts apart, but says less about them than it did',
+  'faint and narrow': 'Reasoning still tells prompts apart, but says little about them and hardly varies',
+  template: 'Reasoning has come to ignore the prompt: what is written varies, what was asked hardly shows in it',
+  'not yet': 'Reasoning does not depend on the prompt yet',
+  'low entropy': 'Reasoning has become nearly the same text whatever the prompt',
+  never: 'Reasoning is nearly the same text whatever the prompt, and never was otherwise',
+};
+
+interface Place {
+  state: State;
+  dependence: Dependence;
+  /** By the median of the last diagnoses. */
+  diverse: boolean;
+  informed: boolean;
+  /** Best mean over three diagnoses of the mutual information, where it has fallen from that for good. */
+  fall: { from: StepValue; now: number; since: number } | null;
+}
+
+function placeOf(path: readonly PathPoint[], { entropy, informationShare }: RegimeThresholds): Place {
+  const last = path.slice(-judged);
+  const diverse = median(last.map(point => point.entropy.value)) >= entropy;
+  const informed = median(last.map(share)) >= informationShare;
+  const found = median(last.map(({ retrieval, chance }) => (retrieval.value - chance) / (1 - chance)));
+  const dependence = informed ? 'clear' : found >= foundAgain ? 'faint' : 'none';
+  const fall = fallOf(path.map(({ step, information }) => ({ step, value: information.value })));
+  return { state: stateOf(dependence, diverse, fall !== null), dependence, diverse, informed, fall };
+}
+
+function stateOf(dependence: Dependence, diverse: boolean, fell: boolean): State {
+  switch (dependence) {
+    case 'clear':
+      return !diverse ? 'compressed' : fell ? 'falling' : 'diverse';
+    case 'faint':
+      return !diverse ? 'faint and narrow' : fell ? 'faint' : 'begun';
+    case 'none':
+      if (diverse) return fell ? 'template' : 'not yet';
+      return fell ? 'low entropy' : 'never';
+  }
+}
+
+/** `Mutual information is 1.31 of at most 2.08 nats, retrieval 71 % against 13 % by chance; within a prompt it narrowed since step 60.` */
+function sentenceOf(path: readonly PathPoint[], { fall }: Place): string {
+  const now = path[path.length - 1];
+  const found = Number.isFinite(now.retrieval.value) && Number.isFinite(now.chance);
+  const parts = [
+    `Mutual information is ${formatNumber(now.information.value)} of at most ${formatNumber(now.bound)} nats`,
+    ...(found
+      ? [`retrieval finds ${formatPercent(now.retrieval.value)} against ${formatPercent(now.chance)} by chance`]
+      : []),
+  ];
+  const narrowed = narrowing(path);
+  const clauses = [
+    parts.join(', '),
+    narrowed
+      ? `under one prompt it narrowed since step ${narrowed.since}, from ${formatNumber(narrowed.from)} to ${formatNumber(now.entropy.value)} nats a token`
+      : `under one prompt it has ${formatNumber(now.entropy.value)} nats a token`,
+    ...(fall
+      ? [
+          `the information has been under ${Math.round(100 * fallen)} % of its best since step ${fall.since} (${formatNumber(fall.from.value)} around step ${fall.from.step}, ${formatNumber(fall.now)} now)`,
+        ]
+      : []),
+  ];
+  return `${clauses.join('; ')}.`;
+}
+
+function confidenceOf(
+  path: readonly PathPoint[],
+  { entropy, informationShare }: RegimeThresholds,
+  { diverse, informed, dependence }: Place,
+): Pick<Reading, 'confidence' | 'why'> {
+  const now = path[path.length - 1];
+  const last = path.slice(-recent);
+  const prompts = Math.round(Math.exp(now.bound));
+  const doubts: string[] = [];
+  let grave = false;
+  const doubt = (text: string, isGrave: boolean) => {
+    doubts.push(text);
+    grave ||= isGrave;
+  };
+  if (path.length < 3) doubt(path.length === 1 ? 'this is the first diagnosis' : 'there are two diagnoses', true);
+  if (prompts < enoughPrompts) doubt(`only ${prompts} prompts were compared`, true);
+  const odd = last.filter(
+    point => point.entropy.value >= entropy !== diverse || share(point) >= informationShare !== informed,
+  ).length;
+  if (odd > 0)
+    doubt(
+      `${odd} of the last ${last.length} diagnoses ${odd === 1 ? 'lies' : 'lie'} in another regime`,
+      odd * 2 > last.length,
+    );
+  if (dependence === 'faint') doubt('prompts are found again although the information is low', false);
+  const spans = ({ low, high }: Estimate, bound: number) => !(low > bound || high < bound);
+  const axes: [string, Estimate, number, boolean][] = [
+    ['mutual information', now.information, informationShare * now.bound, true],
+    ['H(Z|X)', now.entropy, entropy, false],
+  ];
+  for (const [name, estimate, bound, isGrave] of axes) {
+    if (!Number.isFinite(estimate.low) || !Number.isFinite(estimate.high)) doubt(`${name} has no interval`, true);
+    else if (spans(estimate, bound))
+      doubt(
+        `the interval of ${name} (${formatNumber(estimate.low)} to ${formatNumber(estimate.high)}) reaches over its threshold ${formatNumber(bound)}`,
+        isGrave,
+      );
+  }
+  const confidence = grave ? 'low' : doubts.length > 0 || path.length < recent ? 'moderate' : 'high';
+  if (doubts.length > 0) return { confidence, why: doubts.join('; ') };
+  const agree =
+    path.length < recent ? `all ${path.length} diagnoses so far agree` : `the last ${recent} diagnoses agree`;
+  return {
+    confidence,
+    why: `${agree} over ${formatNumber(prompts)} prompts, and both intervals keep clear of the thresholds`,
+  };
+}
+
+function signsOf(evidence: Evidence): Sign[] {
+  return [
+    validationFall(evidence),
+    rewardStdFall(evidence),
+    gradientSpike(evidence),
+    invalidAnswers(evidence),
+    entropyFall(evidence),
+    fewThoughts(evidence),
+  ].filter(sign => sign !== null);
+}
+
+function validationFall({ validation }: Evidence): Sign | null {
+  const fall = fallOf(validation);
+  if (!fall) return null;
+  const text = `Validation success fell from ${formatPercent(fall.from.value)} (around step ${fall.from.step}) to ${formatPercent(fall.now)}`;
+  return { kind: 'validation', text, anchor: 'the-task', step: fall.since };
+}
+
+/** The Echo Trap's first sign; of a solved task it is none. */
+function rewardStdFall({ rewardStd, success }: Evidence): Sign | null {
+  const fall = fallUnderFirst(rewardStd, 0.5);
+  if (!fall) return null;
+  const solved = tail(success, 10) >= 0.9;
+  const meaning = solved
+    ? 'with nearly all episodes solved it has to'
+    : 'episodes of a group come to score alike, and there is less to learn from (the Echo Trap’s first sign)';
+  const text = `In-group reward std has been under half of its first ten steps’ mean since step ${fall.since} (${formatNumber(fall.first)}, now ${formatNumber(fall.now)}): ${meaning}`;
+  return { kind: solved ? 'solved' : 'echo trap', text, anchor: 'rollout-filter', step: fall.since };
+}
+
+function gradientSpike({ gradientNorm }: Evidence): Sign | null {
+  const last = gradientNorm.slice(-60); // the last 20, with what they are compared with
+  const values = last.map(({ value }) => value);
+  const bounds = boundsOver(alarmRules.gradient_spike, values);
+  const at = values.findLastIndex((value, i) => i >= values.length - 20 && value > bounds[i]);
+  if (at < 0) return null;
+  const { step, value } = last[at];
+  return {
+    kind: 'spike',
+    text: `The gradient’s norm spiked at step ${step} (${formatNumber(value)}, ten times the usual is ${formatNumber(bounds[at])})`,
+    anchor: 'policy',
+    step,
+  };
+}
+
+function invalidAnswers({ invalidAnswers: shares }: Evidence): Sign | null {
+  const now = tail(shares, 3);
+  if (!(now > 0.5)) return null;
+  const text = `${formatPercent(now)} of the answers hold no valid action: the format is being lost`;
+  return { kind: 'format', text, anchor: 'rollout' };
+}
+
+function entropyFall({ tokenEntropy }: Evidence): Sign | null {
+  const fall = fallUnderFirst(tokenEntropy, 0.25);
+  if (!fall) return null;
+  const text = `Token entropy has been under a quarter of its first ten steps’ mean since step ${fall.since} (${formatNumber(fall.first)}, now ${formatNumber(fall.now)} nats): the policy is sure of nearly every word`;
+  return { kind: 'entropy', text, anchor: 'policy', step: fall.since };
+}
+
+function fewThoughts({ thinking }: Evidence): Sign | null {
+  const now = thinking.at(-1);
+  if (!now || now.value >= 0.9) return null;
+  return {
+    kind: 'thoughts',
+    text: `Only ${formatPercent(now.value)} of the turns hold a thought: the diagnosis speaks of these alone`,
+    anchor: 'collapse',
+  };
+}
+
+const keepsAll = (filter: FilterSettings): boolean =>
+  filter.strategy === 'top_p' && filter.value >= 1 && filter.include_zero;
+
+const filterMore = (filter: FilterSettings | null): Advice => ({
+  anchor: 'rollout-filter',
+  text:
+    filter && keepsAll(filter)
+      ? 'Train on the groups that differ most in score alone: rollout_filter_value 0.9 (top_p, linear); the filter keeps all groups now'
+      : 'Play more prompts (env_groups) or filter more strictly: what is trained on should differ in score within its group',
+});
+
+/** What to try by each sign. */
+const bySign: Record<SignKind, (evidence: Evidence) => Advice[]> = {
+  validation: () => [
+    { anchor: 'the-task', text: 'Resume from the best checkpoint: what came after it made the policy worse' },
+  ],
+  'echo trap': ({ filter }) => [
+    filterMore(filter),
+    {
+      anchor: 'in-what-order-to-look',
+      text: 'Against the Echo Trap: a critic (GAE) in place of group means, clip_ratio_high 0.28, no KL term',
+    },
+  ],
+  solved: () => [],
+  spike: () => [
+    { anchor: 'policy', text: 'Lower the learning rate or grad_clip; in published runs none recovered after a spike' },
+  ],
+  format: () => [
+    { anchor: 'rollout', text: 'Lower the learning rate, keep format_penalty at −0.1 and see whether answers are cut' },
+  ],
+  entropy: () => [],
+  thoughts: () => [
+    { anchor: 'collapse', text: 'Give thoughts room (response_length) and see that answers without one are penalised' },
+  ],
+};
+
+const lessTerms: Advice = {
+  anchor: 'collapse',
+  text: 'Lessen the KL and entropy terms: where scores do not differ, they alone move the policy',
+};
+const watchOn: Advice = {
+  anchor: 'collapse',
+  text: 'Watch mi_zscore_ema: if it goes on falling, filter groups and lessen the KL and entropy terms',
+};
+
+/** What to try by what the reasoning looks like. */
+const byState: Record<State, (evidence: Evidence) => Advice[]> = {
+  diverse: () => [],
+  begun: () => [],
+  falling: () => [watchOn],
+  compressed: () => [
+    {
+      anchor: 'policy',
+      text: 'While success rises, leave it: sure and informed is what a solved task looks like; else raise temperature or entropy_coeff',
+    },
+  ],
+  faint: ({ filter }) => [filterMore(filter), watchOn],
+  'faint and narrow': ({ filter }) => [
+    filterMore(filter),
+    { anchor: 'policy', text: 'Raise temperature or entropy_coeff, with a lower learning rate' },
+  ],
+  template: ({ filter }) => [filterMore(filter), lessTerms],
+  'not yet': ({ path }) => [
+    path.length < 3
+      ? { anchor: 'collapse', text: 'Wait for more diagnoses: every run begins here' }
+      : {
+          anchor: 'collapse',
+          text: 'If success does not rise either, read episodes: thoughts may not speak of the state',
+        },
+  ],
+  'low entropy': () => [
+    {
+      anchor: 'policy',
+      text: 'Go back to an earlier checkpoint with a lower learning rate, and raise entropy_coeff or temperature',
+    },
+  ],
+  never: () => [
+    { anchor: 'policy', text: 'Raise the rollout’s temperature, and read episodes: the model may not think at all' },
+  ],
+};
+
+function adviceFor(state: State | null, signs: readonly Sign[], evidence: Evidence): Advice[] {
+  const all = [...signs.flatMap(({ kind }) => bySign[kind](evidence)), ...(state ? byState[state](evidence) : [])];
+  const advice = all.filter(({ text }, i) => all.findIndex(other => other.text === text) === i);
+  if (advice.length > 0) return advice;
+  if (state === null) return [{ anchor: 'collapse', text: 'Have the run diagnose its reasoning (collapse_detection)' }];
+  return [{ anchor: 'collapse', text: 'Nothing to change: keep an eye on mi_zscore_ema, which falls first' }];
+}
+
+const share = ({ information, bound }: PathPoint): number => information.value / bound;
+
+/** Means over `window` neighbouring values, each at the last one's step. */
+const smoothed = (points: readonly StepValue[], window: number): StepValue[] =>
+  points.slice(window - 1).map(({ step }, i) => ({ step, value: mean(points.slice(i, i + window)) }));
+
+/** The last stretch over which means of three stay under `fallen` of the best before; null where the newest is not in one. */
+function fallOf(points: readonly StepValue[]): Place['fall'] {
+  const means = smoothed(points, 3);
+  if (means.length < 4) return null;
+  let best = means[0];
+  let since: number | null = null;
+  let from = best;
+  for (const point of means) {
+    if (point.value > best.value) best = point;
+    if (best.value > 0 && point.value < fallen * best.value) {
+      since ??= point.step;
+      from = best;
+    } else since = null;
+  }
+  return since === null ? null : { from, now: means[means.length - 1].value, since };
+}
+
+/** Since when means of ten stay under a share of the first ten's; null where they do not, or there are too few. */
+function fallUnderFirst(
+  points: readonly StepValue[],
+  part: number,
+): { first: number; now: number; since: number } | null {
+  const means = smoothed(points, 10);
+  if (means.length < 2 || !(means[0].value > 0)) return null;
+  const over = means.findLastIndex(({ value }) => !(value < part * means[0].value));
+  const since = means[over + 1];
+  return since ? { first: means[0].value, now: means[means.length - 1].value, since: since.step } : null;
+}
+
+/** Since when H(Z|X), as means of three, stays under half of where it began. */
+function narrowing(path: readonly PathPoint[]): { since: number; from: number } | null {
+  const means = smoothed(
+    path.map(({ step, entropy }) => ({ step, value: entropy.value })),
+    3,
+  );
+  const from = path[0].entropy.value;
+  if (means.length === 0 || !(from > 0)) return null;
+  const over = means.findLastIndex(({ value }) => !(value < from / 2));
+  const since = means[over + 1];
+  return since ? { since: since.step, from } : null;
+}
+
+const mean = (points: readonly StepValue[]): number =>
+  points.reduce((sum, { value }) => sum + value, 0) / points.length;
+
+/** Mean of the last values; NaN of none. */
+const tail = (points: readonly StepValue[], count: number): number => mean(points.slice(-count));

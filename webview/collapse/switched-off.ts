@@ -1,0 +1,63 @@
+// What a part of the page says while there is nothing to draw: why, and the override that would have it measured, ready to be copied.
+import type { CollapseSettings } from '../../extension/protocol/collapse-page';
+import { h } from '../shared/dom';
+import { button } from '../shared/toolkit';
+import type { FamilyName } from './run-series';
+
+export interface Missing {
+  text: string;
+  /** The override that switches the diagnosis on; undefined where it is on. */
+  override?: string;
+}
+
+const familyKeys: Record<FamilyName, [on: (settings: CollapseSettings) => boolean, override: string]> = {
+  collapse_first_turn_sample: [s => s.first_turn, 'collapse_detection.first_turn_enabled=true'],
+  collapse_trajectory_sample: [s => s.multi_turn, 'collapse_detection.multi_turn_enabled=true'],
+  collapse_turn_sample: [s => s.turn_uniform, 'workbench.collapse_turn_uniform=true'],
+};
+
+/** Why there is no matrix of a family up to a step. */
+export function missingFamily(settings: CollapseSettings, family: FamilyName): Missing {
+  const [isOn, override] = familyKeys[family];
+  if (settings.context_window_mode !== 'full')
+    return {
+      text: `A run with agent_proxy.context_window_mode ${settings.context_window_mode} cannot be diagnosed: a whole chat is needed.`,
+      override: 'agent_proxy.context_window_mode=full',
+    };
+  if (!isOn(settings)) return { text: 'This run does not diagnose these turns; the next one does with', override };
+  return {
+    text: `Nothing was diagnosed up to here: the run does so at step 1 and at every ${settings.compute_freq}${ordinal(settings.compute_freq)} step.`,
+  };
+}
+
+export function missingGradients({ gradients, gradients_every }: CollapseSettings): Missing {
+  if (gradients)
+    return { text: `No gradients were measured up to here: the run does so at step 1 and every ${gradients_every} steps.` }; // prettier-ignore
+  return {
+    text: 'This run does not measure gradients by bucket; the next one does with',
+    override: 'trainer.gradient_analysis_mode=true',
+  };
+}
+
+export const missingGroups: Missing = {
+  text: 'The episodes of this step are no longer in the run’s folder; the table of groups stays there with',
+  override: 'trainer.log_group_rv_table=true',
+};
+
+/** The sentence, with the override and a button that copies it. */
+export function missingNotice({ text, override }: Missing, copy: (text: string) => void): HTMLElement {
+  return h(
+    'p',
+    { class: 'missing muted' },
+    text,
+    override !== undefined && ' ',
+    override !== undefined && h('code', {}, override),
+    override !== undefined && button({ label: 'Copy', title: `Copy ${override}`, onClick: () => copy(override) }),
+  );
+}
+
+const ordinal = (n: number): string => {
+  const tens = n % 100;
+  if (tens >= 11 && tens <= 13) return 'th';
+  return { 1: 'st', 2: 'nd', 3: 'rd' }[n % 10] ?? 'th';
+};

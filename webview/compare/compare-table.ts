@@ -1,0 +1,81 @@
+// What each group comes to: the keys in which the configurations differ, its runs, and the chosen metric at its end and at its best as mean ±
+// 95 % interval over seeds.
+import type { CompareSnapshot } from '../../extension/protocol/compare-page';
+import type { Estimate } from '../../extension/protocol/estimate';
+import { h } from '../shared/dom';
+import { formatValue, type Unit } from '../shared/format';
+import { standingOf } from '../shared/run-status';
+import type { Theme } from '../shared/theme';
+import { outcomes, type RunCurve } from './group-curves';
+
+export interface TableActions {
+  dashboard(folder: string): void;
+  difference(folders: [string, string]): void;
+}
+
+/** `curves` are those of the metric by run; empty ones where it has none (yet). */
+export function compareTable(
+  { runs, groups, keys }: CompareSnapshot,
+  metric: { title: string; unit: Unit },
+  curves: readonly RunCurve[],
+  look: { theme: Theme; colours: readonly number[] },
+  actions: TableActions,
+): HTMLElement {
+  const head = ['', ...keys.map(shortName(keys)), `${metric.title}, final`, `${metric.title}, best`, 'runs', ''];
+  const first = runs[groups[0]?.members[0]]?.run.folder;
+  const rows = groups.map(({ label, members, values }, g) => {
+    const { final, best } = outcomes(members.map(i => curves[i]));
+    const swatch = h('span', {
+      class: 'swatch',
+      style: `background:${look.theme.palette[look.colours[g] % look.theme.palette.length]}`,
+    });
+    const links = members.map(i => {
+      const { run, seed } = runs[i];
+      const standing = standingOf(run);
+      const text = members.length > 1 ? `seed ${seed}` : 'dashboard';
+      const link = h(
+        'button',
+        { class: 'plain link', type: 'button', title: `${run.name}: ${standing}, step ${run.status.step}` },
+        standing === 'finished' ? text : `${text} (${standing})`,
+      );
+      link.addEventListener('click', () => actions.dashboard(run.folder));
+      return link;
+    });
+    const own = runs[members[0]].run.folder;
+    const difference = g > 0 && h('button', { class: 'plain link', type: 'button', title: `Difference of the configurations of ${groups[0].label} and ${label}` }, 'difference'); // prettier-ignore
+    if (difference) difference.addEventListener('click', () => actions.difference([first, own]));
+    return h(
+      'tr',
+      {},
+      h('th', { scope: 'row' }, swatch, label),
+      ...values.map(value => h('td', { class: 'setting' }, value)),
+      h('td', { class: 'number' }, shown(final, metric.unit)),
+      h('td', { class: 'number' }, shown(best, metric.unit)),
+      h('td', {}, h('span', { class: 'runs' }, ...links)),
+      h('td', {}, difference),
+    );
+  });
+  const titles = head.map((text, i) => h('th', { scope: 'col', title: keys[i - 1] ?? null }, text));
+  return h(
+    'table',
+    { class: 'compare-table' },
+    h('caption', { class: 'visually-hidden' }, 'What each configuration comes to'),
+    h('thead', {}, h('tr', {}, ...titles)),
+    h('tbody', {}, ...rows),
+  );
+}
+
+/** `61.2 % ± 4.0 %`; a dash where nothing is known. */
+function shown(value: Estimate | null, unit: Unit): string {
+  if (value === null) return '–';
+  const mean = formatValue(value.mean, unit);
+  return value.interval === null ? mean : `${mean} ± ${formatValue(value.interval, unit)}`;
+}
+
+/** The last part of a key where that tells it from the others. */
+const shortName =
+  (keys: readonly string[]) =>
+  (key: string): string => {
+    const last = (name: string) => name.slice(name.lastIndexOf('.') + 1);
+    return keys.filter(other => last(other) === last(key)).length > 1 ? key : last(key);
+  };

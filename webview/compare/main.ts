@@ -1,0 +1,13 @@
+// Entry of the page that compares runs.
+import '../shared/base.css';
+import '../dashboard/dashboard.css';
+import './compare.css';
+import { chartPlotter } from '../dashboard/plot';
+import { copyPlainNumbers } from '../shared/format';
+import { connectHost } from '../shared/host';
+import { registerToolkit } from '../shared/toolkit';
+import { startCompare } from './page';
+
+registerToolkit();
+copyPlainNumbers(document);
+startCompare(connectHost(), document.getElementById('app')!, chartPlotter);

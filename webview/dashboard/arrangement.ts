@@ -1,0 +1,45 @@
+// What the user made of the groups: charts pinned to the top, and moved within their group. Pure functions on ids.
+import { pinnedAtFirst, type ChartGroup, type ChartSpec } from './catalogue';
+import type { DashboardView } from './view';
+
+/** The group of the pinned charts. */
+export const pinnedGroup = 'pinned';
+
+type Order = Pick<DashboardView, 'pinned' | 'order'>;
+
+/** The groups with the pinned charts in one of their own before all others, each in the user's order. */
+export function arranged(groups: readonly ChartGroup[], view: Order): ChartGroup[] {
+  const pinned = view.pinned ?? pinnedAtFirst;
+  const charts = groups.flatMap(group => group.charts);
+  const top = pinned.flatMap(id => charts.find(chart => chart.id === id) ?? []);
+  const rest = groups.map(group => ({
+    ...group,
+    charts: ordered(
+      group.charts.filter(({ id }) => !pinned.includes(id)),
+      view.order[group.id] ?? [],
+    ),
+  }));
+  const first = top.length > 0 ? [{ id: pinnedGroup, title: 'Pinned', charts: top }] : [];
+  return [...first, ...rest.filter(group => group.charts.length > 0)];
+}
+
+/** The settings with a chart pinned, or no longer. */
+export function pinToggled(view: Order, id: string): Pick<Order, 'pinned'> {
+  const pinned = view.pinned ?? pinnedAtFirst;
+  return { pinned: pinned.includes(id) ? pinned.filter(other => other !== id) : [...pinned, id] };
+}
+
+/** The settings with a chart at another place (from 0) among those shown in its group. */
+export function movedTo(view: Order, group: ChartGroup, id: string, place: number): Partial<Order> {
+  const others = group.charts.map(chart => chart.id).filter(other => other !== id);
+  const ids = [...others.slice(0, place), id, ...others.slice(place)];
+  if (group.id !== pinnedGroup) return { order: { ...view.order, [group.id]: ids } };
+  // Pinned charts that this run does not have keep their place behind.
+  return { pinned: [...ids, ...(view.pinned ?? pinnedAtFirst).filter(other => !ids.includes(other))] };
+}
+
+/** Charts by a list of ids; those it does not name keep their places behind them. */
+function ordered(charts: ChartSpec[], ids: readonly string[]): ChartSpec[] {
+  const rank = (id: string) => (ids.includes(id) ? ids.indexOf(id) : ids.length);
+  return [...charts].sort((a, b) => rank(a.id) - rank(b.id));
+}

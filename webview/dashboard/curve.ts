@@ -1,0 +1,200 @@
+// One metric over the rows of a run, growing at its end, with what makes drawing it cheap: for each block of rows where its lowest and
+// highest value is, so that a chart of 100,000 rows looks at some thousand numbers. NaN where a row has no value.
+import type { CurvePoints } from '../../extension/protocol/curves';
+
+export interface Point {
+  x: number;
+  /** NaN breaks the line. */
+  y: number;
+}
+
+const blockRows = 64;
+
+export class Curve {
+  private data = new Float64Array(blockRows);
+  private rows = 0;
+  /** By block, the row of its lowest and highest finite value, −1 where it has none. */
+  private low = new Int32Array(1).fill(-1);
+  private high = new Int32Array(1).fill(-1);
+  /** How often values came so many rows apart; those since the spacing last changed are in `alike`. */
+  private readonly spacings = new Map<number, number>();
+  private alike = { spacing: 1, count: 0 };
+  private lastFiniteRow = -1;
+  /** Rows from which on a gap between two values is a hole; undefined where it is told from their usual spacing. */
+  private fixedHole: number | undefined;
+
+  /** A curve of all rows. */
+  static of(values: Float64Array): Curve {
+    const curve = new Curve();
+    curve.reserve(values.length);
+    for (const value of values) curve.push(value);
+    return curve;
+  }
+
+  /** A curve of `rows` rows of which some are known: their gaps are no holes. */
+  static overview({ rows, values }: CurvePoints, length: number): Curve {
+    const sparse = new Float64Array(length).fill(Number.NaN);
+    rows.forEach((row, i) => row < length && (sparse[row] = values[i]));
+    const curve = Curve.of(sparse);
+    curve.fixedHole = Infinity;
+    return curve;
+  }
+
+  get length(): number {
+    return this.rows;
+  }
+
+  /** All values. A view: valid until the next `push`. */
+  get values(): Float64Array {
+    return this.data.subarray(0, this.rows);
+  }
+
+  push(value: number): void {
+    const row = this.rows++;
+    this.reserve(this.rows);
+    this.data[row] = value;
+    if (!Number.isFinite(value)) return;
+    const block = Math.floor(row / blockRows);
+    if (this.low[block] < 0 || value < this.data[this.low[block]]) this.low[block] = row;
+    if (this.high[block] < 0 || value > this.data[this.high[block]]) this.high[block] = row;
+    if (this.lastFiniteRow >= 0) {
+      const spacing = row - this.lastFiniteRow;
+      if (spacing === this.alike.spacing) this.alike.count++;
+      else {
+        this.countSpacings();
+        this.alike = { spacing, count: 1 };
+      }
+    }
+    this.lastFiniteRow = row;
+  }
+
+  /** The row of the newest finite value at or before `row`, −1 when there is none. */
+  lastFinite(row = this.rows - 1): number {
+    let at = Math.min(row, this.rows - 1);
+    while (at >= 0 && !Number.isFinite(this.data[at])) {
+      at--;
+      while (at >= blockRows && at % blockRows === blockRows - 1 && this.low[Math.floor(at / blockRows)] < 0)
+        at -= blockRows;
+    }
+    return at;
+  }
+
+  /** Lowest and highest finite value of rows [from, to), null when there is none. */
+  extent(from = 0, to = this.rows): { low: number; high: number } | null {
+    const [low, high] = this.extremes(from, to);
+    return low < 0 ? null : { low: this.data[low], high: this.data[high] };
+  }
+
+  /** How many rows apart the finite values usually are: the median spacing, 1 for a metric of every row. */
+  get usualSpacing(): number {
+    this.countSpacings();
+    let total = 0;
+    for (const count of this.spacings.values()) total += count;
+    let seen = 0;
+    for (const [spacing, count] of [...this.spacings].sort(([a], [b]) => a - b)) {
+      seen += count;
+      if (seen * 2 >= total) return spacing;
+    }
+    return 1;
+  }
+
+  /**
+   * The points to draw: of each of `buckets` equal parts of [from, to] the lowest and highest value in their order, so that no spike is
+   * lost, and one value beyond each end, so that a part of a line reaches the edges. A hole wider than one and a half usual spacings breaks
+   * the line (a value that was not finite); a metric that comes every tenth row does not break at each.
+   * @param xs growing, at least as long as the curve
+   */
+  points(xs: Float64Array, from: number, to: number, buckets: number): Point[] {
+    const points: Point[] = [];
+    const { data, rows } = this;
+    const hole = this.fixedHole ?? this.usualSpacing * 1.5;
+    const first = Math.max(0, this.lastFinite(lowerBound(xs, from, rows) - 1));
+    let end = upperBound(xs, to, rows);
+    while (end < rows && !Number.isFinite(data[end])) end++;
+    end = Math.min(rows, end + 1);
+    let last = -1;
+    let slack = 0; // rows that a bucket may leave out between its points and the next
+    const put = (row: number) => {
+      if (last >= 0 && row - last > hole + slack) points.push({ x: (xs[last] + xs[row]) / 2, y: Number.NaN });
+      points.push({ x: xs[row], y: data[row] });
+      last = row;
+    };
+    if (end - first <= buckets * 4) {
+      for (let row = first; row < end; row++) if (Number.isFinite(data[row])) put(row);
+      return points;
+    }
+    const width = (to - from) / buckets;
+    for (let bucket = -1, row = first; row < end && bucket <= buckets; bucket++) {
+      const next = bucket === buckets ? end : Math.min(end, lowerBound(xs, from + (bucket + 1) * width, rows));
+      if (next <= row) continue;
+      const [low, high] = this.extremes(row, next);
+      slack = next - row;
+      if (low >= 0) put(Math.min(low, high));
+      if (low !== high) put(Math.max(low, high));
+      row = next;
+    }
+    return points;
+  }
+
+  /** Rows of the lowest and the highest finite value in [from, to), −1 where there is none. */
+  private extremes(from: number, to: number): [low: number, high: number] {
+    const { data } = this;
+    let low = -1;
+    let high = -1;
+    const see = (row: number) => {
+      const value = data[row];
+      if (!Number.isFinite(value)) return;
+      if (low < 0 || value < data[low]) low = row;
+      if (high < 0 || value > data[high]) high = row;
+    };
+    let row = from;
+    while (row < to) {
+      if (row % blockRows === 0 && row + blockRows <= to) {
+        const block = row / blockRows;
+        if (this.low[block] >= 0) {
+          see(this.low[block]);
+          see(this.high[block]);
+        }
+        row += blockRows;
+      } else see(row++);
+    }
+    return [low, high];
+  }
+
+  private countSpacings(): void {
+    const { spacing, count } = this.alike;
+    if (count > 0) this.spacings.set(spacing, (this.spacings.get(spacing) ?? 0) + count);
+    this.alike.count = 0;
+  }
+
+  private reserve(rows: number): void {
+    if (rows <= this.data.length) return;
+    const capacity = Math.ceil(Math.max(rows, this.data.length * 2) / blockRows) * blockRows;
+    const grow = <T extends Float64Array | Int32Array>(old: T, fresh: T): T => {
+      fresh.set(old);
+      return fresh;
+    };
+    this.data = grow(this.data, new Float64Array(capacity));
+    this.low = grow(this.low, new Int32Array(capacity / blockRows).fill(-1));
+    this.high = grow(this.high, new Int32Array(capacity / blockRows).fill(-1));
+  }
+}
+
+/** The first index of a growing array whose value is at or above `value`. */
+export function lowerBound(sorted: ArrayLike<number>, value: number, length = sorted.length): number {
+  let low = 0;
+  let high = Math.min(length, sorted.length);
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (sorted[middle] < value) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** The first index whose value is above `value`. */
+function upperBound(sorted: ArrayLike<number>, value: number, length: number): number {
+  let at = lowerBound(sorted, value, length);
+  while (at < length && sorted[at] === value) at++;
+  return at;
+}

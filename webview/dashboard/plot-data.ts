@@ -1,0 +1,163 @@
+// What a chart draws, as plain data: lines with bands over an x range, from curves. Canvas, SVG and the comparison of runs share it.
+import type { Unit } from '../shared/format';
+import { dashes } from '../shared/palette';
+import type { Theme } from '../shared/theme';
+import { logRange, shareRange, valueRange, type Range } from './axis';
+import type { ChartSpec, LineBand } from './catalogue';
+import { Curve, type Point } from './curve';
+import type { Mark } from './marks';
+import type { SeriesStore, XAxis } from './series';
+
+export interface PlotLine {
+  label: string;
+  points: Point[];
+  /** `#rrggbb`. */
+  colour: string;
+  width: number;
+  dash: readonly number[];
+  /** 0…1; the raw line behind a smoothed one is faint. */
+  alpha: number;
+  /** Fills between the two. */
+  band?: { low: Point[]; high: Point[] };
+  /** Left out of legends: the raw line behind a smoothed one. */
+  quiet?: boolean;
+}
+
+export interface PlotData {
+  title: string;
+  lines: PlotLine[];
+  x: Range;
+  y: Range;
+  log: boolean;
+  unit: Unit;
+  axis: XAxis;
+  marks: readonly Mark[];
+  theme: Theme;
+  /** An enlarged chart has finer ticks. */
+  large: boolean;
+}
+
+/** What all charts of a run share. */
+export interface PlotContext {
+  store: SeriesStore;
+  theme: Theme;
+  /** Place of the run's colour in the palette. */
+  colour: number;
+  smoothing: number;
+  axis: XAxis;
+  /** Places of the rows on the x axis. */
+  xs: Float64Array;
+  /** The part of it that is shown. */
+  x: Range;
+  /** Episodes of a validation or training step by tag, where the run does not log them. */
+  episodes: (tag: string, side: 'train' | 'val') => number | undefined;
+}
+
+/** Lines of a chart `width` pixels wide; null while there is nothing to draw. `previous` is the y range drawn last. */
+export function plotData(
+  spec: ChartSpec,
+  context: PlotContext,
+  at: { width: number; log: boolean; large: boolean; marks: readonly Mark[]; previous: Range | null },
+): PlotData | null {
+  const { store, theme, smoothing, xs, x, axis } = context;
+  const draw = (curve: Curve) => {
+    const points = curve.points(xs, x.min, x.max, at.width);
+    return at.log ? points.map(point => (point.y > 0 ? point : { x: point.x, y: Number.NaN })) : points;
+  };
+  const lines: PlotLine[] = [];
+  const raws: PlotLine[] = [];
+  spec.lines.forEach(({ key, label, band }, i) => {
+    const curve = store.curve(key);
+    if (!curve || curve.lastFinite() < 0) return;
+    const style = lineStyle(theme, context.colour, i);
+    const edges = band && edgesOf(band, curve, context);
+    if (smoothing > 0) raws.push({ ...style, label, points: draw(curve), width: 1, dash: [], alpha: theme.highContrast ? 0.5 : 0.28, quiet: true }); // prettier-ignore
+    lines.push({
+      ...style,
+      label,
+      points: draw(store.smoothed(key, smoothing) ?? curve),
+      ...(edges && { band: { low: draw(edges.low), high: draw(edges.high) } }),
+    });
+  });
+  const all = [...raws, ...lines];
+  const range = yRange(all, x, { ...at, unit: spec.unit });
+  if (!range || xs.length === 0) return null;
+  const { title, unit } = spec;
+  return { title, lines: all, x, y: range, log: at.log, unit, axis, marks: at.marks, theme, large: at.large };
+}
+
+/** Colour, width and dashes of the line at a place in its chart: in high contrast lines differ without colour too. */
+export function lineStyle(
+  theme: Theme,
+  colour: number,
+  place: number,
+): Pick<PlotLine, 'colour' | 'width' | 'dash' | 'alpha'> {
+  return {
+    colour: theme.palette[(colour + place) % theme.palette.length],
+    width: theme.highContrast ? 2.25 : 1.5,
+    dash: theme.highContrast ? dashes[place % dashes.length] : [],
+    alpha: 1,
+  };
+}
+
+/** The range of what is drawn within [x.min, x.max]; null where nothing is. */
+export function yRange(
+  lines: readonly PlotLine[],
+  x: Range,
+  { unit, log, previous }: { unit: Unit; log: boolean; previous: Range | null },
+): Range | null {
+  let low = Infinity;
+  let high = -Infinity;
+  for (const line of lines) {
+    for (const points of [line.points, ...(line.band ? [line.band.low, line.band.high] : [])]) {
+      for (const point of points) {
+        if (!Number.isFinite(point.y) || ((point.x < x.min || point.x > x.max) && points.length > 2)) continue;
+        if (point.y < low) low = point.y;
+        if (point.y > high) high = point.y;
+      }
+    }
+  }
+  if (low > high) return null;
+  if (log) return logRange(low, high, previous);
+  if (unit === 'share' && low >= 0 && high <= 1 && high > 0.25) return shareRange;
+  return valueRange(low, high, previous);
+}
+
+/** The 95 % interval of a share that was counted over n episodes (Wilson, 1927): inside [0, 1], and honest at 0 and 1. */
+export function wilson(share: number, n: number): { low: number; high: number } {
+  const z = 1.959964;
+  const middle = (share + (z * z) / (2 * n)) / (1 + (z * z) / n);
+  const half = (z / (1 + (z * z) / n)) * Math.sqrt((share * (1 - share)) / n + (z * z) / (4 * n * n));
+  return { low: Math.max(0, middle - half), high: Math.min(1, middle + half) };
+}
+
+/** Keys besides its lines' own that a chart needs. */
+export const bandKeys = ({ lines }: ChartSpec): string[] =>
+  lines.flatMap(({ band }) => (!band ? [] : 'low' in band ? [band.low, band.high] : [band.episodes]));
+
+const intervals = new WeakMap<Curve, { rows: number; low: Curve; high: Curve }>();
+
+function edgesOf(
+  band: LineBand,
+  curve: Curve,
+  { store, episodes }: PlotContext,
+): { low: Curve; high: Curve } | undefined {
+  if ('low' in band) {
+    const [low, high] = [store.curve(band.low), store.curve(band.high)];
+    return low && high && { low, high };
+  }
+  // Training's interval would hide its line, which moves each step; validation is what conclusions are drawn from.
+  if (band.side === 'train') return undefined;
+  let known = intervals.get(curve);
+  if (!known) intervals.set(curve, (known = { rows: 0, low: new Curve(), high: new Curve() }));
+  const [counts, usual] = [store.curve(band.episodes)?.values, episodes(band.tag, band.side)];
+  const { values } = curve;
+  for (; known.rows < values.length; known.rows++) {
+    const n = counts && Number.isFinite(counts[known.rows]) ? counts[known.rows] : usual;
+    const share = values[known.rows];
+    const interval = n && Number.isFinite(share) ? wilson(share, n) : { low: Number.NaN, high: Number.NaN };
+    known.low.push(interval.low);
+    known.high.push(interval.high);
+  }
+  return known;
+}

@@ -1,0 +1,311 @@
+// How the scores of each step's episodes were spread: a strip a tag, steps across, scores up, darker where more of the step's episodes
+// scored so. The host counts for as many columns as there are pixels to show; the crosshair says what stands in a column.
+import { dashboardScores, type ScoreStrip } from '../../extension/protocol/dashboard-page';
+import { h, replaceChildren, setAttribute, setText } from '../shared/dom';
+import { formatNumber, formatPercent } from '../shared/format';
+import type { Host } from '../shared/host';
+import { icon } from '../shared/icons';
+import { openMenu } from '../shared/menu';
+import { withAlpha } from '../shared/palette';
+import { button } from '../shared/toolkit';
+import type { ChartContext, CardEvents, CardSettings } from './chart-card';
+import { axisWidth } from './plot';
+import type { DrawQueue } from './draw-queue';
+
+const title = 'scores';
+/** Pixels of a column of the strip, and milliseconds between two requests while steps come in. */
+const columnPixels = 3;
+const patience = 1000;
+const right = 10;
+
+export class ScoreCard {
+  readonly element: HTMLElement;
+  readonly id = title;
+  private readonly canvas = h('canvas', {
+    role: 'img',
+    'aria-label': 'Spread of the scores of each step’s training episodes',
+  });
+  private readonly plotArea: HTMLElement;
+  private readonly values = h('div', { class: 'chart-values' });
+  private readonly crosshairLabel = h('span');
+  private readonly crosshair = h('div', { class: 'crosshair', hidden: true }, this.crosshairLabel);
+  private readonly tableButton: HTMLElement;
+  private readonly menuButton: HTMLElement;
+  private context: ChartContext | null = null;
+  private strips: ScoreStrip[] = [];
+  private table: HTMLElement | null = null;
+  private settings: CardSettings = { large: false, log: false, pinned: false };
+  private visible = false;
+  private shown = { from: 0, to: 0 };
+  private askedFor = '';
+  private askedAt = -Infinity;
+  private timer: ReturnType<typeof setTimeout> | undefined;
+  private readonly redraw = () => this.drawNow();
+
+  constructor(
+    private readonly host: Pick<Host, 'request'>,
+    private readonly queue: DrawQueue,
+    private readonly events: CardEvents,
+  ) {
+    const name = h('button', { class: 'plain chart-title', type: 'button' }, title);
+    const meaning = 'Spread of the scores (reward + penalty, before normalisation) of each step’s training episodes';
+    name.title = `${meaning}; darker where more of the step’s episodes scored so.`;
+    name.addEventListener('click', () => events.toggle(title, 'enlarged'));
+    const small = (label: string, sign: Parameters<typeof icon>[0], onClick: () => void) =>
+      button({ label, icon: icon(sign), iconOnly: true, onClick });
+    this.tableButton = small(`Table of ${title}`, 'table', () => this.toggleTable());
+    this.menuButton = small(`More about ${title}`, 'more', () => this.showMenu());
+    const tools = h('div', { class: 'chart-tools' }, this.tableButton, small(`Enlarge ${title}`, 'grow', () => events.toggle(title, 'enlarged')), this.menuButton); // prettier-ignore
+    this.plotArea = h('div', { class: 'chart-plot', tabindex: 0 }, this.canvas, this.crosshair);
+    this.element = h(
+      'article',
+      { class: 'chart', 'data-chart': title, 'aria-label': title },
+      h('header', { class: 'chart-head' }, h('h3', {}, name), this.values, tools),
+      this.plotArea,
+    );
+    this.plotArea.addEventListener('pointermove', event => events.hover(this.xAt(event.offsetX)));
+    this.plotArea.addEventListener('pointerleave', () => events.hover(null));
+    this.plotArea.addEventListener('keydown', event => {
+      const act = {
+        ArrowLeft: () => events.move(-1),
+        ArrowRight: () => events.move(1),
+        p: () => events.toggle(title, 'pinned'),
+        '<': () => events.moveBy(title, -1),
+        '>': () => events.moveBy(title, 1),
+        m: () => this.showMenu(),
+        Enter: () => events.toggle(title, 'enlarged'),
+      }[event.key];
+      if (!act || event.ctrlKey || event.metaKey || event.altKey) return;
+      event.preventDefault();
+      act();
+    });
+    new ResizeObserver(() => this.draw()).observe(this.plotArea);
+  }
+
+  matches(text: string): boolean {
+    return 'scores spread histogram reward'.includes(text);
+  }
+
+  setSpec(): void {}
+
+  set(settings: CardSettings): void {
+    this.settings = settings;
+    this.element.classList.toggle('large', settings.large);
+  }
+
+  setVisible(visible: boolean): void {
+    this.visible = visible;
+    if (visible) return this.draw();
+    this.queue.remove(this.redraw);
+    clearTimeout(this.timer);
+  }
+
+  update(context: ChartContext): void {
+    this.context = context;
+    this.draw();
+  }
+
+  shows(): boolean {
+    return false;
+  }
+
+  get keys(): string[] {
+    return [];
+  }
+
+  picture(): null {
+    return null;
+  }
+
+  hover(row: number | null): void {
+    if (!this.context || !this.visible) return;
+    const step = row === null ? null : this.context.store.steps[row];
+    this.crosshair.hidden = step === null || step < this.shown.from || step > this.shown.to;
+    if (step !== null && !this.crosshair.hidden) {
+      const share = (step - this.shown.from + 0.5) / (this.shown.to - this.shown.from + 1);
+      this.crosshair.style.transform = `translateX(${Math.round(axisWidth + share * this.inner)}px)`;
+      setText(this.crosshairLabel, String(step));
+    }
+    this.showValues(step);
+  }
+
+  dispose(): void {
+    this.setVisible(false);
+    this.element.remove();
+  }
+
+  private get inner(): number {
+    return Math.max(1, (this.plotArea.clientWidth || 280) - axisWidth - right);
+  }
+
+  private xAt(pixel: number): number {
+    const { context } = this;
+    if (!context || context.store.length === 0) return Number.NaN;
+    const step = this.shown.from + ((pixel - axisWidth) / this.inner) * (this.shown.to - this.shown.from + 1);
+    const row = Math.min(context.store.length - 1, context.store.rowFrom(Math.floor(step)));
+    return context.xs[row];
+  }
+
+  private draw(): void {
+    if (!this.context || !this.visible) return;
+    this.ask(this.context);
+    this.queue.add(this.redraw);
+  }
+
+  /** Asks for the steps that the other charts show; while a run goes on, once in a while. */
+  private ask({ store, xs, x }: ChartContext): void {
+    if (store.length === 0) return;
+    const first = xs.findIndex(place => place >= x.min);
+    const last = xs.findLastIndex(place => place <= x.max);
+    const [from, to] = [store.steps[Math.max(0, first)], store.steps[Math.max(0, last)]];
+    const columns = Math.max(1, Math.min(to - from + 1, Math.floor(this.inner / columnPixels)));
+    const wanted = `${from} ${to} ${columns}`;
+    if (wanted === this.askedFor) return;
+    clearTimeout(this.timer);
+    const wait = this.askedAt + patience - performance.now();
+    if (wait > 0) {
+      this.timer = setTimeout(() => this.draw(), wait);
+      return;
+    }
+    this.askedFor = wanted;
+    this.askedAt = performance.now();
+    this.host.request(dashboardScores, { from, to, columns }).then(
+      strips => {
+        this.strips = strips;
+        this.shown = { from, to };
+        this.queue.add(this.redraw);
+      },
+      () => (this.askedFor = ''),
+    );
+  }
+
+  private drawNow(): void {
+    const { context, strips, canvas } = this;
+    if (!context || !this.visible) return;
+    setAttribute(this.element, 'data-empty', strips.length > 0 ? null : '');
+    this.showValues(null);
+    if (this.table) {
+      const fresh = this.makeTable();
+      this.table.replaceWith(fresh);
+      this.table = fresh;
+      return;
+    }
+    const [width, height] = [this.plotArea.clientWidth || 280, this.plotArea.clientHeight || 140];
+    const ratio = window.devicePixelRatio || 1;
+    [canvas.width, canvas.height] = [Math.round(width * ratio), Math.round(height * ratio)];
+    canvas.style.width = `${width}px`;
+    canvas.style.height = `${height}px`;
+    const ctx = canvas.getContext('2d');
+    if (!ctx) return;
+    ctx.scale(ratio, ratio);
+    const { theme, colour } = context;
+    ctx.font = `10.5px ${theme.fontFamily}`;
+    const gap = 6;
+    const each = (height - 6 - 26 - gap * (strips.length - 1)) / Math.max(1, strips.length);
+    strips.forEach((strip, i) => {
+      const top = 6 + i * (each + gap);
+      drawStrip(ctx, strip, { left: axisWidth, top, width: this.inner, height: each }, theme.palette[colour]);
+      ctx.fillStyle = theme.muted;
+      ctx.textAlign = 'right';
+      ctx.textBaseline = 'top';
+      ctx.fillText(formatNumber(strip.high), axisWidth - 6, top);
+      ctx.textBaseline = 'bottom';
+      ctx.fillText(formatNumber(strip.low), axisWidth - 6, top + each);
+    });
+    ctx.fillStyle = theme.muted;
+    ctx.textBaseline = 'top';
+    ctx.textAlign = 'left';
+    ctx.fillText(String(this.shown.from), axisWidth, height - 17);
+    ctx.textAlign = 'right';
+    ctx.fillText(String(this.shown.to), width - right, height - 17);
+  }
+
+  /** The most frequent scores of the hovered step's column, or of the newest. */
+  private showValues(step: number | null): void {
+    const { from, to } = this.shown;
+    const parts = this.strips.map(strip => {
+      const at = step === null ? strip.columns - 1 : Math.floor(((step - from) / (to - from + 1)) * strip.columns);
+      const column = strip.counts.subarray(at * strip.bins, (at + 1) * strip.bins);
+      const total = column.reduce((sum, count) => sum + count, 0);
+      const most = column.indexOf(Math.max(...column));
+      const text =
+        total > 0 ? `${formatPercent(column[most] / total)} near ${formatNumber(scoreOf(strip, most))}` : '–';
+      return h('span', { class: 'chart-value' }, this.strips.length > 1 && h('span', { class: 'muted' }, strip.tag), h('strong', {}, text)); // prettier-ignore
+    });
+    replaceChildren(this.values, ...parts);
+  }
+
+  private toggleTable(): void {
+    const open = this.table === null;
+    this.table?.remove();
+    this.table = null;
+    this.plotArea.hidden = open;
+    setAttribute(this.tableButton, 'aria-pressed', String(open));
+    if (open) this.element.append((this.table = this.makeTable()));
+    else this.draw();
+  }
+
+  /** Episodes by score, for the steps shown and for their newest part. */
+  private makeTable(): HTMLElement {
+    const rows = this.strips.flatMap(strip =>
+      Array.from({ length: strip.bins }, (_, i) => strip.bins - 1 - i).flatMap(bin => {
+        const counts = Array.from({ length: strip.columns }, (_, column) => strip.counts[column * strip.bins + bin]);
+        const total = counts.reduce((sum, count) => sum + count, 0);
+        if (total === 0) return [];
+        const label = `${this.strips.length > 1 ? `${strip.tag} ` : ''}${formatNumber(scoreOf(strip, bin))}`;
+        return [h('tr', {}, h('th', { scope: 'row' }, label), h('td', {}, String(total)), h('td', {}, String(counts.at(-1))))]; // prettier-ignore
+      }),
+    );
+    const head = ['score near', `episodes, steps ${this.shown.from}–${this.shown.to}`, 'newest part'];
+    return h(
+      'div',
+      { class: 'table-scroll', tabindex: 0 },
+      h(
+        'table',
+        {},
+        h('thead', {}, h('tr', {}, ...head.map(text => h('th', { scope: 'col' }, text)))),
+        h('tbody', {}, ...rows),
+      ),
+    );
+  }
+
+  private showMenu(): void {
+    const { events, settings } = this;
+    openMenu(this.menuButton, title, [
+      { label: 'Pin to the top', key: 'p', checked: settings.pinned, run: () => events.toggle(title, 'pinned') },
+      { label: settings.large ? 'Shrink' : 'Enlarge', key: 'Enter', run: () => events.toggle(title, 'enlarged') },
+      null,
+      { label: 'Move back', key: '<', run: () => events.moveBy(title, -1) },
+      { label: 'Move on', key: '>', run: () => events.moveBy(title, 1) },
+    ]);
+  }
+}
+
+/** The middle of a bin. */
+const scoreOf = ({ low, high, bins }: ScoreStrip, bin: number): number => low + ((bin + 0.5) / bins) * (high - low);
+
+/** One hue, from nothing to full: the share of the column's episodes that are in the bin, by its root so that few still show. */
+function drawStrip(
+  ctx: CanvasRenderingContext2D,
+  { columns, bins, counts }: ScoreStrip,
+  at: { left: number; top: number; width: number; height: number },
+  colour: string,
+): void {
+  const [across, up] = [at.width / columns, at.height / bins];
+  for (let column = 0; column < columns; column++) {
+    let total = 0;
+    for (let bin = 0; bin < bins; bin++) total += counts[column * bins + bin];
+    if (total === 0) continue;
+    for (let bin = 0; bin < bins; bin++) {
+      const count = counts[column * bins + bin];
+      if (count === 0) continue;
+      ctx.fillStyle = withAlpha(colour, 0.08 + 0.92 * Math.sqrt(count / total));
+      const left = at.left + column * across;
+      const bottom = at.top + at.height - bin * up;
+      // Whole pixels, so that neighbours leave no seams.
+      const [x0, x1] = [Math.round(left), Math.round(left + across)];
+      const [y0, y1] = [Math.round(bottom - up), Math.round(bottom)];
+      ctx.fillRect(x0, y0, Math.max(1, x1 - x0), Math.max(1, y1 - y0));
+    }
+  }
+}

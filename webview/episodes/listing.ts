@@ -1,0 +1,185 @@
+// What the list shows, in its order: by steps, groups and members with headings, or flat by a column. Items are made when they are
+// drawn; of 100,000 episodes only numbers are held. Pure.
+import type { EpisodeTable, TableColumn } from '../../extension/protocol/episode-table';
+import type { EpisodeRow } from '../../extension/protocol/pages';
+
+export type ListItem =
+  | { kind: 'step'; key: string; step: number; mode: 'train' | 'val'; count: number }
+  | {
+      kind: 'group';
+      key: string;
+      tag: string;
+      group_id: number;
+      count: number;
+      solved: number;
+      std: number;
+      kept: boolean | null;
+    }
+  | { kind: 'episode'; key: string; row: EpisodeRow; flat: boolean };
+
+/** Columns that the list is sorted by, with their names. */
+export const sortColumns = {
+  reward: 'return',
+  score: 'score',
+  advantage: 'advantage',
+  success: 'success',
+  turns: 'turns',
+  tokens: 'tokens',
+  invalid: 'invalid actions',
+  kept: 'kept by the filter',
+  step: 'step',
+  group: 'group',
+  tag: 'tag',
+} as const satisfies Partial<Record<TableColumn, string>>;
+export type SortColumn = keyof typeof sortColumns;
+export interface Sort {
+  by: SortColumn;
+  /** Largest first. */
+  down: boolean;
+}
+
+/** All rows, the newest step first, a step's training before its validation, groups and members in order. */
+export function naturalOrder(table: EpisodeTable): Uint32Array {
+  const [step, mode, group, member] = (['step', 'mode', 'group', 'member'] as const).map(name => table.column(name));
+  return Uint32Array.from({ length: table.rows }, (_, row) => row).sort(
+    (a, b) => step[b] - step[a] || mode[a] - mode[b] || group[a] - group[b] || member[a] - member[b] || a - b,
+  );
+}
+
+/** Rows in the order of a column, equal ones as they were; rows without a value come last. */
+export function sortRows(rows: Uint32Array, table: EpisodeTable, { by, down }: Sort): Uint32Array {
+  const places = by === 'tag' ? tagPlaces(table) : null;
+  const column = table.column(by);
+  const missing = (row: number) => Number.isNaN(column[row]) || (by === 'kept' && column[row] < 0);
+  const value = (row: number) => (places ? places[column[row]] : column[row]);
+  const keys = Float64Array.from(rows, row => (missing(row) ? Infinity : down ? -value(row) : value(row)));
+  const order = Uint32Array.from(rows.keys()).sort((a, b) => (keys[a] < keys[b] ? -1 : keys[a] > keys[b] ? 1 : a - b));
+  return order.map(at => rows[at]);
+}
+
+/** Where each tag stands in the alphabet. */
+function tagPlaces({ tags }: EpisodeTable): number[] {
+  const sorted = [...tags].sort();
+  return tags.map(tag => sorted.indexOf(tag));
+}
+
+interface Heading {
+  kind: 'step' | 'group';
+  /** Places [from, to) in `rows`. */
+  from: number;
+  to: number;
+}
+
+export class Listing {
+  /** Row where it is at least 0, else heading −1 − n. */
+  private readonly entries: Int32Array;
+  private readonly headings: Heading[] = [];
+
+  /** `rows` in their order; headings where `grouped`, those of steps only where there are several. */
+  constructor(
+    private readonly table: EpisodeTable,
+    readonly rows: Uint32Array,
+    private readonly grouped: boolean,
+  ) {
+    this.entries = grouped ? this.withHeadings() : Int32Array.from(rows);
+  }
+
+  get length(): number {
+    return this.entries.length;
+  }
+
+  at(index: number): ListItem {
+    const entry = this.entries[index];
+    if (entry < 0) return this.heading(this.headings[-1 - entry]);
+    const row = this.table.row(entry);
+    return { kind: 'episode', key: row.id, row, flat: !this.grouped };
+  }
+
+  /** Where an episode stands; -1 where it is not listed. */
+  find(id: string): number {
+    const row = this.table.find(id);
+    return row < 0 ? -1 : this.entries.indexOf(row);
+  }
+
+  /** The first place from `index` on, in a direction, that holds an episode; -1 where none does. */
+  episodeFrom(index: number, direction: 1 | -1): number {
+    for (let at = index; at >= 0 && at < this.length; at += direction) if (this.entries[at] >= 0) return at;
+    return -1;
+  }
+
+  /** The row of the episode at or behind a place; -1 behind the last. */
+  rowAt(index: number): number {
+    const at = this.episodeFrom(index, 1);
+    return at < 0 ? -1 : this.entries[at];
+  }
+
+  private withHeadings(): Int32Array {
+    const { table, rows } = this;
+    const [step, mode, group] = (['step', 'mode', 'group'] as const).map(name => table.column(name));
+    const sameStep = (a: number, b: number) => step[a] === step[b] && mode[a] === mode[b];
+    const several = rows.length > 0 && !sameStep(rows[0], rows[rows.length - 1]);
+    const entries: number[] = [];
+    let [lastStep, lastGroup]: (Heading | null)[] = [null, null];
+    rows.forEach((row, i) => {
+      const newStep = i === 0 || !sameStep(row, rows[i - 1]);
+      if (newStep && several) entries.push(this.begin((lastStep = { kind: 'step', from: i, to: i })));
+      if (newStep || group[row] !== group[rows[i - 1]])
+        entries.push(this.begin((lastGroup = { kind: 'group', from: i, to: i })));
+      entries.push(row);
+      for (const heading of [lastStep, lastGroup]) if (heading) heading.to = i + 1;
+    });
+    return Int32Array.from(entries);
+  }
+
+  private begin(heading: Heading): number {
+    return -this.headings.push(heading);
+  }
+
+  private heading({ kind, from, to }: Heading): ListItem {
+    const { table, rows } = this;
+    const { step, mode, group_id, tag, kept } = table.row(rows[from]);
+    const count = to - from;
+    if (kind === 'step') return { kind, key: `step ${mode} ${step}`, step, mode, count };
+    const members = rows.subarray(from, to);
+    const [success, score] = [table.column('success'), table.column('score')];
+    const solved = members.reduce((total, row) => total + success[row], 0);
+    const std = deviation(Array.from(members, row => score[row]));
+    return { kind, key: `group ${mode} ${step} ${group_id}`, tag, group_id, count, solved, std, kept };
+  }
+}
+
+/** The rows of a row's prompt group, by member. */
+export function groupRows(table: EpisodeTable, row: number): number[] {
+  const columns = (['step', 'mode', 'group'] as const).map(name => table.column(name));
+  const same = rowsWhere(table, other => columns.every(column => column[other] === column[row]));
+  const member = table.column('member');
+  return same.sort((a, b) => member[a] - member[b]);
+}
+
+/** The rows that were given a row's prompt, by step: of its tag, with its seed where they are of its kind, or with its first state. */
+export function promptRows(table: EpisodeTable, row: number): number[] {
+  const [tag, mode, step, group, member] = (['tag', 'mode', 'step', 'group', 'member'] as const).map(name =>
+    table.column(name),
+  );
+  const [seed, first] = [table.column('seed'), table.column('first')];
+  const same = rowsWhere(
+    table,
+    other =>
+      tag[other] === tag[row] &&
+      ((mode[other] === mode[row] && seed[other] === seed[row]) || (first[row] !== 0 && first[other] === first[row])),
+  );
+  return same.sort((a, b) => step[a] - step[b] || mode[a] - mode[b] || group[a] - group[b] || member[a] - member[b]);
+}
+
+function rowsWhere({ rows }: EpisodeTable, test: (row: number) => boolean): number[] {
+  const found: number[] = [];
+  for (let row = 0; row < rows; row++) if (test(row)) found.push(row);
+  return found;
+}
+
+/** Standard deviation with N − 1, as the rollout filter takes it; 0 for a single value. */
+function deviation(values: number[]): number {
+  if (values.length < 2) return 0;
+  const mean = values.reduce((total, value) => total + value, 0) / values.length;
+  return Math.sqrt(values.reduce((total, value) => total + (value - mean) ** 2, 0) / (values.length - 1));
+}

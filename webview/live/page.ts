@@ -1,0 +1,272 @@
+// The Live page: an episode of a running run as it grows, token by token, then the next one. The host tells; the page decides what stays in
+// view: while it follows, it scrolls with what comes and goes on to the next episode when the one that ended has been seen; else it
+// stays where it is. Between rollouts it says what the trainer does.
+import { liveCommand, liveEpisode, liveReady, liveRun, liveTags, liveTokens } from '../../extension/protocol/live-page';
+import type { LiveSnapshot } from '../../extension/protocol/live-page';
+import type { RunSummary } from '../../extension/protocol/pages';
+import type { WatchedEpisode } from '../../extension/protocol/trainer-link';
+import { h, replaceChildren, setAttribute, setText } from '../shared/dom';
+import { formatSigned } from '../shared/format';
+import { messageOf, type Host } from '../shared/host';
+import { onKeys } from '../shared/keyboard';
+import { notice, skeleton } from '../shared/notices';
+import { statusDot } from '../shared/run-status';
+import { viewState } from '../shared/state';
+import { onThemeChange, readTheme } from '../shared/theme';
+import { button, dropdown } from '../shared/toolkit';
+import { phaseWords } from './phase-words';
+import { stateView, TurnView } from './turn';
+
+/** How long an episode that ended is left in view, in ms. */
+const lingerMs = 2500;
+/** So near the end of the page, in pixels, one is at its end. */
+const nearEnd = 24;
+
+export function startLive(host: Host, root: HTMLElement): void {
+  const state = viewState(host, 1, { tag: '', follow: true });
+  let run: RunSummary | undefined;
+  let tags: string[] = [];
+  /** The newest that was told; null between rollouts. */
+  let told: WatchedEpisode | null = null;
+  let shown: WatchedEpisode | undefined;
+  let turns: TurnView[] = [];
+  let theme = readTheme();
+  let lingering: ReturnType<typeof setTimeout> | undefined;
+  /** The choice of tags that stands there. */
+  let offered = '';
+
+  const title = h('h1');
+  const dot = statusDot();
+  const steps = h('span', { class: 'muted' });
+  const choice = h('span', { class: 'choice' });
+  const follow = button({
+    label: 'Follow',
+    title: 'Go on with what comes: scroll, then the next episode ( f )',
+    onClick: () => setFollow(!state.value.follow),
+  });
+  const phase = h('p', { class: 'live-phase', role: 'status' });
+  const facts = h('p', { class: 'live-facts' });
+  const list = h('div', { class: 'live-turns' });
+  const end = h('div', { class: 'live-end' });
+  const spoken = h('p', { class: 'visually-hidden', role: 'status' });
+  const top = h(
+    'header',
+    { class: 'live-top' },
+    title,
+    dot.element,
+    steps,
+    h(
+      'span',
+      { class: 'live-tools' },
+      choice,
+      follow,
+      button({ label: 'Episodes', title: 'Open the stored episodes of the run ( e )', onClick: () => command('episodes') }), // prettier-ignore
+    ),
+  );
+  const main = h('main', { class: 'live-main', tabindex: '0', 'aria-label': 'Episode' }, phase, facts, list, end);
+  const empty = h('main', { class: 'live-main live-empty' });
+  const layout = h('div', { class: 'live' }, top, main, spoken);
+
+  const command = (name: 'episodes' | 'pause' | 'resume' | 'log'): void => host.notify(liveCommand, { command: name });
+
+  function load(): void {
+    if (!run) replaceChildren(root, skeleton('skeleton-live', 3, 'Joining the run'));
+    const { tag } = state.value;
+    host.request(liveReady, tag === '' ? {} : { tag }).then(begin, fail);
+  }
+
+  function fail(error: unknown): void {
+    const again = { label: 'Try again', run: load };
+    const text = messageOf(error);
+    replaceChildren(root, notice({ kind: 'error', title: 'The run cannot be watched', text, action: again }));
+  }
+
+  function begin(snapshot: LiveSnapshot): void {
+    ({ run, tags } = snapshot);
+    told = snapshot.episode;
+    state.keepFolder(run.folder);
+    replaceChildren(root, layout);
+    showChoice();
+    setFollow(state.value.follow);
+    if (told) show(told);
+    draw();
+  }
+
+  /** Goes on to what was told, at once or when what ended has been looked at. */
+  function advance(): void {
+    if (!told || told.id === shown?.id) {
+      if (told) show(told);
+      return draw();
+    }
+    if (shown && !state.value.follow) return draw();
+    if (shown?.over) lingering ??= setTimeout(goOn, lingerMs);
+    else goOn();
+    draw();
+  }
+
+  function goOn(): void {
+    clearTimeout(lingering);
+    lingering = undefined;
+    if (told) show(told);
+    draw();
+  }
+
+  /** Draws an episode as far as it is there. */
+  function show(episode: WatchedEpisode): void {
+    if (episode.id !== shown?.id) {
+      turns = [];
+      list.replaceChildren();
+    }
+    shown = episode;
+    let running = 0;
+    episode.turns.forEach((turn, i) => {
+      if (!turns[i]) {
+        turns[i] = new TurnView(episode, turn, theme);
+        list.append(turns[i].element);
+      }
+      running += (turn.outcome?.reward ?? 0) + (turn.outcome?.penalty ?? 0);
+      turns[i].update(turn, running);
+    });
+    drawFacts(episode);
+    drawEnd(episode);
+    scroll();
+  }
+
+  function drawFacts({
+    id,
+    mode,
+    step,
+    tag,
+    group_id,
+    member,
+    seed,
+    environment,
+    turns: { length },
+  }: WatchedEpisode): void {
+    // prettier-ignore
+    const part = (label: string, value: string, hint?: string) =>
+      h('span', { title: hint ?? null }, h('span', { class: 'muted' }, `${label} `), value);
+    const kind = mode === 'val' ? `validation after step ${step}` : `step ${step}`;
+    replaceChildren(
+      facts,
+      h('strong', { title: id }, tag),
+      h('span', {}, kind),
+      part('seed', String(seed)),
+      part('group', String(group_id)),
+      part('member', String(member)),
+      part('version', environment.version.slice(0, 8), 'Hash of the environment’s code'),
+      length === 0 && h('span', { class: 'muted' }, 'being reset'),
+    );
+  }
+
+  function drawEnd(episode: WatchedEpisode): void {
+    if (!episode.over) return end.replaceChildren();
+    const { success, reward, penalty, error } = episode;
+    const words = error !== undefined ? 'Ended by its environment' : success ? 'Solved' : 'Not solved';
+    const value = formatSigned(reward + penalty);
+    replaceChildren(
+      end,
+      stateView(episode, episode.turns.length, theme),
+      h('p', { class: success ? 'verdict success' : 'verdict' }, h('strong', {}, words), ` · return ${value}`),
+      error !== undefined && h('p', { class: 'warning' }, error),
+    );
+    setText(spoken, `${words}, return ${value}`);
+  }
+
+  function draw(): void {
+    if (!run) return;
+    setText(title, run.name);
+    dot.update(run);
+    setText(steps, `step ${run.status.step} of ${run.status.total_steps}`);
+    if (!shown) {
+      drawNothing(run);
+      return;
+    }
+    if (main.parentElement !== layout) layout.replaceChild(main, empty);
+    const waits = told === null;
+    const next = !waits && told!.id !== shown.id;
+    const { title: what, text } = phaseWords(run);
+    setText(phase, waits ? `${what}. ${text}` : next && !state.value.follow ? 'Another episode is being played: follow to see it.' : ''); // prettier-ignore
+  }
+
+  function drawNothing(now: RunSummary): void {
+    const { title: what, text, action } = phaseWords(now);
+    const labels = { resume: 'Resume', episodes: 'Episodes', log: 'Log' };
+    const offer = action && { label: labels[action], run: () => command(action) };
+    replaceChildren(empty, notice({ kind: 'empty', title: what, text, action: offer }));
+    if (empty.parentElement !== layout) layout.replaceChild(empty, main);
+  }
+
+  function showChoice(): void {
+    const form = tags.join();
+    if (form === offered) return;
+    offered = form;
+    const { tag } = state.value;
+    const control = dropdown({
+      label: 'Episodes of which tag',
+      choices: [['', 'All tags'], ...tags.map((name): [string, string] => [name, name])],
+      value: tags.includes(tag) ? tag : '',
+      onChange(chosen) {
+        state.change({ tag: chosen });
+        load();
+      },
+    });
+    replaceChildren(choice, tags.length > 1 && control);
+  }
+
+  function setFollow(on: boolean): void {
+    state.change({ follow: on });
+    Object.assign(follow, { appearance: on ? 'primary' : 'secondary' }); // the toolkit reads the attribute once
+    setAttribute(follow, 'aria-pressed', String(on));
+    if (!on) {
+      clearTimeout(lingering);
+      lingering = undefined;
+      return draw();
+    }
+    advance();
+    scroll();
+  }
+
+  function scroll(): void {
+    if (state.value.follow) main.scrollTop = main.scrollHeight;
+  }
+
+  // Who scrolls back wants to read: nothing moves until they are at the end again.
+  let [at, high] = [0, 0];
+  main.addEventListener('scroll', () => {
+    const back = main.scrollTop < at - 1 && main.scrollHeight >= high;
+    const atEnd = main.scrollHeight - main.scrollTop - main.clientHeight < nearEnd;
+    [at, high] = [main.scrollTop, main.scrollHeight];
+    if (back && !atEnd && state.value.follow) setFollow(false);
+  });
+
+  host.onNotify(liveRun, message => {
+    ({ run } = message);
+    draw();
+  });
+  host.onNotify(liveTags, message => {
+    ({ tags } = message);
+    showChoice();
+  });
+  host.onNotify(liveEpisode, ({ episode }) => {
+    told = episode;
+    advance();
+  });
+  host.onNotify(liveTokens, ({ id, turn, at: from, tokens }) => {
+    const newest = told?.id === id ? told.turns.at(-1) : undefined;
+    if (!newest || newest.turn !== turn || newest.outcome) return;
+    newest.tokens.splice(from, Infinity, ...tokens);
+    if (shown?.id === id) show(told!);
+  });
+  onThemeChange(now => {
+    theme = now;
+    const episode = shown;
+    shown = undefined;
+    if (episode) show(episode);
+  });
+  onKeys(document, { f: () => setFollow(!state.value.follow), e: () => command('episodes') });
+  document.addEventListener('visibilitychange', () => {
+    if (document.visibilityState === 'visible') load();
+  });
+  load();
+}

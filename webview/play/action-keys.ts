@@ -1,0 +1,34 @@
+// Which key plays which action: arrows and WASD where an action is a direction by its name, digits by the order of the actions. Pure.
+
+export interface NamedAction {
+  id: number;
+  name: string;
+}
+
+const directions: Record<string, readonly [arrow: string, letter: string]> = {
+  up: ['ArrowUp', 'w'],
+  left: ['ArrowLeft', 'a'],
+  down: ['ArrowDown', 's'],
+  right: ['ArrowRight', 'd'],
+};
+const shownAs: Record<string, string> = { ArrowUp: '↑', ArrowLeft: '←', ArrowDown: '↓', ArrowRight: '→' };
+
+/** The keys (`KeyboardEvent.key`) of each action by id; the first is the one to be shown. */
+export function actionKeys(actions: readonly NamedAction[]): Map<number, string[]> {
+  const keys = new Map<number, string[]>(actions.map(({ id }) => [id, []]));
+  const taken = new Set<string>();
+  for (const { id, name } of actions) {
+    const words = name.toLowerCase().match(/[a-z]+/g) ?? [];
+    const direction = words.find(word => Object.hasOwn(directions, word));
+    for (const key of direction === undefined ? [] : directions[direction]) {
+      if (taken.has(key)) continue; // a second action of that direction has its digit
+      taken.add(key);
+      keys.get(id)!.push(key);
+    }
+  }
+  actions.slice(0, 9).forEach(({ id }, i) => keys.get(id)!.push(String(i + 1)));
+  return keys;
+}
+
+/** A key as it is shown on its button. */
+export const shownKey = (key: string): string => shownAs[key] ?? key;

@@ -1,0 +1,46 @@
+// What the environment shows, large: its pictures, and its text as it is, with the characters marked that differ from the step before
+// where both have one form, as boards do.
+import type { Shown } from '../../extension/protocol/environment-tools';
+import { h, type Child } from '../shared/dom';
+
+/** A run of characters. */
+export interface Piece {
+  text: string;
+  changed: boolean;
+}
+
+/** The text in pieces; nothing is marked where the lines of the two differ in number or length. */
+export function changedPieces(text: string, before: string | undefined): Piece[] {
+  const sameForm =
+    before !== undefined &&
+    before.length === text.length &&
+    before.split('\n').every((line, i) => line.length === text.split('\n')[i]?.length);
+  if (!sameForm) return [{ text, changed: false }];
+  const pieces: Piece[] = [];
+  for (let i = 0; i < text.length; i++) {
+    const changed = text[i] !== before[i];
+    const last = pieces.at(-1);
+    if (last?.changed === changed) last.text += text[i];
+    else pieces.push({ text: text[i], changed });
+  }
+  return pieces;
+}
+
+/** A text of short lines is a board and drawn larger than prose. */
+const isBoard = (text: string): boolean =>
+  text.includes('\n') && text.split('\n').every(line => line.length <= 32) && !/[a-z]{3} [a-z]{2}/i.test(text);
+
+export function observationView({ observation, images = [] }: Shown, before: Shown | undefined): HTMLElement {
+  const text = images.length > 0 ? observation.replaceAll('<image>', '').trim() : observation;
+  const pieces = changedPieces(text, before?.observation).map(({ text: piece, changed }): Child =>
+    changed ? h('mark', {}, piece) : piece,
+  );
+  return h(
+    'figure',
+    { class: 'observation', 'aria-label': 'Observation', 'aria-live': 'polite' },
+    ...images.map((image, i) =>
+      h('img', { src: `data:image/png;base64,${image}`, alt: `Image ${i + 1} of the observation` }),
+    ),
+    text !== '' && h('pre', { class: isBoard(text) ? 'board-text' : 'prose-text', tabindex: 0 }, ...pieces),
+  );
+}
