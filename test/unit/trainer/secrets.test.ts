@@ -41,6 +41,8 @@ trainer:
   val_before_train: false
   test_freq: -1
   total_training_steps: 1
+workbench:
+  max_failed_episodes_share: 1
 `;
 
 beforeAll(async () => {
@@ -88,7 +90,7 @@ const everything = (folder: string): string =>
     .map(path => `${path}\n${readFileSync(path, 'latin1')}`)
     .join('\n');
 
-test('a run that uses keys keeps none, whatever goes wrong on the way', { timeout: 240_000 }, async () => {
+test('a run that uses keys keeps none, whatever goes wrong on the way', { timeout: 60_000 }, async () => {
   const said = await document<{ folder: string }>(workspace.folder, ['train', '--config-name', 'far']);
   words += said.stdout + said.stderr;
   expect([...keys]).toEqual([marks.RAGEN_TEST_ENV_KEY]); // it did travel
