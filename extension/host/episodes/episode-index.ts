@@ -98,17 +98,24 @@ export class EpisodeIndex {
   }
 
   private async readOn(grown: () => void): Promise<boolean> {
-    const sizes = await this.sizes();
-    const gone = [...this.told].some(([name, { to }]) => to > (sizes.get(name)?.size ?? 0));
-    if (gone) this.startAnew();
+    const told: EpisodeIndexLine[] = [];
     for (const source of this.sources) {
       const { lines, restarted } = await source.read();
       if (restarted && this.table.rows > 0) {
         this.startAnew();
         return this.readOn(grown);
       }
-      for (const line of lines) if (line.to <= (sizes.get(nameOf(line))?.size ?? 0)) this.take(line);
+      for (const line of lines) told.push(line);
     }
+    // Sizes after the lines: a file holds what a line tells of before the line is written, so that one that tells of more than there is
+    // tells of what was cut off since, and not of what came in between.
+    const sizes = await this.sizes();
+    const gone = [...this.told].some(([name, { to }]) => to > (sizes.get(name)?.size ?? 0));
+    if (gone) {
+      this.startAnew();
+      return this.readOn(grown);
+    }
+    for (const line of told) if (line.to <= (sizes.get(nameOf(line))?.size ?? 0)) this.take(line);
     const total = sum([...sizes.values()].map(({ size }) => size));
     const share = () => (total === 0 ? 1 : sum([...this.told.values()].map(({ to }) => to)) / total);
     this.read = share();

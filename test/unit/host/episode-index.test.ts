@@ -12,7 +12,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { EpisodeIndex } from '../../../extension/host/episodes/episode-index';
 import {
   indexOfFile,
@@ -27,6 +27,19 @@ import { episodesFile, runFiles, type Episode } from '../../../extension/protoco
 import { EpisodeIndexLog } from '../../../extension/trainer/store/episode-index-log';
 import { LineLog } from '../../../extension/trainer/store/line-log';
 import { episodesOf } from '../../e2e/preview/data';
+
+/** What happens while the sizes of the files are being taken. */
+let meanwhile: () => void = () => undefined;
+vi.mock('node:fs/promises', async original => {
+  const real = await original<typeof import('node:fs/promises')>();
+  const readdir = async (path: string) => {
+    const names = await real.readdir(path);
+    meanwhile();
+    meanwhile = () => undefined;
+    return names;
+  };
+  return { ...real, readdir };
+});
 
 let folder = '';
 beforeEach(() => {
@@ -105,6 +118,19 @@ describe('the index of a run', () => {
       expect(await index.episode(episode)).toEqual(episode);
     }
     expect(await index.episode({ step: 1, mode: 'train', id: 'train-000001-g009-m00' })).toBeNull();
+  });
+
+  it('loses nothing that is written while it is read', async () => {
+    const log = indexLog();
+    write(few(1), log);
+    const scan = scanner();
+    const index = new EpisodeIndex(folder, null, scan);
+    meanwhile = () => write(few(2), log);
+    await index.update();
+    await index.update();
+    log.close();
+    expect(ids(index)).toEqual(idsOf(few(1), few(2)));
+    expect(scan.indexed).toEqual([]);
   });
 
   it('is made of the files where the trainer wrote none, the newest first, and kept', async () => {
