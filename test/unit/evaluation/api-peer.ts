@@ -35,6 +35,8 @@ export interface ApiPeer {
   mishaps: (Mishap | null)[];
   /** Milliseconds that an answer takes. */
   delayMs: number;
+  /** Waits until no client is connected: what one that was killed had sent is then among the requests. */
+  forsaken(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -112,6 +114,10 @@ export async function startPeer(key = 'sk-secret-4f9a7c1e8b2d'): Promise<ApiPeer
     answer: () => ({ text: 'hello' }),
     mishaps: [],
     delayMs: 0,
+    async forsaken() {
+      const connected = () => new Promise<number>(told => server.getConnections((_, count) => told(count)));
+      while ((await connected()) > 0) await new Promise(done => setTimeout(done, 5));
+    },
     close: () =>
       new Promise(closed => {
         server.close(() => closed());

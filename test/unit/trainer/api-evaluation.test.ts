@@ -200,6 +200,7 @@ test('after a kill only what is left is asked', async () => {
   };
   await until('some episodes are played', () => lines() >= 6);
   await kill(answer.folder);
+  await peer.forsaken();
   const kept = lines();
   const finished = readRun(answer.folder).episodes;
   peer.requests.length = 0;

@@ -56,7 +56,7 @@ describe('two windows on one folder', () => {
     expect(new Set(pids).size).toBe(2);
 
     // A run whose folder is deleted takes its trainer with it, and nothing else.
-    rmSync(one, { recursive: true, force: true });
+    rmSync(one, { recursive: true, force: true, maxRetries: 20, retryDelay: 10 }); // it is being written to
     await until('its trainer has ended', () => !isAlive(pids[0]));
     expect(await new RunReader(one).refresh()).toBe(false);
     const { step } = statusOf(other)!;
