@@ -164,7 +164,7 @@ scenario('the metrics shown are written as CSV, a chart as SVG and PNG', async (
   const csv = await accept('.csv');
   const lines = await until('all rows', () => {
     const text = readFileSync(csv, 'utf8').trim().split('\n');
-    return text.length > 100_000 && text;
+    return text.length > steps && text;
   });
   assert.equal(lines[0], 'step,actor/entropy');
   const first = JSON.parse(readFileSync(join(long.folder, 'metrics.jsonl'), 'utf8').split('\n', 1)[0]);
