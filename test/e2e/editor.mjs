@@ -226,6 +226,21 @@ export class Editor {
     await row.click({ timeout });
   }
 
+  /** Takes an action of the context menu of what is at `locator`. */
+  async takeFromMenu(locator, action) {
+    const entry = this.page.locator('.monaco-menu .action-menu-item', { hasText: action }).first();
+    for (let tries = 1; ; tries++) {
+      await locator.click({ button: 'right' });
+      try {
+        await entry.click({ timeout: 5000 });
+        return await entry.waitFor({ state: 'detached', timeout: 5000 });
+      } catch (error) {
+        if (tries === 5) throw error; // else a page that opened meanwhile took focus and menu, or the menu was too new for a click
+        await this.page.keyboard.press('Escape');
+      }
+    }
+  }
+
   /** Types into an open input box and presses Enter. */
   async answer(text) {
     const input = this.page.locator('.quick-input-widget input.input');

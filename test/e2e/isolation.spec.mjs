@@ -229,8 +229,7 @@ scenario('its texts are texts in tree, status bar, lists, prompts, hovers and no
   await rows().filter({ hasText: 'click me' }).waitFor();
   await harmless('a list of runs');
   await editor.page.keyboard.press('Escape');
-  await item.click({ button: 'right' });
-  await editor.page.locator('.monaco-menu .action-menu-item', { hasText: 'Rename' }).first().click();
+  await editor.takeFromMenu(item, 'Rename');
   const prompt = editor.page.locator('.quick-input-message', { hasText: 'click me' });
   await prompt.waitFor();
   assert.equal(await prompt.locator('a').count(), 0);

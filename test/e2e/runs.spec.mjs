@@ -47,18 +47,7 @@ const box = title => editor.page.locator('.quick-input-widget', { hasText: title
 const input = () => editor.page.locator('.quick-input-widget input.input');
 
 /** Takes an action of the context menu of a run. */
-async function menu(run, action) {
-  const entry = editor.page.locator('.monaco-menu .action-menu-item', { hasText: action }).first();
-  for (let tries = 1; ; tries++) {
-    await item(run).click({ button: 'right' });
-    try {
-      return await entry.click({ timeout: 5000 });
-    } catch (error) {
-      if (tries === 5) throw error; // else a page that opened meanwhile took the focus, and with it the menu
-      await editor.page.keyboard.press('Escape');
-    }
-  }
-}
+const menu = (run, action) => editor.takeFromMenu(item(run), action);
 
 /** Presses a button of the dialog that is open. */
 const press = name => editor.page.locator('.monaco-dialog-box').getByRole('button', { name }).click();
