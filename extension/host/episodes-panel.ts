@@ -76,18 +76,24 @@ function serveEpisodes(page: OpenPage, store: RunStore, { extensionPath, storage
     if (sent && panel.visible) update().catch(() => undefined); // the folder is gone, or being written: the next touch reads on
   };
 
-  messenger.onRequest(episodesReady, async () => {
-    // What the index tells is there at once; files that it does not tell of follow as they are gone through.
-    const first = new Promise<void>((resolve, reject) => {
+  // What the index tells is there at once; files that it does not tell of follow as they are gone through.
+  const read = () =>
+    new Promise<void>((resolve, reject) => {
       index.update(resolve).then(young => {
         if (young) again = setTimeout(queue, pace.young);
         resolve();
         tell();
       }, reject);
     });
+  let begun: Promise<void> | undefined = read(); // while the page itself is being loaded
+  begun.catch(() => undefined); // told to the page when it asks
+  messenger.onRequest(episodesReady, async () => {
+    const first = begun ?? read();
+    begun = undefined;
     await first;
     const { rest, ...about } = standing();
     sent = { epoch: index.epoch, rows: index.table.rows, rest };
+    queue(); // what came while the page was being loaded
     return { ...about, rows: index.table.slice(0) };
   });
   messenger.onRequest(episodeOpen, ref => index.episode(ref));
