@@ -7,7 +7,7 @@ import { compileFunction } from 'node:vm';
 import type { z } from 'zod';
 import type { Environment, EnvironmentDefinition } from '../../envs/api/environment';
 import { builtInFolder } from './built-in';
-import { badValue, FaultError } from './fault';
+import { badValue, FaultError, faultOf } from './fault';
 import { providedModules } from './provided-modules';
 import { isProvided } from './provided-names';
 import { largest, plainValue, shown } from './values';
@@ -52,7 +52,7 @@ export async function describe(
   { name, instruction, legend, actions, wholeAnswer = false, dependencies, patience, create }: EnvironmentDefinition,
   config: Record<string, unknown>,
 ): Promise<Description> {
-  await dependencies?.(config); // first, since what it finds may be what the instruction tells
+  await present(dependencies, config); // first, since what it finds may be what the instruction tells
   const text = typeof instruction === 'function' ? instruction(config) : instruction;
   if (typeof text !== 'string' || text.length > largest)
     throw badValue(`gave the instruction ${shown(text)}`, `return a text of at most ${largest} characters from it`);
@@ -73,6 +73,18 @@ export async function describe(
     whole_answer: wholeAnswer,
     patience_ms,
   };
+}
+
+/** Looks for what the environment needs. The fault says the configuration too, which is sound whatever is missing. */
+async function present(
+  dependencies: EnvironmentDefinition['dependencies'],
+  config: Record<string, unknown>,
+): Promise<void> {
+  try {
+    await dependencies?.(config);
+  } catch (error) {
+    throw new FaultError({ ...faultOf(error), config: plainValue(config) as Record<string, unknown> });
+  }
 }
 
 /** @throws FaultError where `create` has returned something else than an environment */

@@ -46,5 +46,10 @@ export function failureOf(fault: Fault, context: FailureContext): EnvironmentFai
       );
     }
   }
-  return { kind: fault.kind, message: `${parts.join(' ')}: ${fault.remedy}`, at: place ?? source };
+  return {
+    kind: fault.kind,
+    message: `${parts.join(' ')}: ${fault.remedy}`,
+    at: place ?? source,
+    ...(fault.config && { config: fault.config }),
+  };
 }

@@ -54,6 +54,8 @@ export interface Fault {
   stack?: string;
   /** Index of the action in hand, −1 in any other call. */
   action: number;
+  /** `env_config` with its defaults, where the environment does not load for want of something else alone. */
+  config?: Record<string, unknown>;
 }
 
 /** What a definition says of itself under its configuration. */

@@ -94,6 +94,8 @@ export interface EnvironmentFailure {
   message: string;
   /** `file:line` in the user's source, where it is known. */
   at?: string;
+  /** `env_config` with its defaults, where a load failed for want of something that the environment needs. */
+  config?: Record<string, unknown>;
 }
 
 export interface EpisodeState {

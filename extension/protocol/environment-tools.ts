@@ -10,10 +10,11 @@ export interface ListedEnvironment {
   name: string;
   source: string;
   built_in: boolean;
-  /** `env_config` with its defaults; null where the environment does not load. */
+  /** `env_config` with its defaults; null where the environment’s code does not load. */
   config: Record<string, unknown> | null;
-  /** Named actions by id; null where it takes text or names them at each episode's beginning. */
+  /** Named actions by id; null where it takes text, names them at each episode's beginning, or is not there to be asked. */
   actions: Record<string, string> | null;
+  /** False too where it is not there to be asked. */
   has_solver: boolean;
   /** Why it does not load: what is missing and how to get it, or what is wrong with its code. */
   missing: string | null;

@@ -3,7 +3,8 @@
 
 /** The part of a JSON schema (draft 2020-12) that a configuration needs. */
 export interface JsonSchema {
-  type?: string;
+  /** Several where a value may also be null. */
+  type?: string | string[];
   title?: string;
   description?: string;
   properties?: Record<string, JsonSchema>;
@@ -13,6 +14,7 @@ export interface JsonSchema {
   prefixItems?: JsonSchema[];
   anyOf?: JsonSchema[];
   enum?: unknown[];
+  const?: unknown;
   default?: unknown;
   minimum?: number;
   maximum?: number;
@@ -45,6 +47,8 @@ function below(schema: JsonSchema, part: PropertyKey): JsonSchema | undefined {
 /** What a value must be, as words: `an integer ≥ 1`, `one of top_p, min_p`. */
 export function expectation(schema: JsonSchema): string {
   if (schema.anyOf) return schema.anyOf.map(expectation).join(' or ');
+  if (Array.isArray(schema.type)) return schema.type.map(type => expectation({ ...schema, type })).join(' or ');
+  if (schema.const !== undefined) return String(schema.const);
   if (schema.enum) return schema.enum.length === 1 ? String(schema.enum[0]) : `one of ${schema.enum.join(', ')}`;
   if (schema.type === 'boolean') return 'true or false';
   if (schema.type === 'null') return 'null';

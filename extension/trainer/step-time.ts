@@ -6,16 +6,22 @@ import type { Manifest, MetricsLine } from '../protocol/run-folder';
 import type { RunConfig } from './config/schema';
 import { usesCritic, usesReference } from './run-plan';
 
-/** Seconds a token, measured with two threads of an AMD EPYC 7R13 (docs/PERFORMANCE.md): at 0.4 M, 5.5 M and 494 M parameters. */
+/**
+ * Seconds a token, measured with two threads of an AMD EPYC 7R13: at 0.4 M (quickstart: 35 µs a trained token, 200 µs a sampled one with
+ * its environments), 5.5 M and, by adapters, 494 M parameters (docs/PERFORMANCE.md: 265 µs and 9.1 ms a trained token).
+ */
 const cost = {
   sampled: { fixed: 160e-6, parameter: 23e-12 },
-  trained: { fixed: 70e-6, parameter: 35e-12 },
-  trainedAdapters: { fixed: 70e-6, parameter: 18e-12 },
+  trained: { fixed: 25e-6, parameter: 35e-12 },
+  trainedAdapters: { fixed: 25e-6, parameter: 18e-12 },
 };
 /** A forward pass alone beside one with gradients. */
 const forwardShare = 1 / 3;
-/** Of the tokens that a turn may have, those it has where nothing was measured. */
-const usedShare = 0.5;
+/**
+ * Of the tokens that an episode may sample in all its turns, those it does where nothing was measured. Episodes end before their last turn
+ * and answers before their limit: of 320 tokens quickstart samples 38. Models that think at length come nearer to the limit.
+ */
+const usedShare = 0.2;
 /** Tokens of the first prompt where nothing was measured. */
 const assumedPrompt = 200;
 /** Steps at the end of a run that its medians are over. */

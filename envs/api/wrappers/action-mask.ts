@@ -106,7 +106,9 @@ async function passes<Config>(
     const actions = [...taken, ...solution];
     for (let steps = 0; steps < actions.length; steps++) {
       if (steps >= taken.length && !allows(actions[steps], { observation, info, steps, config })) return false;
-      ({ observation, info } = await environment.step(actions[steps]));
+      const result = await environment.step(actions[steps]);
+      if (result.terminated || result.truncated) return true; // by a limit, what is left cannot be taken
+      ({ observation, info } = result);
     }
     return true;
   } finally {

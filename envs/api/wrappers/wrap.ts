@@ -1,6 +1,7 @@
 // What the wrappers share: a wrapped definition is a definition again, with the same configuration, so that wrappers stack in any order.
 // Invariants: what a wrapper does not change passes through (render, solve and close exist where the inner environment has them); an
-// inner environment that answers at once is answered for at once; the episode stays a pure function of (config, seed, member, actions).
+// inner environment that answers at once is answered for at once; the episode stays a pure function of (config, seed, member, actions); a
+// step after the end is refused, since a wrapper may have ended an episode that goes on within, or change what its last step shows and earns.
 import type { z } from 'zod';
 import type {
   Action,
@@ -23,13 +24,28 @@ export function wrap<Schema extends z.ZodType>(
     ...definition,
     create(config) {
       const inner = definition.create(config);
-      return {
+      const wrapped: Environment = {
         reset: options => inner.reset(options),
         step: action => inner.step(action),
         ...(inner.render && { render: (mode: string) => inner.render!(mode) }),
         ...(inner.solve && { solve: () => inner.solve!() }),
         ...(inner.close && { close: () => inner.close!() }),
         ...around(inner, config),
+      };
+      let over = false;
+      return {
+        ...wrapped,
+        reset(options) {
+          over = false;
+          return wrapped.reset(options);
+        },
+        step(action) {
+          if (over) throw new Error('the episode is over: reset it');
+          return after(wrapped.step(action), result => {
+            over = result.terminated || result.truncated;
+            return result;
+          });
+        },
       };
     },
   };

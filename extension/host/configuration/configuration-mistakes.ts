@@ -96,6 +96,8 @@ function placesOf(schema: JsonSchema, name: string, path: KeyPath = []): string[
 
 function accepts(schema: JsonSchema, value: unknown): boolean {
   if (schema.anyOf) return schema.anyOf.some(option => accepts(option, value));
+  if (Array.isArray(schema.type)) return schema.type.some(type => accepts({ ...schema, type }, value));
+  if (schema.const !== undefined) return schema.const === value;
   if (schema.enum) return schema.enum.includes(value);
   switch (schema.type) {
     case 'null':

@@ -44,10 +44,11 @@ export const isMapSchema = (schema: JsonSchema): boolean =>
 
 /** The values that a schema names one by one: choices, true and false, null. */
 export function namedValues(schema: JsonSchema): string[] {
-  const values = (schema.anyOf ?? [schema]).flatMap(({ enum: choices, type, items }) => {
+  const values = (schema.anyOf ?? [schema]).flatMap(({ enum: choices, const: only, type, items }) => {
     if (choices) return choices.map(String);
+    if (only !== undefined) return [String(only)];
     if (type === 'boolean') return ['true', 'false'];
-    if (type === 'null') return ['null'];
+    if (type === 'null' || type?.includes('null')) return ['null'];
     return items?.enum ? items.enum.map(String) : [];
   });
   return [...new Set(values)];

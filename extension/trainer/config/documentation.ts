@@ -8,12 +8,13 @@ import type { Preset } from './load-config';
 
 const intro = `# Configuration
 
-A run is configured in YAML with RAGEN's keys. A file starts from others by a \`defaults\` list and says what differs:
+A run is configured in YAML with RAGEN's keys. Configurations lie in \`config/<name>.yaml\` of the workspace (\`ragen train --config-name <name>\`) or in any
+other file (\`--config <file>\`). A file builds on others by a \`defaults\` list and says what differs:
 
     # What this run is for, in one line.
     defaults:
       - base          # RAGEN's defaults; looked up beside this file, then among the presets
-      - _self_        # this file's own keys; last unless said
+      - _self_        # where this file's own keys come in; last if left out
 
     trainer:
       experiment_name: my_run
@@ -22,9 +23,9 @@ A run is configured in YAML with RAGEN's keys. A file starts from others by a \`
         env_groups: 4
         env_configs: {tags: [FrozenLake], n_groups: [4]}
 
-Maps merge key by key, later entries win, lists are replaced whole. \`\${a.b}\` takes over the value of the key \`a.b\`.
+Maps are merged key by key, and later entries win; lists are replaced whole. \`\${a.b}\` stands for the value of the key \`a.b\`.
 
-Overrides on the command line follow the same keys:
+Overrides on the command line name keys in the same way:
 
 | form | meaning |
 |---|---|
@@ -33,7 +34,12 @@ Overrides on the command line follow the same keys:
 | \`++a.b=v\` | changes or adds |
 | \`~a.b\` | removes a key |
 
-Unknown keys are errors. All errors are shown at once, each with the file, line and column its value came from.
+Unknown keys are errors. All errors are shown at once, each with the file, line and column its value came from. \`ragen config --config-name <name>\` checks a
+configuration and prints what it comes to.
+
+Below, *default* is the value in the preset \`base\`. RAGEN's documentation and papers explain the algorithms behind the keys; a *prompt group* is a number of
+episodes that begin in the same state, a *tag* the name of an environment with its parameters, and a *turn* one answer of the model with what the
+environment shows after it.
 `;
 
 /** The document, from the preset configurations and the plain values of \`base\` (shown as defaults). */
@@ -63,7 +69,7 @@ export function configurationDocument(presets: readonly Preset[], base: Record<s
     `Environments by tag. Each \`custom_envs.<tag>\` has:\n`,
     typeof tag === 'object' ? table(keyColumns, rows(tag, '', undefined)) : '',
     '## Not available in this version\n',
-    'These keys are accepted with the values named here alone.\n',
+    'Of these keys no other values than those named here are accepted yet.\n',
     table(
       ['key', 'values'],
       restrictions.map(({ key, available }) => [`\`${key}\``, available.map(code).join(', ')]),
@@ -71,7 +77,7 @@ export function configurationDocument(presets: readonly Preset[], base: Record<s
     '## Keys without effect\n',
     'Configurations written for RAGEN may keep these keys and everything below them; a run notes that they are ignored.\n',
     table(
-      ['key', 'there it steers'],
+      ['key', 'what it steers in RAGEN'],
       Object.entries(ignoredKeys).map(([key, steers]) => [`\`${key}\``, steers]),
     ),
   ].join('\n');
@@ -88,7 +94,7 @@ function rows(schema: JsonSchema, prefix: string, value: unknown): string[][] {
 }
 
 const keyRow = (key: string, schema: JsonSchema, value: unknown): string[] => {
-  const fallback = value ?? schema.default;
+  const fallback = value === undefined ? schema.default : value;
   return [`\`${key}\``, expectation(schema), fallback === undefined ? '' : code(fallback), described(schema)];
 };
 

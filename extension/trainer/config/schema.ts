@@ -35,14 +35,16 @@ const algorithm = z
     soft_advantage_reweight: flag("Scale GRPO advantages by the group's deviation relative to the largest one."),
     filter_groups: z
       .strictObject({
-        enable: flag('Play further batches until env_groups groups say something, after the rollout filter.'),
+        enable: flag(
+          'Dynamic sampling (DAPO): play further batches until env_groups groups, after the rollout filter, hold episodes that differ.',
+        ),
         metric: z
           .enum(['acc', 'score', 'seq_reward'])
           .describe('What must differ within a group: success (acc), or the score, which seq_reward is too.'),
         max_num_gen_batches: z
           .int()
           .min(0)
-          .describe('Most batches of a step, which then goes on with what it has; 0 for no limit.'),
+          .describe('Most batches that a step plays; it then goes on with the groups that it has. 0 for no limit.'),
       })
       .describe("Dynamic sampling (DAPO): groups whose episodes are all alike are replaced by others'."),
     rollout_correction: z
@@ -152,7 +154,7 @@ const workbench = z
       ),
     base_quantization: z.enum(['none', 'int8']).describe('Hold the frozen base in 8 bits while adapters train.'),
     try_longest_batch: flag(
-      'Take the longest possible gradient once before the first step, so that too little memory shows at once.',
+      'Compute a gradient of the greatest length once before the first step, so that a lack of memory shows at once.',
     ),
     threads: z.int().min(0).describe('Threads of the model on the CPU; 0 for one a core.'),
     live_edit: flag('Follow the source files of environments: episodes that start after a save use what was saved.'),
@@ -161,28 +163,30 @@ const workbench = z
       'A slow episode holds up no other: the others go on to their next turns. On the CPU results are the same either way.',
     ),
     coverage: flag(
-      'Count the lines of environment code that episodes reach, which takes that code about two and a half times as long.',
+      'Count how often episodes reach each line of environment code, which then takes about two and a half times as long.',
     ),
     step_timeout_ms: count('An environment that takes longer for a reset or step fails its episode.'),
     max_failed_episodes_share: z
       .number()
       .min(0)
       .max(1)
-      .describe('The run pauses when more than this share of a batch failed; an evaluation ends.'),
+      .describe(
+        "The run pauses when environments failed in more than this share of a batch's episodes; an evaluation ends.",
+      ),
     // Runs made before there was the key go on.
     max_environment_memory_gb: z
       .number()
       .positive()
       .nullable()
       .describe(
-        'GiB that an environment process may hold: the call that takes it beyond fails its episode; null for half of what the machine has.',
+        'GiB of memory that an environment process may hold: a call that takes more fails its episode; null for half of what the machine has.',
       )
       .default(null),
     max_skipped_steps: z
       .int()
       .min(0)
       .describe(
-        'The run ends when more steps in a row than this changed nothing, since their numbers were not finite.',
+        'The run ends after more than so many steps in a row that were skipped, since their numbers were not finite.',
       ),
     compat: z
       .enum(['corrected', 'ragen'])
@@ -190,7 +194,7 @@ const workbench = z
     early_stops: z
       .array(z.enum(['reward_variance_collapse', 'low_validation_success']))
       .describe(
-        'Reasons to end a run early: in-group deviation under a tenth of what it was for 10 steps; validation success under 1 % in 5 validations in a row.',
+        'Reasons to end a run early: in-group deviation of rewards under a tenth of that of the first 10 steps, for 10 steps; validation success under 1 % in 5 validations in a row.',
       ),
     high_level_lam: z
       .number()
@@ -204,7 +208,7 @@ const workbench = z
         "Which of a turn's values bi-level GAE compares between turns: that of its last token, or of its first.",
       ),
     collapse_turn_uniform: flag(
-      'Diagnose collapse a third time, over pairs of which every turn of the rollout is as likely as any other.',
+      'Diagnose collapse a third time, on turns drawn uniformly from all turns of the rollout.',
     ),
     watch: z
       .strictObject({
@@ -229,8 +233,10 @@ export const runConfigSchema = z
         val: z.int().min(0).describe('First seed of the validation groups; the same in every validation.'),
       })
       .describe('Seeds of the environments and of all random streams.'),
-    micro_batch_size_per_gpu: count('Episodes of one forward and backward pass.'),
-    log_prob_micro_batch_size_per_gpu: count('Episodes of one forward pass.'),
+    micro_batch_size_per_gpu: count(
+      'Size of a forward and backward pass of actor and critic (their ppo_micro_batch_size_per_gpu).',
+    ),
+    log_prob_micro_batch_size_per_gpu: count('Episodes of one forward pass, for old and reference log-probs.'),
     ppo_mini_batch_size: count('Episodes of one optimizer step.'),
     model_path: z
       .string()

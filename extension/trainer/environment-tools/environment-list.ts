@@ -22,12 +22,13 @@ export async function listEnvironments(workspace: string): Promise<ListedEnviron
       outcomes.forEach((outcome, i) => {
         const { source } = specs[i];
         const environment = 'environment' in outcome ? outcome.environment : undefined;
+        const { config = null } = 'environment' in outcome ? outcome.environment : outcome.failure;
         const actions = environment?.actions;
         listed.push({
           ...some[i],
           name: environment?.name ?? some[i].env_type,
           source,
-          config: environment?.config ?? null,
+          config,
           actions: actions && Object.keys(actions).length > 0 ? actions : null,
           has_solver: environment?.has_solver ?? false,
           missing: 'failure' in outcome ? outcome.failure.message : null,

@@ -133,10 +133,10 @@ function count(text: string, option: string): number {
 }
 
 function listWords({ env_type, actions, has_solver, config, missing }: ListedEnvironment): string {
-  if (missing !== null) return `${env_type.padEnd(14)} ${missing}`;
   const takes = actions ? Object.values(actions).join(', ') : 'text';
-  const keys = Object.keys(config ?? {}).join(', ');
-  return `${env_type.padEnd(14)} takes ${takes}${has_solver ? '; has a solver' : ''}\n${' '.repeat(15)}${keys}`;
+  const about = missing ?? `takes ${takes}${has_solver ? '; has a solver' : ''}`;
+  const keys = config && `\n${' '.repeat(15)}${Object.keys(config).join(', ')}`;
+  return `${env_type.padEnd(14)} ${about}${keys ?? ''}`;
 }
 
 /** The env_config that `--set` options come to. Throws a UserError. */

@@ -235,6 +235,7 @@ test('play talks with a person', async () => {
 test('list tells the workspace’s own beside the built-in ones', async () => {
   write('envs/counter/counter.ts', counter());
   write('envs/helper.ts', 'export const helper = 1;');
+  write('envs/torn.ts', 'export default defineEnvironment({');
   const listed = (await ragen<ListedEnvironment[]>(['list', '--json'])).document();
   expect(listed.find(({ env_type }) => env_type === 'frozen_lake')).toMatchObject({
     built_in: true,
@@ -243,10 +244,17 @@ test('list tells the workspace’s own beside the built-in ones', async () => {
     config: { size: 4, is_slippery: true },
     missing: null,
   });
-  expect(listed.find(({ env_type }) => env_type === 'lean')?.missing).toMatch(/finds no Lean server at .*: start/);
+  const lean = listed.find(({ env_type }) => env_type === 'lean')!;
+  expect(lean.missing).toMatch(/finds no Lean server at .*: start/);
+  expect(lean.config).toMatchObject({ repl_command: null }); // told all the same
   expect(listed.filter(({ built_in }) => !built_in).map(({ env_type, name }) => [env_type, name])).toEqual([
     ['envs/counter/counter.ts', 'counter'],
+    ['envs/torn.ts', 'envs/torn.ts'],
   ]);
+  expect(listed.find(({ env_type }) => env_type === 'envs/torn.ts')).toMatchObject({
+    config: null, // its code does not say
+    missing: expect.stringContaining('torn.ts') as string,
+  });
 }, 40_000);
 
 describe('check', () => {

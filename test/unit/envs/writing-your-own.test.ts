@@ -1,5 +1,6 @@
 // docs/environments/writing-your-own.md: every environment in it is type-checked, built and played in the environment process as shipped, in a
-// folder without node_modules; its configuration is one that loads.
+// folder without node_modules; they keep the contract; its configuration is one that loads.
+import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -7,6 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import ts from 'typescript';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { ContractReport } from '../../../extension/protocol/environment-tools';
 import { TypeCheckService } from '../../../extension/environment-host/type-check';
 import { loadConfig } from '../../../extension/trainer/config/load-config';
 import type { EnvironmentProcess } from '../../../extension/trainer/rollout/environment-process';
@@ -61,6 +63,21 @@ test('the blocks have no type errors', () => {
     expect.stringContaining("Type 'string' is not assignable"),
   ]);
 });
+
+test.each([
+  ['the whole one', guess, []],
+  ['the wrapped one', hard, ['--set', 'num_boxes=1']],
+])(
+  '%s keeps the contract of environments',
+  (name, code, values) => {
+    const source = written(`${name.replaceAll(' ', '-')}.ts`, code);
+    const cli = join(root, 'dist/cli.cjs');
+    const { stdout } = spawnSync(process.execPath, [cli, 'env', 'check', source, '--json', '--workspace', folder, ...values], { encoding: 'utf8' }); // prettier-ignore
+    const { checks } = JSON.parse(stdout) as ContractReport;
+    expect(checks.filter(({ state }) => state === 'failed')).toEqual([]);
+  },
+  60_000,
+);
 
 describe('the whole one', () => {
   test('plays', async () => {

@@ -9,6 +9,7 @@ import {
   utimesSync,
   writeFileSync,
 } from 'node:fs';
+import type * as promises from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
@@ -31,7 +32,7 @@ import { episodesOf } from '../../e2e/preview/data';
 /** What happens while the sizes of the files are being taken. */
 let meanwhile: () => void = () => undefined;
 vi.mock('node:fs/promises', async original => {
-  const real = await original<typeof import('node:fs/promises')>();
+  const real = await original<typeof promises>();
   const readdir = async (path: string) => {
     const names = await real.readdir(path);
     meanwhile();

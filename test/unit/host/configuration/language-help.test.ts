@@ -69,6 +69,9 @@ describe('what may be written', () => {
     expect(keysAt(schema, ['custom_envs', 'Any']).map(([key]) => key)).toContain('env_type');
     expect(namedValues(schemaAt(schema, ['algorithm', 'adv_estimator'])!)).toContain('grpo');
     expect(namedValues(schemaAt(schema, ['workbench', 'coverage'])!)).toEqual(['true', 'false']);
+    const model = ['actor_rollout_ref', 'model'];
+    expect(namedValues(schemaAt(schema, [...model, 'lora_adapter_path'])!)).toEqual(['null']);
+    expect(namedValues(schemaAt(schema, [...model, 'enable_gradient_checkpointing'])!).sort()).toEqual(['auto', 'false', 'true']); // prettier-ignore
   });
 });
 
@@ -119,16 +122,21 @@ describe('mistakes', () => {
       ['env_typ', 'custom_envs.A.env_typ is not a known key: did you mean env_type?', 'env_type'],
     ],
     ['trainer: 3', ['3', 'trainer is 3: use a map of keys', undefined]],
+    ['trainer: {resume_from_path: 3}', ['3', 'trainer.resume_from_path is 3: use a text or null', undefined]],
+    [
+      'actor_rollout_ref: {model: {enable_gradient_checkpointing: atuo}}',
+      ['atuo', expect.stringMatching(/is "atuo": use true or false or auto$/), 'auto'],
+    ],
   ] as const)('%j', (text, expected) => expect(found(text)).toEqual([expected]));
 
-  test.each(
-    [
-      'trainer:\n  test_freq: ${trainer.save_freq}',
-      'custom_envs:\n  A:\n    env_config:\n      anything: [1, {b: 2}]',
-      'lora: {target_modules: all-linear}',
-      'lora: {target_modules: [q_proj, v_proj]}',
-    ].slice(0, 4),
-  )('%j is sound', text => expect(found(text)).toEqual([]));
+  test.each([
+    'trainer:\n  test_freq: ${trainer.save_freq}',
+    'custom_envs:\n  A:\n    env_config:\n      anything: [1, {b: 2}]',
+    'lora: {target_modules: all-linear}',
+    'lora: {target_modules: [q_proj, v_proj]}',
+    'trainer: {resume_from_path: null}',
+    'actor_rollout_ref: {model: {lora_adapter_path: adapters/a, enable_gradient_checkpointing: auto}}',
+  ])('%j is sound', text => expect(found(text)).toEqual([]));
 
   test('YAML that does not parse, and keys without effect', () => {
     expect(found('trainer:\n  test_freq: [1')[0][1]).toMatch(/^the YAML is not valid: /);
