@@ -44,6 +44,12 @@ scenario('the walkthrough leads from an empty folder to an environment of one’
   await editor.keep('walkthrough-dark');
   await page.getByRole('button', { name: 'Run the Doctor' }).click();
   await editor.page.getByRole('tab', { name: /RAGEN Doctor/ }).waitFor();
+  await editor.command('Welcome: Open Walkthrough');
+  await editor.choose('Train an agent that reasons');
+  const step = name => page.locator(`.getting-started-step[data-step-id$="#${name}"]`);
+  await step('machine').locator('.codicon-getting-started-step-checked').first().waitFor();
+  await step('dashboard').locator('.codicon-getting-started-step-unchecked').first().waitFor();
+  assert.equal(await step('folder').count(), 0); // there is one
 });
 
 scenario('a workspace of two folders shows the runs of both', async () => {
