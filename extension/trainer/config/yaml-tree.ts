@@ -1,7 +1,8 @@
 // A configuration while it is put together: YAML as a tree whose nodes remember where they were written, so that an error found
 // after merging still points into the right file. Invariants: keys are unique, `__proto__` never occurs, numbers are finite.
-import { LineCounter, isAlias, isMap, isScalar, isSeq, parseDocument } from 'yaml';
-import type { Document, Node } from 'yaml';
+import { LineCounter, isAlias, isMap, isScalar, isSeq } from 'yaml';
+import type { Node } from 'yaml';
+import { yamlDocument } from '../../protocol/yaml-text';
 import type { ConfigProblem, Place } from './config-error';
 
 export type Scalar = string | number | boolean | null;
@@ -42,14 +43,7 @@ export function parseYaml(
   const complain = (offset: number | undefined, key: string, sentence: string): void => {
     problems.push({ key, message: `config: ${sentence}`, ...placeAt(offset) });
   };
-  let document: Document.Parsed;
-  try {
-    document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
-  } catch (error) {
-    // The parser recurses: nesting thousands deep exhausts its stack.
-    complain(0, '', `the YAML cannot be read (${(error as Error).message}): simplify it`);
-    return null;
-  }
+  const document = yamlDocument(text, { lineCounter: lines, prettyErrors: false });
   for (const error of document.errors) complain(error.pos[0], '', `the YAML is not valid: ${firstLine(error.message)}`);
   if (document.errors.length > 0) return null;
 
