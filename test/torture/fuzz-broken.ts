@@ -2,7 +2,7 @@
 import { Broken, Escaped } from './fuzz-target';
 import type { FuzzTarget } from './fuzz-target';
 
-const corpus = [...Array.from({ length: 9 }, (_, i) => `${i} is well`), 'this is not!'];
+const corpus = ['all is well', 'and this is too']; // mutations bring exclamation marks
 
 const target = (name: string, breaks: () => unknown): FuzzTarget => ({
   name,

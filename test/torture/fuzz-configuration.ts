@@ -14,6 +14,7 @@ import { applyOverrides } from '../../extension/trainer/config/overrides';
 import { adviseOnKey, isKnownKey, validate } from '../../extension/trainer/config/validate';
 import { emptyMap, parseYaml, toPlain } from '../../extension/trainer/config/yaml-tree';
 import type { MapNode } from '../../extension/trainer/config/yaml-tree';
+import { mostBytes } from './fuzz-mutations';
 import { Escaped, holds } from './fuzz-target';
 import type { FuzzTarget } from './fuzz-target';
 
@@ -88,7 +89,7 @@ export const configurationTargets: readonly FuzzTarget[] = [
   {
     name: 'whole run configuration',
     form: 'yaml',
-    corpus: [...presetTexts(10_000), ...forms.map(form => `defaults: [base, _self_]\n${form}`)],
+    corpus: [...presetTexts(mostBytes), ...forms.map(form => `defaults: [base, _self_]\n${form}`)],
     weight: 2,
     begin: () => void workspace(),
     run(input) {

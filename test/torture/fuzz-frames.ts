@@ -8,6 +8,8 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { EnvironmentProcess } from '../../extension/trainer/rollout/environment-process';
 import { playRequest } from '../../extension/trainer/environment-tools/play-stdio';
+import { isEnvironmentMessage } from '../../extension/protocol/environment-link';
+import { jsonOrNothing } from '../../extension/protocol/json';
 import { linesOf } from '../../extension/protocol/stream-lines';
 import { TrainerLink } from '../../extension/host/trainer-link';
 import type { RunStatus } from '../../extension/protocol/run-folder';
@@ -47,6 +49,7 @@ const said = [
 let endpoint = '';
 let server: TrainerServer | undefined;
 let teller: Server | undefined;
+let hungUp = (): void => undefined;
 let telling: Buffer = Buffer.alloc(0);
 
 /** Sends bytes to the socket and waits for its end. */
@@ -60,16 +63,25 @@ const told = (bytes: Buffer): Promise<void> =>
   });
 
 let environment: EnvironmentProcess | undefined;
-/** Replies to each request as the tag of its first episode says: a JSON text whose `id` and `method` are the request's unless it says others. */
+/** Replies to a request of episodes as the tag of the first says (`id` is the request's, and `method` unless it says another), then rightly. */
 const echo = `process.on('message', request => {
   const { id, method } = request;
   if (method === 'shutdown') process.exit();
   const given = request.episodes?.[0]?.tag;
-  let reply = {};
-  if (given !== undefined) try { reply = JSON.parse(given); } catch { reply = given; }
-  process.send(reply && typeof reply === 'object' && !Array.isArray(reply) ? { id, method, ...reply, id } : reply);
+  if (given !== undefined) {
+    let reply = given;
+    try { reply = JSON.parse(given); } catch {}
+    process.send(reply && typeof reply === 'object' && !Array.isArray(reply) ? { ...reply, id, method: reply.method ?? method } : reply);
+  }
   process.send({ id, method, episodes: [], environments: [], covered: [] });
 });`;
+
+const state = { episode: 'e', observation: 'P_', version: 'v' };
+const replies = [
+  { id: 1, method: 'reset', episodes: [{ ...state, info: { a: 1 }, actions: { 1: 'Left' } }] },
+  { id: 1, method: 'reset', episodes: [{ ...state, error: { kind: 'threw', message: 'x' } }], more: true },
+  { method: 'log', tag: 't', stream: 'stdout', text: 'printed' },
+].map(reply => JSON.stringify(reply));
 
 export const frameTargets: readonly FuzzTarget[] = [
   {
@@ -96,6 +108,7 @@ export const frameTargets: readonly FuzzTarget[] = [
       teller = createServer(socket => {
         socket.on('error', () => undefined);
         socket.once('data', () => socket.end(telling));
+        socket.once('close', () => setImmediate(hungUp));
       });
       await new Promise<void>(resolve => teller!.listen(endpoint, resolve));
     },
@@ -104,18 +117,17 @@ export const frameTargets: readonly FuzzTarget[] = [
       const lease = { pid: 1, started: '2026', endpoint, token };
       const heard: unknown[] = [];
       await new Promise<void>(resolve => {
-        let asked = 0;
         const hear = (what: unknown): void => void heard.push(what);
-        const link = new TrainerLink(
-          'run-1',
-          () => {
-            if (asked++ === 0) return Promise.resolve(lease);
-            link.dispose();
-            resolve();
-            return Promise.resolve(undefined);
-          },
-          { status: hear, appended: hear, event: hear, trouble: hear },
-        );
+        const link = new TrainerLink('run-1', () => Promise.resolve(lease), {
+          status: hear,
+          appended: hear,
+          event: hear,
+          trouble: hear,
+        });
+        hungUp = () => {
+          link.dispose();
+          resolve();
+        };
         link.watch({}, { tags: hear, episode: hear, tokens: hear });
       });
       return heard;
@@ -150,14 +162,22 @@ export const frameTargets: readonly FuzzTarget[] = [
     run: input => playRequest(input.toString('utf8')) ?? null,
   },
   {
+    name: 'message of an environment process',
+    form: 'json',
+    corpus: [...replies, JSON.stringify({ id: 1, method: 'load', environments: [{ tag: 't', version: 'v' }] })],
+    weight: 8,
+    run(input) {
+      const message = jsonOrNothing(input.toString('utf8'));
+      if (!isEnvironmentMessage(message) || message.method === 'log') return null;
+      return 'episodes' in message ? message.episodes.map(({ observation }) => observation.length) : [message.method];
+    },
+  },
+  {
     name: 'reply of an environment process',
     form: 'json',
-    corpus: [
-      JSON.stringify({ episodes: [{ episode: 'e', observation: 'P_', version: 'v', info: { a: 1 }, actions: { 1: 'Left' } }] }),
-      JSON.stringify({ episodes: [{ episode: 'e', observation: '', version: 'v', error: { kind: 'threw', message: 'x' } }], more: true }),
-      JSON.stringify({ method: 'log', tag: 't', stream: 'stdout', text: 'printed' }),
-    ],
-    weight: 1,
+    corpus: replies,
+    weight: 0.05,
+    mostMs: 1000, // each wrong one costs a process
     async begin() {
       const entry = join(mkdtempSync(join(tmpdir(), 'echo-')), 'echo.cjs');
       writeFileSync(entry, echo);

@@ -22,9 +22,9 @@ const compact = (file: string): string => JSON.stringify(JSON.parse(readFileSync
 
 /** A tokenizer small enough to be an input: the vocabulary's first words and no merges beyond. */
 function smallTokenizer(file: string): string {
-  const parsed = JSON.parse(readFileSync(file, 'utf8')) as { model: { vocab: Record<string, number>; merges: unknown[] } };
+  const parsed = JSON.parse(readFileSync(file, 'utf8')) as { model: { vocab: Record<string, number>; merges?: unknown[] } };
   parsed.model.vocab = Object.fromEntries(Object.entries(parsed.model.vocab).slice(0, 280));
-  parsed.model.merges = parsed.model.merges.slice(0, 15);
+  parsed.model.merges = parsed.model.merges?.slice(0, 15);
   return JSON.stringify(parsed);
 } // prettier-ignore
 
@@ -266,7 +266,7 @@ export const modelTargets: readonly FuzzTarget[] = [
   {
     name: 'tokenizer of an embedding model',
     form: 'json',
-    corpus: [compact('test/golden/search-embedder/tokenizer.json')],
+    corpus: [smallTokenizer('test/golden/search-embedder/tokenizer.json')],
     weight: 1,
     lawful: ['MissingDependency'],
     begin: () => modelFolder({ 'model.onnx': smallOnnx() }),

@@ -15,7 +15,7 @@ import { replayCase } from '../../extension/host/traces/replay';
 import { traceOf } from '../../extension/host/traces/trace';
 import { tokenBytes } from '../../extension/host/traces/token-bytes';
 import { jsonOrNothing } from '../../extension/protocol/json';
-import { addToIndex, indexLine, isIndexLine } from '../../extension/protocol/episode-index';
+import { addToIndex, indexColumns, indexLine, isIndexLine } from '../../extension/protocol/episode-index';
 import { EpisodeTable } from '../../extension/protocol/episode-table';
 import { columnsOf, decodeSegments, encodeSegment, numbersOf } from '../../extension/protocol/metric-segments';
 import {
@@ -343,7 +343,7 @@ export const runFolderTargets: readonly FuzzTarget[] = [
       if (!isIndexLine(line)) return null;
       const table = new EpisodeTable();
       table.addLine(line);
-      const numbers = Object.values(line.columns).every(column => column.every(x => x === null || typeof x === 'number'));
+      const numbers = indexColumns.every(name => line.columns[name].every(x => x === null || typeof x === 'number'));
       holds(numbers, 'a column holds what is no number');
       holds(line.from >= 0 && line.to >= line.from, 'a line tells of bytes before the file');
       return [table.rows > 0 ? table.row(0) : null, table.find('train-000001-g000-m00')];

@@ -8,6 +8,8 @@ export interface FuzzTarget {
   corpus: readonly (string | Uint8Array)[];
   /** Share of the inputs, beside the others'; slow ones take few. */
   weight: number;
+  /** Milliseconds of CPU that an input may take, where it starts a process. */
+  mostMs?: number;
   /** Names of the errors that are a lawful answer. */
   lawful?: readonly string[];
   /**

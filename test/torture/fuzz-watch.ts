@@ -56,7 +56,7 @@ export class FuzzWatch {
         found.broken += broken;
         break;
       }
-      const number = readFileSync(this.progress).readDoubleLE();
+      const number = Math.max(from, readFileSync(this.progress).readDoubleLE());
       const corpus = target.corpus.map(one => Buffer.from(one as string));
       const bytes = mutated(corpus, target.form, streamOf(seed, name, number)).toString('base64');
       found.findings.push({ target: name, seed, number, signature: ended.fault, bytes, ...ended });
