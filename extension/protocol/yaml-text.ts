@@ -2,7 +2,7 @@
 // nesting and takes time that grows with the square of some of them, so that a text of a few KB could exhaust its stack; a text that may be
 // nested deeper than any configuration is refused before. Levels are counted from above, without parsing: indents and indicators of the lines
 // that lead to a place, and open brackets. Texts that hold more than so many of them are no configuration either.
-import { parseDocument, YAMLParseError } from 'yaml';
+import { isCollection, parseDocument, visit, YAMLParseError } from 'yaml';
 import type { Document, DocumentOptions, ParseOptions, SchemaOptions } from 'yaml';
 
 /** Levels of nesting. */
@@ -18,8 +18,19 @@ export function yamlDocument(text: string, options: Options): Document.Parsed {
     const sentence = `it is nested more than ${mostLevels} levels deep: write it flatter`;
     document.errors.push(new YAMLParseError([at, at + 1], 'UNEXPECTED_TOKEN', sentence));
   }
+  visit(document, {
+    Pair(_, pair) {
+      if (!isCollection(pair.key)) return;
+      document.errors.push(noKey(pair.key.range?.[0] ?? 0));
+      pair.key = null;
+    },
+  });
   return document;
 }
+
+/** As plain data, the library writes such keys as texts in texts in texts: each level doubles the length. */
+const noKey = (at: number): YAMLParseError =>
+  new YAMLParseError([at, at + 1], 'UNEXPECTED_TOKEN', 'a map or a list is no key: use a plain word');
 
 /**
  * The value of a text, as plain data.

@@ -19,7 +19,7 @@ export type ListNode = Written & { kind: 'list'; items: Tree[] };
 export type MapNode = Written & { kind: 'map'; entries: Map<string, Tree> };
 export type Tree = ScalarNode | ListNode | MapNode;
 
-const maxNodes = 100_000;
+const maxNodes = 20_000;
 const maxDepth = 64;
 
 /** An empty map written at `place`. */
@@ -48,15 +48,16 @@ export function parseYaml(
   if (document.errors.length > 0) return null;
 
   let nodes = 0;
+  let endless = false;
   const convert = (node: Node | null, path: string, depth: number): Tree => {
     const offset = node?.range?.[0];
     const place = placeAt(offset);
     nodes += 1;
-    if (nodes > maxNodes || depth > maxDepth) {
-      if (nodes === maxNodes + 1 || depth === maxDepth + 1)
-        complain(offset, path, `${path} is nested too deep or its aliases expand without end: write it out`);
-      return { kind: 'scalar', value: null, place };
+    if (!endless && (nodes > maxNodes || depth > maxDepth)) {
+      endless = true; // one place is told, and nothing more is read: aliases that hold themselves would be gone through again and again
+      complain(offset, path, `${path} is nested too deep or its aliases expand without end: write it out`);
     }
+    if (endless) return { kind: 'scalar', value: null, place };
     if (isAlias(node)) return convert(node.resolve(document) ?? null, path, depth + 1);
     if (isMap(node)) return convertMap(node, path, depth, place);
     if (isSeq(node)) {

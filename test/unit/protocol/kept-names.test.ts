@@ -1,10 +1,11 @@
-// Names in a run folder that would lead out of it: versions of environments, and sources that are kept of one.
+// Names that would lead out of a folder: versions of environments and their sources in that of a run, configurations in that of the presets.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { RunReader } from '../../../extension/host/run-reader';
 import { keptEnvironmentSchema } from '../../../extension/protocol/run-folder';
 import { ranVersions } from '../../../extension/protocol/version-effect';
+import { findConfig } from '../../../extension/trainer/config/compose';
 import { temporaryFolder } from '../store/folder';
 
 const kept = { version: 'a1', name: 'x', kept: '', root: '/envs', entry: 'x.ts', sources: ['x.ts'] };
@@ -30,4 +31,10 @@ it('a version that is a way out is none', async () => {
   const environment = { tag: 'A', name: 'x', source: 'x.ts' };
   const ran = ranVersions({ environments: [{ ...environment, version: '../..' }, { ...environment, version: 'a1' }] }, []); // prettier-ignore
   expect(ran.map(({ version }) => version)).toEqual(['a1']);
+});
+
+it.each(['../small', 'a/small', '..', '', 'a'.repeat(5000)])('%j is no configuration', name => {
+  writeFileSync(join(folder(), 'small.yaml'), '');
+  mkdirSync(join(folder(), 'inside'));
+  expect(findConfig(name, [join(folder(), 'inside')])).toBeUndefined();
 });

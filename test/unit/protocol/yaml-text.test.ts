@@ -32,6 +32,22 @@ describe.each([
   });
 });
 
+it.each(['a: &x\n  <<: [*x, *x]\n  b: 1\n', 'a: &x [*x, *x, *x]\n', 'a: &a [1, 1, 1, 1]\n' + 'bcdefgh'.replace(/./g, k => `${k}: &${k} [${`*${String.fromCharCode(k.charCodeAt(0) - 1)}, `.repeat(9)}]\n`)])(
+  'aliases without end are told of once: %j',
+  text => {
+    const problems: ConfigProblem[] = [];
+    parseYaml(text, { file: '/a.yaml' }, problems);
+    expect(problems.map(({ message }) => message)).toEqual([expect.stringMatching(/aliases expand without end/)]);
+  },
+); // prettier-ignore
+
+it('maps and lists are no keys: written out as texts in texts they would double with each level', () => {
+  const text = `trainer:\n${'- ? '.repeat(40)}\n`;
+  expect(mistakesIn(text, {})[0].message).toMatch(/a map or a list is no key/);
+  expect(() => yamlValue(text)).toThrow(/no key/);
+  expect(placeAt(text, 3)).toMatchObject({ path: ['trainer'], part: 'key' });
+});
+
 it('nesting as deep as anybody writes it is read, and words that look like it', () => {
   expect(yamlDocument(lines(60), {}).errors).toEqual([]);
   expect(yamlValue(`${'['.repeat(80)}${']'.repeat(80)}`)).toBeInstanceOf(Array);
