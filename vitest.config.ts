@@ -15,6 +15,7 @@ const runs = [
   'test/unit/store/hub-model.test.ts',
   'test/property/config/load-config.test.ts',
   'test/property/environment-server/*.test.ts',
+  'test/property/fuzz.test.ts',
   'test/property/models/{memory-plan,packed-updates}.test.ts',
   'test/property/rollout/environment-processes.test.ts',
   'test/property/store/checkpoint.test.ts',

@@ -61,7 +61,14 @@ export class TextEmbedder {
 
   /** Too long a text loses its end, but not the token that closes it. */
   private encode(text: string): number[] {
-    const { ids } = this.tokenizer.encode(text);
+    let ids: number[];
+    try {
+      ({ ids } = this.tokenizer.encode(text));
+    } catch {
+      ids = []; // the library takes files that it cannot use, and finds out here
+    }
+    if (ids.length === 0 || !ids.every(Number.isSafeInteger))
+      throw new MissingDependency('has an embedding model whose tokenizer.json gives no ids', remedy);
     return ids.length > this.limit ? [...ids.slice(0, this.limit - 1), ids.at(-1)!] : ids;
   }
 

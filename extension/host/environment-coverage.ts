@@ -29,7 +29,7 @@ export function fileCoverage(counted: readonly CoverageLine[], name: string, tex
   const newest = [...byStep.values()].sort((a, b) => a.step - b.step).slice(-coveredSteps);
   const sums = new Map<number, [most: number, least: number]>();
   for (const { files } of newest)
-    for (const [line, most, least] of files[name] ?? []) {
+    for (const [line, most, least] of Object.hasOwn(files, name) ? files[name] : []) {
       const [m, l] = sums.get(line) ?? [0, 0];
       sums.set(line, [m + most, l + least]);
     }

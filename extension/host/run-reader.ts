@@ -11,6 +11,7 @@ import {
   episodeSchema,
   episodesFile,
   eventSchema,
+  isVersionName,
   keptEnvironmentSchema,
   leaseSchema,
   leaseStaleMs,
@@ -193,6 +194,7 @@ export class RunReader {
 
   /** A version's sources as the run kept them, by their names. Undefined where it keeps none. */
   async keptEnvironment(version: string): Promise<KeptEnvironment | undefined> {
+    if (!isVersionName(version)) return undefined;
     return keptEnvironmentSchema.safeParse(await this.json(environmentFile(version, environmentFiles.about))).data;
   }
 

@@ -2,6 +2,7 @@
 // were left out, and why, follows from RAGEN's rules: unknown names are dropped, the rest runs until the episode ends or its
 // actions are used up, and an answer longer than the turn's limit is cut before that.
 import type { EpisodeTurn } from './run-folder';
+import { between } from './tagged-text';
 
 export interface ActionFate {
   name: string;
@@ -36,7 +37,7 @@ function leftOver(executed: number, actionsLeft: number, endsEpisode: boolean): 
 
 /** Actions in the raw answer behind the parsed ones, split as RAGEN's default separator does; none where that does not fit. */
 function cutOff({ raw, parsed }: EpisodeTurn): string[] {
-  const answer = /<answer>(.*?)<\/answer>/s.exec(raw)?.[1];
+  const answer = between(raw, '<answer>', '</answer>')?.inner;
   if (answer === undefined || parsed.length === 0) return [];
   const written = answer
     .split('||')

@@ -155,3 +155,42 @@ export type EnvironmentReply =
 
 /** Unasked messages: what an environment printed. */
 export type EnvironmentNotice = { method: 'log'; tag: string; stream: 'stdout' | 'stderr'; text: string };
+
+/** The list that a reply carries, and what each entry must have. */
+const replyLists: Readonly<Record<string, readonly [list: string, isEntry: (entry: Plain) => boolean] | null>> = {
+  load: ['environments', ({ tag, version }) => isText(tag) && isText(version)],
+  prepare: ['environments', ({ tag, files }) => isText(tag) && Array.isArray(files)],
+  use: null,
+  debug: null,
+  cover: ['covered', ({ tag, files }) => isText(tag) && Array.isArray(files)],
+  reset: ['episodes', isState],
+  step: ['episodes', entry => isState(entry) && Array.isArray(entry.outcomes) && entry.outcomes.every(isPlain)],
+  solve: ['solutions', ({ episode }) => isText(episode)],
+  close: null,
+  shutdown: null,
+};
+
+/** Whether a message of an environment process is one: a process that says anything else is not to be reckoned with. */
+export function isEnvironmentMessage(message: unknown): message is EnvironmentReply | EnvironmentNotice {
+  if (!isPlain(message) || !isText(message.method)) return false;
+  const { id, method, tag, stream, text, error } = message;
+  if (method === 'log') return isText(tag) && isText(text) && (stream === 'stdout' || stream === 'stderr');
+  if (typeof id !== 'number' || !Object.hasOwn(replyLists, method) || !isFailure(error)) return false;
+  const carried = replyLists[method];
+  if (!carried) return true;
+  const list = message[carried[0]];
+  return Array.isArray(list) && list.every(entry => isPlain(entry) && carried[1](entry));
+}
+
+type Plain = Record<string, unknown>;
+const isPlain = (value: unknown): value is Plain =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+const isText = (value: unknown): value is string => typeof value === 'string';
+const isFailure = (error: unknown): boolean =>
+  error === undefined || (isPlain(error) && isText(error.kind) && isText(error.message));
+
+function isState({ episode, observation, version, info, actions, images, error }: Plain): boolean {
+  const parts = [info, actions].every(part => part === undefined || isPlain(part));
+  const pictures = images === undefined || Array.isArray(images);
+  return isText(episode) && isText(observation) && isText(version) && parts && pictures && isFailure(error);
+}

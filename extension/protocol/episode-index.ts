@@ -77,14 +77,27 @@ export function isIndexLine(value: unknown): value is EpisodeIndexLine {
   const line = value as EpisodeIndexLine;
   if (typeof line !== 'object' || line === null || typeof line.columns !== 'object' || line.columns === null)
     return false;
-  const rows = line.columns.at?.length;
+  const { mode, step, from, to, tags, columns } = line;
+  const rows = columns.at?.length;
   return (
-    (line.mode === 'train' || line.mode === 'val') &&
-    [line.step, line.from, line.to].every(Number.isSafeInteger) &&
-    Array.isArray(line.tags) &&
-    indexColumns.every(name => Array.isArray(line.columns[name]) && line.columns[name].length === rows)
+    (mode === 'train' || mode === 'val') &&
+    [step, from, to].every(isCount) &&
+    Array.isArray(tags) &&
+    tags.every(tag => typeof tag === 'string') &&
+    indexColumns.every(name => {
+      const column: unknown = columns[name];
+      return Array.isArray(column) && column.length === rows && column.every(isNumberOrNull);
+    }) &&
+    // Who reads an episode takes as much memory as is told of it: no more than the file has.
+    columns.at.every((at, i) => {
+      const [bytes, texts] = [columns.bytes[i], columns.texts[i]];
+      return isCount(at) && isCount(bytes) && isCount(texts) && from <= at && at + bytes <= to && texts <= bytes;
+    })
   );
 }
+
+const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
+const isNumberOrNull = (value: unknown): boolean => value === null || typeof value === 'number';
 
 /** The id that the trainer gives an episode: `train-000012-g003-m05`. */
 export function episodeId({

@@ -31,6 +31,9 @@ export const runFiles = {
   evaluation: 'evaluation.json',
 } as const;
 
+/** Whether a text may name a version's folder. Run folders come from anywhere, and what they call a version may be a way out of them. */
+export const isVersionName = (text: string): boolean => /^[\w-]+$/.test(text);
+
 /** `environments/<version>/…`: the code of an environment that ran. */
 export const environmentFile = (version: string, name: string): string => `${runFiles.environments}/${version}/${name}`;
 export const environmentFiles = {
@@ -209,14 +212,17 @@ export const environmentErrorSchema = z.object({
 /** `data` of `environment_version`: what a resumed run finds on disk is not what the checkpoint's steps ran. */
 export const environmentVersionSchema = z.object({ tag: z.string(), from: z.string(), to: z.string() });
 
+/** A name below a folder: no part of it leads up, and it is no path of its own. */
+const sourceName = z.string().regex(/^(?!\.{1,2}(\/|$))[^\\/:]+(\/(?!\.{1,2}(\/|$))[^\\/:]+)*$/);
+
 /** `environments/<version>/version.json`. */
 export const keptEnvironmentSchema = z.object({
   version: z.string(),
   name: z.string(),
   kept: z.string().describe('ISO time'),
   root: z.string().describe('absolute path of the folder that the sources were in'),
-  entry: z.string().describe('the source that was named in the configuration'),
-  sources: z.array(z.string()).describe('names below `root` and below `sources/`, with forward slashes'),
+  entry: sourceName.describe('the source that was named in the configuration'),
+  sources: z.array(sourceName).describe('names below `root` and below `sources/`, with forward slashes'),
 });
 export type KeptEnvironment = z.infer<typeof keptEnvironmentSchema>;
 

@@ -67,9 +67,11 @@ export function valueAt(config: unknown, key: string): unknown {
   return at;
 }
 
+/** Sets what is there: an event that tells of another key, or of none that a configuration has, changes nothing. */
 function setAt(config: Record<string, unknown>, key: string, value: number): void {
-  const parts = key.split('.');
-  let at = config;
-  for (const part of parts.slice(0, -1)) at = at[part] as Record<string, unknown>;
-  at[parts.at(-1)!] = value;
+  const at = key.lastIndexOf('.');
+  const map = at < 0 ? config : valueAt(config, key.slice(0, at));
+  const name = key.slice(at + 1);
+  if (typeof map === 'object' && map !== null && Object.hasOwn(map, name))
+    (map as Record<string, unknown>)[name] = value;
 }

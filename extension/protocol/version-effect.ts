@@ -5,6 +5,7 @@ import {
   environmentReloadSchema,
   environmentVersionSchema,
   episodeSchema,
+  isVersionName,
   type Episode,
   type Manifest,
   type RunEvent,
@@ -38,7 +39,7 @@ export function ranVersions(
     if (last) last.to = step + 1;
     ran.push({ tag: change.tag, version: change.to, from: step + 1, to: null });
   }
-  return ran;
+  return ran.filter(({ version }) => isVersionName(version));
 }
 
 /** Steps whose episodes tell what `after` changed against `before`. */

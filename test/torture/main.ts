@@ -5,12 +5,13 @@ import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
 import { disk } from './disk';
 import { environmentCode } from './environment-code';
+import { fuzz } from './fuzz';
 import { kills } from './kills';
 import { table } from './scale';
 import { soak } from './soak';
 import type { TorturePart } from './scale';
 
-const parts: Record<string, TorturePart> = { kills, disk, 'environment-code': environmentCode, soak };
+const parts: Record<string, TorturePart> = { kills, disk, 'environment-code': environmentCode, fuzz, soak };
 
 const usage = `npm run torture -- [names] [options]
   names            parts, all where none is named: ${Object.keys(parts).join(', ')}

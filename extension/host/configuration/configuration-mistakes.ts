@@ -1,8 +1,9 @@
 // What is wrong with a configuration file as far as the file alone tells: YAML that does not parse, keys that are not known, values that their
 // key refuses; and keys that are known to have no effect. Sentences are those of the trainer, whose own check has the last word.
-import { isAlias, isMap, isPair, isScalar, isSeq, parseDocument, type Node } from 'yaml';
+import { isAlias, isMap, isPair, isScalar, isSeq, type Node } from 'yaml';
 import { expectation, schemaAt, type JsonSchema } from '../../protocol/json-schema';
 import { nearest } from '../../protocol/suggest';
+import { yamlDocument } from '../../protocol/yaml-text';
 import { isMapSchema, keysAt, keyText, namedValues, type KeyPath } from './configuration-schema';
 
 /** A mistake at [from, to) of a text. */
@@ -20,7 +21,7 @@ export interface Mistake {
 
 /** The mistakes of a text, in its order. */
 export function mistakesIn(text: string, root: JsonSchema): Mistake[] {
-  const document = parseDocument(text, { prettyErrors: false, logLevel: 'silent' });
+  const document = yamlDocument(text, { prettyErrors: false, logLevel: 'silent' });
   const mistakes: Mistake[] = document.errors.map(({ pos: [from, to], message }) => ({
     key: '',
     message: `the YAML is not valid: ${message.split('\n', 1)[0]}`,

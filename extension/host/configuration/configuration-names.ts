@@ -1,9 +1,9 @@
 // The names that a configuration can refer to, for completion: other configurations in `defaults`, environments, tags of `custom_envs` (the file's
 // own and those of what it builds on), models that come along. Read off the disk when asked. No `vscode` here.
 import { jsonOrNothing } from '../../protocol/json';
+import { yamlDocument } from '../../protocol/yaml-text';
 import { readFile, readdir } from 'node:fs/promises';
 import { basename, dirname, extname, join } from 'node:path';
-import { parseDocument } from 'yaml';
 
 /** A name and what is known of it. */
 export interface Named {
@@ -86,7 +86,7 @@ export async function tags(text: string, sources: NameSources): Promise<Named[]>
 
 function plainOf(text: string): unknown {
   try {
-    return parseDocument(text, { logLevel: 'silent' }).toJS({ maxAliasCount: 100 });
+    return yamlDocument(text, { logLevel: 'silent' }).toJS({ maxAliasCount: 100 });
   } catch {
     return undefined; // aliases without end: the check says so
   }

@@ -1,7 +1,8 @@
 // Where a position in a YAML text is: which key or value stands there, or what may be written there. Both are read off the tree of the `yaml`
 // library. For what may be written, a word is put at the position and looked for in the tree: so blocks, flow forms and lists, also those that
 // go over several lines, are as the parser has them.
-import { isMap, isPair, isScalar, isSeq, parseDocument, type Document, type Node, type Pair } from 'yaml';
+import { isMap, isPair, isScalar, isSeq, type Document, type Node, type Pair } from 'yaml';
+import { yamlDocument } from '../../protocol/yaml-text';
 import type { KeyPath } from './configuration-schema';
 
 /** What stands at a position: `path` of the value, and whether the position is in its key or in the value itself. */
@@ -93,4 +94,4 @@ function findStandIn(document: Document, from: number, to: number): YamlGap | un
 const keysOf = (map: { items: Pair[] }): string[] =>
   map.items.flatMap(({ key }) => (isScalar(key) ? String(key.value) : []));
 
-const parsed = (text: string): Document => parseDocument(text, { prettyErrors: false, logLevel: 'silent' });
+const parsed = (text: string): Document => yamlDocument(text, { prettyErrors: false, logLevel: 'silent' });

@@ -1,7 +1,8 @@
 // What a choice on the New Run page comes to: overrides for the terminal, and a configuration file that says the same. Pure.
-import { parse, stringify } from 'yaml';
+import { stringify } from 'yaml';
 import type { GroupsByTag, NewRunChoice } from '../../protocol/new-run-page';
 import { valueAt } from '../../protocol/settings';
+import { yamlValue } from '../../protocol/yaml-text';
 
 const sides = ['train', 'val'] as const;
 
@@ -52,7 +53,7 @@ function groupKeys(groups: NewRunChoice['groups']): Record<string, unknown> {
 /** The value that a text is in YAML, a text where it is none. */
 function plainValue(text: string): unknown {
   try {
-    const value: unknown = parse(text.trim());
+    const value: unknown = yamlValue(text.trim());
     return ['number', 'boolean'].includes(typeof value) ? value : text.trim();
   } catch {
     return text.trim();

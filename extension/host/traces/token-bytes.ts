@@ -34,7 +34,7 @@ export function tokenBytes(parsed: unknown, file: string): TokenBytes {
   const known = new Map<number, Uint8Array>();
   return {
     of(id) {
-      const text = added.get(id)?.content ?? vocabulary[id];
+      const text = added.get(id)?.content ?? vocabulary.get(id);
       if (text === undefined) return undefined;
       const bytes = known.get(id) ?? (added.has(id) ? encoder.encode(text) : spelled(text));
       known.set(id, bytes);
@@ -45,12 +45,16 @@ export function tokenBytes(parsed: unknown, file: string): TokenBytes {
 }
 
 /** Tokens by id: of BPE an object from token to id, of Unigram a list of pairs. */
-function vocabularyOf(vocab: unknown): string[] | undefined {
-  const tokens: string[] = [];
-  if (Array.isArray(vocab)) for (const entry of vocab as unknown[]) tokens.push(String((entry as unknown[])[0]));
+function vocabularyOf(vocab: unknown): Map<number, string> | undefined {
+  const tokens = new Map<number, string>();
+  if (Array.isArray(vocab))
+    for (const [id, entry] of vocab.entries()) {
+      const token: unknown = Array.isArray(entry) ? entry[0] : undefined;
+      if (typeof token === 'string') tokens.set(id, token);
+    }
   else if (typeof vocab === 'object' && vocab !== null)
-    for (const [token, id] of Object.entries(vocab)) tokens[Number(id)] = token;
-  return tokens.length > 0 ? tokens : undefined;
+    for (const [token, id] of Object.entries(vocab)) if (typeof id === 'number') tokens.set(id, token);
+  return tokens.size > 0 ? tokens : undefined;
 }
 
 function usesByteLevel(decoder: unknown): boolean {

@@ -10,7 +10,8 @@ import type { MapNode, Tree } from './yaml-tree';
 
 const maxBytes = 1 << 20;
 const maxFiles = 100;
-const nameForm = /^[\w.-]+$/;
+/** Longer ones no file system takes. */
+const nameForm = /^[\w.-]{1,200}$/;
 /** verl's own defaults, which RAGEN's base names first: they are part of ours. */
 const builtIn = new Set(['ppo_trainer']);
 

@@ -63,7 +63,11 @@ export function loadConfig(options: LoadOptions): LoadedConfig {
 export function overrideConfig(config: Record<string, unknown>, overrides: readonly string[]): LoadedConfig {
   const problems: ConfigProblem[] = [];
   const tree = parseYaml(JSON.stringify(config), {}, problems);
-  if (tree?.kind !== 'map') throw new ConfigError(problems);
+  if (tree?.kind !== 'map')
+    throw new ConfigError([
+      ...problems,
+      { key: '', message: 'config: the configuration is not a map of keys: make the run anew' },
+    ]);
   const known = { isKnown: isKnownKey, advise: (path: readonly string[], name: string) => adviseOnKey(path, name, []) };
   return finish(applyOverrides(tree, overrides, known, problems), { hasDefaults: true, sources: [] }, problems);
 }

@@ -131,13 +131,17 @@ export function adviseOnKey(path: readonly PropertyKey[], unknown: string, alsoH
     const near = didYouMean(unknown, alsoHere, '');
     return `${near && `${near} otherwise `}put a + before the override to add it: +${[...path, unknown].join('.')}=…`;
   }
-  const elsewhere = leafKeys(configJsonSchema, '').find(key => key.endsWith(`.${unknown}`));
+  knownLeaves ??= leafKeys(configJsonSchema, '');
+  const elsewhere = knownLeaves.find(key => key.endsWith(`.${unknown}`));
   if (elsewhere) return `did you mean ${elsewhere}?`;
   const near = didYouMean(unknown, [...Object.keys(schema?.properties ?? {}), ...alsoHere], '');
   if (near) return near;
   const open = (schema?.anyOf ?? [schema]).some(option => typeof option?.additionalProperties === 'object');
   return open ? 'put a + before the override to add it' : 'remove it';
 }
+
+/** All keys that have no keys below them: asked for with every unknown key, of which a file may have thousands. */
+let knownLeaves: readonly string[] | undefined;
 
 function leafKeys(schema: JsonSchema, prefix: string): string[] {
   if (!schema.properties) return [prefix];

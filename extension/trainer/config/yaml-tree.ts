@@ -1,7 +1,8 @@
 // A configuration while it is put together: YAML as a tree whose nodes remember where they were written, so that an error found
 // after merging still points into the right file. Invariants: keys are unique, `__proto__` never occurs, numbers are finite.
-import { LineCounter, isAlias, isMap, isScalar, isSeq, parseDocument } from 'yaml';
-import type { Document, Node } from 'yaml';
+import { LineCounter, isAlias, isMap, isScalar, isSeq } from 'yaml';
+import type { Node } from 'yaml';
+import { yamlDocument } from '../../protocol/yaml-text';
 import type { ConfigProblem, Place } from './config-error';
 
 export type Scalar = string | number | boolean | null;
@@ -18,7 +19,7 @@ export type ListNode = Written & { kind: 'list'; items: Tree[] };
 export type MapNode = Written & { kind: 'map'; entries: Map<string, Tree> };
 export type Tree = ScalarNode | ListNode | MapNode;
 
-const maxNodes = 100_000;
+const maxNodes = 20_000;
 const maxDepth = 64;
 
 /** An empty map written at `place`. */
@@ -42,27 +43,21 @@ export function parseYaml(
   const complain = (offset: number | undefined, key: string, sentence: string): void => {
     problems.push({ key, message: `config: ${sentence}`, ...placeAt(offset) });
   };
-  let document: Document.Parsed;
-  try {
-    document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
-  } catch (error) {
-    // The parser recurses: nesting thousands deep exhausts its stack.
-    complain(0, '', `the YAML cannot be read (${(error as Error).message}): simplify it`);
-    return null;
-  }
+  const document = yamlDocument(text, { lineCounter: lines, prettyErrors: false });
   for (const error of document.errors) complain(error.pos[0], '', `the YAML is not valid: ${firstLine(error.message)}`);
   if (document.errors.length > 0) return null;
 
   let nodes = 0;
+  let endless = false;
   const convert = (node: Node | null, path: string, depth: number): Tree => {
     const offset = node?.range?.[0];
     const place = placeAt(offset);
     nodes += 1;
-    if (nodes > maxNodes || depth > maxDepth) {
-      if (nodes === maxNodes + 1 || depth === maxDepth + 1)
-        complain(offset, path, `${path} is nested too deep or its aliases expand without end: write it out`);
-      return { kind: 'scalar', value: null, place };
+    if (!endless && (nodes > maxNodes || depth > maxDepth)) {
+      endless = true; // one place is told, and nothing more is read: aliases that hold themselves would be gone through again and again
+      complain(offset, path, `${path} is nested too deep or its aliases expand without end: write it out`);
     }
+    if (endless) return { kind: 'scalar', value: null, place };
     if (isAlias(node)) return convert(node.resolve(document) ?? null, path, depth + 1);
     if (isMap(node)) return convertMap(node, path, depth, place);
     if (isSeq(node)) {

@@ -3,6 +3,7 @@
 // Both send the model's whole answer as an action: what stands between answer tags counts, split at RAGEN's separator.
 import { z } from 'zod';
 import { decodeMultipart, encodeMultipart, type Message } from '../../../envs/remote/multipart';
+import { between } from '../../protocol/tagged-text';
 import { actionMeant, ServiceError, taskText, type Session, type Sessions, type SessionState } from './sessions';
 
 const environmentConfig = z.record(z.string(), z.unknown());
@@ -223,7 +224,7 @@ export function actionsIn(
   { environment }: Session,
   names: Readonly<Record<number, string>> | undefined,
 ): (number | string)[] {
-  const tagged = /<answer>(?<inner>[\s\S]*?)<\/answer>/.exec(answer)?.groups?.inner;
+  const tagged = between(answer, '<answer>', '</answer>')?.inner;
   const isOne = tagged === undefined || environment.whole_answer;
   const given = isOne ? [tagged ?? answer] : tagged.split(separator);
   return given

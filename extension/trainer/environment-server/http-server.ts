@@ -237,10 +237,15 @@ class Router {
     if (Number(request.headers['content-length'] ?? 0) > maxBodyBytes) throw tooLarge;
     const chunks: Buffer[] = [];
     let size = 0;
-    for await (const chunk of request as AsyncIterable<Buffer>) {
-      size += chunk.length;
-      if (size > maxBodyBytes) throw tooLarge;
-      chunks.push(chunk);
+    try {
+      for await (const chunk of request as AsyncIterable<Buffer>) {
+        size += chunk.length;
+        if (size > maxBodyBytes) throw tooLarge;
+        chunks.push(chunk);
+      }
+    } catch (error) {
+      if (error === tooLarge || request.complete) throw error;
+      throw new ServiceError(400, 'the body ends before its length'); // the client hung up: nobody hears it
     }
     return Buffer.concat(chunks);
   }

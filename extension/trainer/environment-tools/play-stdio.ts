@@ -2,6 +2,7 @@
 // line comes unasked and holds the episode's beginning, or why the environment does not load. Ends with its standard input.
 import { z } from 'zod';
 import type { PlayReply } from '../../protocol/environment-tools';
+import { jsonOrNothing } from '../../protocol/json';
 import { linesOf } from '../../protocol/stream-lines';
 import type { Session } from './play-session';
 
@@ -22,18 +23,14 @@ export async function serveSession(session: Session): Promise<void> {
   send(await session.answer(0, { do: 'reload' }));
   for await (const line of linesOf(process.stdin.setEncoding('utf8'))) {
     if (line.trim() === '') continue;
-    const request = requestSchema.safeParse(jsonOrNothing(line));
-    if (!request.success) {
+    const request = playRequest(line);
+    if (!request) {
       const message = `standard input: ${line.slice(0, 80)} is no request: write {"id": 1, "do": "act", "action": …} or undo, restart, hint, solve, reload`;
       send({ id: 0, error: { message } });
-    } else send(await session.answer(request.data.id, request.data));
+    } else send(await session.answer(request.id, request));
   }
 }
 
-function jsonOrNothing(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return undefined;
-  }
-}
+/** The request that a line is; undefined where it is none. */
+export const playRequest = (line: string): z.infer<typeof requestSchema> | undefined =>
+  requestSchema.safeParse(jsonOrNothing(line)).data;

@@ -3,6 +3,7 @@
 import { Template } from '@huggingface/jinja';
 import { UserError } from '../../protocol/user-error';
 import { correctTemplate, templateFunctions } from './jinja-corrections';
+import { renderWithin } from './jinja-limits';
 
 export interface ChatMessage {
   role: 'system' | 'user' | 'assistant';
@@ -65,8 +66,9 @@ export class ChatTemplate {
       messages: messages.map(message => ({ ...message })),
       add_generation_prompt: addGenerationPrompt,
     };
+    const letters = messages.reduce((sum, { content }) => sum + content.length, 0);
     return orSentence(
-      () => this.template.render(values),
+      () => renderWithin(this.template, values, { messages: messages.length, letters }),
       `${this.folder}: the chat template cannot be rendered`,
       otherTemplate,
     );

@@ -37,11 +37,7 @@ export class ChatTokenizer {
 
   constructor(private readonly files: TokenizerFiles) {
     const { folder } = files;
-    this.tokenizer = orSentence(
-      () => new Tokenizer(files.tokenizer, files.tokenizerConfig),
-      `${folder}: tokenizer.json cannot be used`,
-      'use a model with a tokenizer.json as the tokenizers library writes it',
-    );
+    this.tokenizer = this.usable(() => new Tokenizer(files.tokenizer, files.tokenizerConfig));
     // Where merges cross spaces a fixed passage of a prompt is one long piece, met again in every episode.
     if (this.tokenizer.model instanceof BPE) this.tokenizer.model.max_length_to_cache = longestRememberedPiece;
     if (!files.chatTemplate)
@@ -73,7 +69,7 @@ export class ChatTokenizer {
   encode(text: string): number[] {
     let ids = this.encoded.get(text);
     if (!ids) {
-      ids = text === '' ? [] : this.tokenizer.encode(text, { add_special_tokens: false }).ids;
+      ids = text === '' ? [] : this.usable(() => this.tokenizer.encode(text, { add_special_tokens: false }).ids);
       if (this.encoded.size >= rememberedTexts) this.encoded.clear();
       this.encoded.set(text, ids);
     }
@@ -82,9 +78,8 @@ export class ChatTokenizer {
 
   /** Text of ids; special tokens are left out unless `special`. */
   decode(ids: readonly number[], { special = false } = {}): string {
-    return ids.length === 0
-      ? ''
-      : this.tokenizer.decode([...ids], { skip_special_tokens: !special, clean_up_tokenization_spaces: false });
+    const options = { skip_special_tokens: !special, clean_up_tokenization_spaces: false };
+    return ids.length === 0 ? '' : this.usable(() => this.tokenizer.decode([...ids], options));
   }
 
   /** Ids of a conversation, the assistant's header and the literal `prefix`. */
@@ -117,6 +112,15 @@ export class ChatTokenizer {
   /** The whole conversation as text, for people. */
   render(messages: readonly ChatMessage[], addGenerationPrompt: boolean): string {
     return this.template.render(messages, addGenerationPrompt);
+  }
+
+  /** The library takes much that it cannot use, and finds out when it does. */
+  private usable<T>(work: () => T): T {
+    return orSentence(
+      work,
+      `${this.files.folder}: tokenizer.json cannot be used`,
+      'use a model with a tokenizer.json as the tokenizers library writes it',
+    );
   }
 
   private afterAnswer(messages: readonly ChatMessage[], addGenerationPrompt: boolean): string {

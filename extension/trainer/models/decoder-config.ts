@@ -22,7 +22,7 @@ const configSchema = z.looseObject({
   vocab_size: z.number().int().positive(),
   hidden_size: z.number().int().positive(),
   intermediate_size: z.number().int().positive(),
-  num_hidden_layers: z.number().int().positive(),
+  num_hidden_layers: z.number().int().positive().max(10_000), // each is listed before a weight is looked for
   num_attention_heads: z.number().int().positive(),
   num_key_value_heads: z.number().int().positive().nullish(),
   head_dim: z.number().int().positive().nullish(),

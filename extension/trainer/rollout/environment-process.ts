@@ -4,6 +4,7 @@
 // that the one whose code ends the process fails alone. Requests of an episode are answered in order, others overlap.
 import { fork, type ChildProcess } from 'node:child_process';
 import { endAbandoned, endStarted, markVariable, newMark } from '../../protocol/end-processes';
+import { isEnvironmentMessage } from '../../protocol/environment-link';
 import type {
   CoveredCode,
   EnvironmentFailure,
@@ -513,7 +514,11 @@ class Link {
         if (stream === 'stderr') this.lastWords = errorLine(text) ?? (this.lastWords || lastLine(text));
         onNotice({ method: 'log', tag: '', stream, text });
       });
-    child.on('message', (message: EnvironmentReply | EnvironmentNotice) => {
+    child.on('message', (message: unknown) => {
+      if (!isEnvironmentMessage(message)) {
+        this.lastWords = 'an answer that is none';
+        return this.end();
+      }
       if (message.method === 'log') {
         const text = printed.take(message.text);
         return text === '' ? undefined : onNotice({ ...message, text });

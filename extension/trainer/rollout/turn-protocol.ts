@@ -1,5 +1,6 @@
 // The text protocol of a turn (RAGEN's ctx_manager): what the user's side says, what the model's answer starts with, and how its
 // text becomes actions. Pure text in, text out; nothing here ever goes back into an episode's tokens.
+import { between, thoughtAndAnswer } from '../../protocol/tagged-text';
 import { pythonFloat } from './python-float';
 
 /** `agent_proxy` keys that shape a turn. */
@@ -89,12 +90,11 @@ export function canonicalText({
  * action.
  */
 export function parseResponse(raw: string, protocol: TurnProtocol, whole = false): ParsedResponse {
-  const match = protocol.enable_think
-    ? /<think>(?<thought>.*?)<\/think>\s*<answer>(?<answer>.*?)<\/answer>/s.exec(raw)
-    : /<answer>(?<answer>.*?)<\/answer>/s.exec(raw);
-  if (!match?.groups) return { thought: null, answer: null, actions: [], llm_response: raw };
-  const thought = match.groups.thought === undefined ? null : withoutMarkers(match.groups.thought);
-  let answer = withoutMarkers(match.groups.answer);
+  const both = protocol.enable_think ? thoughtAndAnswer(raw) : null;
+  const written = protocol.enable_think ? both?.answer : between(raw, '<answer>', '</answer>')?.inner;
+  if (written === undefined) return { thought: null, answer: null, actions: [], llm_response: raw };
+  const thought = both && withoutMarkers(both.thought);
+  let answer = withoutMarkers(written);
   let actions = (whole ? [answer] : answer.split(protocol.action_sep))
     .map(action => action.trim())
     .filter(action => action !== '');
@@ -107,7 +107,7 @@ export function parseResponse(raw: string, protocol: TurnProtocol, whole = false
 
 /** The text between the think tags of an answer, without tags and outer blanks; empty where no thought was closed. */
 export function reasoningText(raw: string): string {
-  return withoutMarkers(/<think>(?<thought>.*?)<\/think>/s.exec(raw)?.groups?.thought ?? '');
+  return withoutMarkers(between(raw, '<think>', '</think>')?.inner ?? '');
 }
 
 function withoutMarkers(text: string): string {

@@ -73,6 +73,9 @@ export class HubInterrupted extends Error {
 /** The hub gives no part of the file from that offset on: it must be fetched from its start. */
 export class HubRangeRefused extends Error {}
 
+/** Requests of one call: a list comes in pages, and each could name a next one without end. */
+export const mostRequests = 1000;
+
 export type Fetch = typeof globalThis.fetch;
 type Check = (response: Response) => void;
 
@@ -98,6 +101,7 @@ export class Call {
   private readonly controller = new AbortController();
   private timer: NodeJS.Timeout | undefined;
   private failure: unknown;
+  private requests = 0;
 
   constructor(
     private readonly options: HubOptions,
@@ -119,6 +123,7 @@ export class Call {
     // A redirect to another host, where large files lie, loses this header: the Fetch standard asks for it.
     if (token !== undefined && url.origin === new URL(endpoint).origin) headers.set('authorization', `Bearer ${token}`);
     try {
+      if (++this.requests > mostRequests) throw new NotAHub();
       const response = await globalThis.fetch(url, { ...init, headers, signal: this.controller.signal });
       this.alive();
       try {

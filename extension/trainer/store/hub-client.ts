@@ -102,10 +102,11 @@ export class HubClient {
     const wanted = recursive ? /^\w[\w.=-]*(\/\w[\w.=-]*)*$/ : /^\w[\w.-]*$/;
     for await (const entry of listFiles({ repo: { type, name: repo }, revision: commit, recursive, hubUrl, fetch })) {
       const { path, size, oid, lfs } = entry;
-      if (entry.type !== 'file' || !wanted.test(path)) continue;
+      if (entry.type !== 'file' || typeof path !== 'string' || !wanted.test(path)) continue;
       const etag = lfs?.oid ?? oid;
-      if (!Number.isSafeInteger(size) || !/^([0-9a-f]{40}|[0-9a-f]{64})$/.test(etag ?? '')) throw new NotAHub();
-      files.push({ name: path, bytes: size, etag: etag! });
+      const isEtag = typeof etag === 'string' && /^([0-9a-f]{40}|[0-9a-f]{64})$/.test(etag);
+      if (!Number.isSafeInteger(size) || size < 0 || !isEtag) throw new NotAHub();
+      files.push({ name: path, bytes: size, etag });
     }
     return { commit, files };
   }

@@ -11,6 +11,7 @@ import {
   environmentFiles,
   episodesFile,
   groupsFile,
+  isVersionName,
   keptEnvironmentSchema,
   labelsSchema,
   manifestSchema,
@@ -197,7 +198,7 @@ export class RunFolder {
 
   /** Keeps the code of an environment that ran, built and as it was written last: comments are no part of a version. */
   async keepEnvironment({ version, name, source, bundle }: LoadedEnvironment): Promise<void> {
-    if (!/^[\w-]+$/.test(version)) throw new UserError(`store: ${version} is no environment version: use its sha256`);
+    if (!isVersionName(version)) throw new UserError(`store: ${version} is no environment version: use its sha256`);
     const file = (part: string) => this.file(environmentFile(version, part));
     const kept = file(environmentFiles.bundle);
     if (existsSync(kept) && readFileSync(kept, 'utf8') === bundle) return;
@@ -220,7 +221,7 @@ export class RunFolder {
   /** What is kept of an environment version: the file that it was built to, and what is said of it. Undefined where nothing is. */
   keptEnvironment(version: string): { bundle: string; about: KeptEnvironment } | undefined {
     const [bundle, about] = [environmentFiles.bundle, environmentFiles.about].map(part => this.file(environmentFile(version, part))); // prettier-ignore
-    return existsSync(bundle) && existsSync(about)
+    return isVersionName(version) && existsSync(bundle) && existsSync(about)
       ? { bundle, about: readJson(about, keptEnvironmentSchema) }
       : undefined;
   }

@@ -3,13 +3,13 @@
 // configuration's hash, so that a file may grow, and what is finished is not run again.
 import { readFileSync } from 'node:fs';
 import { basename, isAbsolute, join, resolve } from 'node:path';
-import { parse } from 'yaml';
 import { z } from 'zod';
 import { UserError } from '../../protocol/user-error';
 import { configNames, findConfig } from '../config/compose';
 import { loadConfig } from '../config/load-config';
 import type { LoadedConfig } from '../config/load-config';
 import { didYouMean } from '../../protocol/suggest';
+import { yamlValue } from '../../protocol/yaml-text';
 import { installation } from '../installation';
 import { environmentSpecs } from '../rollout/environment-specs';
 
@@ -172,7 +172,7 @@ export function readSweep(fileOrName: string, source: SweepSource): SweepPlan {
 function parseSweep(file: string): z.infer<typeof sweepSchema> {
   let plain: unknown;
   try {
-    plain = parse(readFileSync(file, 'utf8'));
+    plain = yamlValue(readFileSync(file, 'utf8'));
   } catch (error) {
     const [reason] = (error as Error).message.split('\n', 1);
     throw new UserError(`sweep: ${file} cannot be read (${reason}): correct it`, { cause: error });

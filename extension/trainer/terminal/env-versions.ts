@@ -7,7 +7,6 @@ import {
   environmentFiles,
   episodesFile,
   eventSchema,
-  keptEnvironmentSchema,
   runFiles,
   type RunEvent,
 } from '../../protocol/run-folder';
@@ -46,7 +45,8 @@ export function addEnvVersions(env: Command): void {
     );
 }
 
-function versionsOf(folder: RunFolder): ListedVersion[] {
+/** The versions that a run ran, with what is kept of each and what came of it. */
+export function versionsOf(folder: RunFolder): ListedVersion[] {
   const ran = ranVersions(folder.manifest, lines(folder.file(runFiles.events), eventSchema));
   const read = new Map<number, ComparedEpisode[]>();
   const episodesOf = (step: number): ComparedEpisode[] => {
@@ -59,8 +59,7 @@ function versionsOf(folder: RunFolder): ListedVersion[] {
     const effect = before
       ? versionEffect(comparedRange(before, version).flatMap(episodesOf), { tag: version.tag, from: before.version, to: version.version }) // prettier-ignore
       : undefined;
-    const about = folder.file(environmentFile(version.version, environmentFiles.about));
-    const kept = existsSync(about) ? keptEnvironmentSchema.parse(JSON.parse(readFileSync(about, 'utf8'))) : undefined;
+    const kept = folder.keptEnvironment(version.version)?.about;
     const sources = folder.file(environmentFile(version.version, environmentFiles.sources));
     return { ...version, folder: kept ? sources : null, sources: kept?.sources ?? [], effect: effect ?? null };
   });

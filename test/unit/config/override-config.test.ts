@@ -20,5 +20,6 @@ describe('a resolved configuration', () => {
   test('refuses what a configuration file may not hold either', () => {
     expect(() => overrideConfig(stored, ['trainer.val_onli=true'])).toThrow(ConfigError);
     expect(() => overrideConfig({ ...stored, es_manager: 3 }, [])).toThrow(/es_manager/);
+    expect(() => overrideConfig(null as never, [])).toThrow(/config: the configuration is not a map of keys/);
   });
 });

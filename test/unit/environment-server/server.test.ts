@@ -143,6 +143,15 @@ describe('capacity', () => {
 });
 
 describe('what is refused', () => {
+  it('a client that hangs up within its body is no failure of the server', async () => {
+    const { url, errors } = await serving.serve([counting()]);
+    const socket = connectTcp(Number(new URL(url).port), '127.0.0.1');
+    socket.end('POST /reset HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100\r\n\r\n{"seed"');
+    await new Promise(resolve => socket.resume().once('close', resolve));
+    expect((await request(url, '/health')).status).toBe(200);
+    expect(errors).toEqual([]);
+  });
+
   it('bodies that are too large, encoded, or no JSON', async () => {
     const { url } = await serving.serve([counting()], { maxBodyBytes: 1000 });
     const big = await request(url, '/reset', { episode_id: 'x'.repeat(2000) });

@@ -32,3 +32,7 @@ test('lines of another map are other lines; a step counted again by a resume cou
   expect(fileCoverage(many, 'other.ts', text)).toBeUndefined();
   expect(fileCoverage([], 'lake.ts', text)).toBeUndefined();
 });
+
+test('a source may have any name', () => {
+  expect(fileCoverage([line(1, [[1, 1, 1]])], '__proto__', text)).toBeUndefined();
+});

@@ -1,0 +1,68 @@
+// Mutated inputs to every parser, as many as fit into a run of the tests; the torture gives a million (test/torture/fuzz.ts). And that the fuzzer
+// finds what it is to find.
+import { build } from 'esbuild';
+import { mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { brokenTargets } from '../torture/fuzz-broken';
+import { fuzzAll, inputsInCi } from '../torture/fuzz';
+import { mostBytes, mutated, streamOf } from '../torture/fuzz-mutations';
+import type { InputForm } from '../torture/fuzz-mutations';
+import { targets } from '../torture/fuzz-targets';
+import { FuzzWatch } from '../torture/fuzz-watch';
+
+let entry: string;
+beforeAll(async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'ragen-fuzz-process-'));
+  entry = join(folder, 'fuzz-process.cjs');
+  symlinkSync(resolve('node_modules'), join(folder, 'node_modules'), 'junction');
+  const external = ['vscode', 'onnxruntime-node', 'esbuild', '@napi-rs/canvas'];
+  const define = { 'import.meta.url': '__importMetaUrl' };
+  const banner = { js: "const __importMetaUrl = require('node:url').pathToFileURL(__filename).href;" };
+  const points = ['fuzz-process', 'fuzz-broken-process'].map(name => [name, `test/torture/${name}.ts`]);
+  await build({ entryPoints: Object.fromEntries(points), outdir: folder, outExtension: { '.js': '.cjs' }, bundle: true, platform: 'node', format: 'cjs', target: 'node20', loader: { '.proto': 'text' }, external, define, banner }); // prettier-ignore
+});
+afterAll(() => rmSync(dirname(entry), { recursive: true, force: true }));
+
+it(`${inputsInCi} inputs end in an answer or a refusal`, { timeout: 300_000 }, async () => {
+  const all = await fuzzAll(inputsInCi, 1, entry, () => undefined);
+  expect(all.map(({ name }) => name)).toEqual(targets.map(({ name }) => name));
+  expect(all.reduce((sum, { inputs }) => sum + inputs, 0)).toBeGreaterThanOrEqual(inputsInCi);
+  expect(all.flatMap(({ findings }) => findings)).toEqual([]);
+});
+
+it('valid inputs are no longer than the bound', () => {
+  for (const { name, corpus } of targets)
+    for (const entry of corpus) expect([name, Buffer.from(entry as string).length <= mostBytes]).toEqual([name, true]);
+});
+
+it('inputs are the same again, are not alike, and are no longer than the bound', () => {
+  for (const form of ['bytes', 'text', 'json', 'lines', 'yaml'] satisfies InputForm[]) {
+    const corpus = ['{"a": [1, "b"], "c": null}', '{"d": {"e": 1.5}}'].map(text => Buffer.from(text));
+    const inputs = (): string[] =>
+      Array.from({ length: 500 }, (_, i) => mutated(corpus, form, streamOf(7, 'x', i)).toString('latin1'));
+    expect(inputs()).toEqual(inputs());
+    expect(new Set(inputs()).size).toBeGreaterThan(300);
+    expect(Math.max(...inputs().map(input => input.length))).toBeLessThanOrEqual(mostBytes);
+    expect(inputs().some(input => input.includes('__proto__'))).toBe(true);
+  }
+});
+
+it('what is broken is found, with the input, and the rest goes on', { timeout: 120_000 }, async () => {
+  const watch = new FuzzWatch(join(dirname(entry), 'fuzz-broken-process.cjs'));
+  try {
+    const faults: Record<string, string[]> = {};
+    for (const target of brokenTargets) {
+      const { findings, inputs, broken } = await watch.fuzz(target, 1, 150);
+      expect({ inputs, broken: broken > 0 }).toEqual({ inputs: 150, broken: target.name !== 'sound' });
+      faults[target.name] = [...new Set(findings.map(({ fault }) => fault))];
+      for (const { bytes } of findings) expect(Buffer.from(bytes, 'base64').toString('latin1')).toContain('!');
+    }
+    const one = (name: string) => [name, [name]] as const;
+    const names = ['crash', 'hang', 'pollution', 'escape', 'wrong', 'death'];
+    expect(faults).toEqual({ ...Object.fromEntries(names.map(one)), sound: [], 'stray rejection': ['crash'] });
+  } finally {
+    await watch.end();
+  }
+});

@@ -1,0 +1,230 @@
+// Seeded mutations of valid inputs, in two layers: some that know the form of a text (values and keys of JSON, values and lines of YAML), so
+// that much of what comes out still parses and reaches what lies behind the parser, and others that know bytes alone. An input depends on
+// (seed, target, number) and on nothing else, so that each can be made again. No input is longer than `mostBytes`.
+import { RandomStream } from '../../extension/trainer/engine/random-stream';
+import { textHash } from '../../extension/protocol/episode-index';
+
+/** Bytes of the longest input. */
+export const mostBytes = 4096;
+
+/** What mutations may know of a target's inputs. */
+export type InputForm = 'bytes' | 'text' | 'json' | 'lines' | 'yaml';
+
+/** The random stream of an input. */
+export const streamOf = (seed: number, target: string, number: number): RandomStream =>
+  new RandomStream(textHash(`${seed} ${target} ${number}`));
+
+/** Words that have ended parsers before: prototypes' names, ways out of a folder, numbers at the borders, letters that are not what they seem. */
+const words = [
+  ...['__proto__', 'constructor', 'prototype', 'toString', 'hasOwnProperty', 'then', '"__proto__":{"polluted":1},'],
+  ...['../', '../../../../../../etc/passwd', '..\\', '/etc/passwd', '%2e%2e%2f', '..%2F', 'C:\\', 'file:///', '\\\\host\\share', '~/'],
+  ...['1e999', '-1e999', '1e308', '9007199254740993', '-9007199254740993', '4294967296', '2147483648', '-1', '-0', '0', '1e-320', 'NaN'],
+  ...['Infinity', '.inf', '.nan', '0x7fffffff', '0o777', '99999999999999999999999999', '1_000', '1.5', '1e9', '1000000000', 'null', 'true', '~'],
+  ...['[]', '{}', '""', '[[[[[[[[', '{"a":{"a":{"a":', ']', '}', '"', "'", '\\', '\\u0000', '\\ud800', '\\"', ',', ':', '|', '>', '&a', '*a', '!!js'],
+  ...['\u0000', '\ufeff', '\u2028', '\u2029', '\u202e', '\ud83d\ude00', '\u0130', 'ß', 'e\u0301', '\u200d', '\r\n', '\n', '\t', '\u0085', ' '],
+  ...['${a}', '${a.b}', '${__proto__}', '{{', '}}', '{%', '%}', '<<', '<<: *a', '---\n', '...\n', '%YAML 9.9\n', '? ', '- ', '# '],
+  ...['<think>', '</think>', '<answer>', '</answer>', '<|im_end|>', '||', 'Content-Length: 99999999999\r\n', 'Transfer-Encoding: chunked\r\n'],
+]; // prettier-ignore
+
+/** What is nested, or repeated until the input is full. */
+const openers = [
+  ...['[', '{"a":', '{a: ', '? ', '- ', '(', '{% if x %}', '{% for a in b %}', '{{ (', '<think>', '</think><answer>', '<think></think>'],
+  ...['\n', ' ', '\t', 'a', '0', '\\', '"', '&a [*a, ', '!a ', '> ', '|\n', 'a: ', '- ? ', '--', '\u0000', '\u00ff', '../', '\r\n', ',', ';='],
+]; // prettier-ignore
+
+/** The input of this number: one to several mutations of an entry of the corpus. */
+export function mutated(corpus: readonly Buffer[], form: InputForm, stream: RandomStream): Buffer {
+  let input = pick(corpus, stream);
+  if (stream.uniform() < 0.02) return input; // as it is: a target that refuses what is right is of no use
+  const aware = form === 'json' || form === 'lines' || form === 'yaml';
+  if (aware && stream.uniform() < 0.7) {
+    input = form === 'yaml' ? yamlMutated(input, corpus, stream) : jsonMutated(input, corpus, form, stream);
+    if (stream.uniform() < 0.7) return input.subarray(0, mostBytes);
+  }
+  for (let times = 1 + stream.integer(4); times > 0; times--) input = bytesMutated(input, corpus, stream);
+  return input.subarray(0, mostBytes);
+}
+
+const pick = <T>(list: readonly T[], stream: RandomStream): T => list[stream.integer(list.length)];
+
+/** A part [from, to) of a buffer, mostly a short one. */
+function part(input: Buffer, stream: RandomStream): [from: number, to: number] {
+  const from = stream.integer(input.length + 1);
+  const longest = stream.uniform() < 0.7 ? 16 : input.length;
+  return [from, Math.min(input.length, from + stream.integer(longest + 1))];
+}
+
+const inserted = (input: Buffer, at: number, middle: Buffer, until = at): Buffer =>
+  Buffer.concat([input.subarray(0, at), middle, input.subarray(until)]).subarray(0, mostBytes);
+
+/** One mutation that knows no form. */
+function bytesMutated(input: Buffer, corpus: readonly Buffer[], stream: RandomStream): Buffer {
+  const [from, to] = part(input, stream);
+  const cut = (buffer: Buffer): Buffer => buffer.subarray(...part(buffer, stream));
+  switch (stream.integer(12)) {
+    case 0: {
+      if (input.length === 0) return input;
+      const flipped = Buffer.from(input);
+      for (let bits = 1 + stream.integer(4); bits > 0; bits--)
+        flipped[stream.integer(flipped.length)] ^= 1 << stream.integer(8);
+      return flipped;
+    }
+    case 1:
+      return inserted(input, from, Buffer.from([stream.integer(256)]), Math.min(input.length, from + 1));
+    case 2:
+      return inserted(input, from, Buffer.alloc(0), to);
+    case 3:
+      return inserted(input, from, repeated(input.subarray(from, to), stream), to);
+    case 4:
+      return inserted(input, from, cut(pick(corpus, stream)), to);
+    case 5:
+      return Buffer.concat([input.subarray(0, from), pick(corpus, stream).subarray(from)]).subarray(0, mostBytes);
+    case 6:
+    case 7:
+    case 8:
+      return inserted(input, from, Buffer.from(pick(words, stream)), stream.uniform() < 0.5 ? from : to);
+    case 9:
+      return input.subarray(0, from);
+    case 10:
+      return inserted(input, from, repeated(Buffer.from(pick(openers, stream)), stream));
+    default: {
+      // A number of the text becomes one at a border.
+      const numbers = [...input.toString('latin1').matchAll(/\d+(\.\d+)?/g)];
+      if (numbers.length === 0) return input;
+      const { index, 0: digits } = pick(numbers, stream);
+      const borders = ['0', '-1', '1e308', '9007199254740993', '4294967295', '2147483648', '1.5', '99999', '1e400'];
+      return inserted(input, index, Buffer.from(pick(borders, stream)), index + digits.length);
+    }
+  }
+}
+
+/** A part many times over: twice, tens of times, or until some power of two, of which the largest fills an input. */
+function repeated(slice: Buffer, stream: RandomStream): Buffer {
+  if (slice.length === 0) return slice;
+  const bytes = [2 * slice.length, slice.length * (2 + stream.integer(60)), 2 ** (6 + stream.integer(7))];
+  return Buffer.alloc(Math.min(mostBytes, pick(bytes, stream)), slice);
+}
+
+/** A value of JSON, or one of the lines of JSON, with values and keys changed. */
+function jsonMutated(input: Buffer, corpus: readonly Buffer[], form: InputForm, stream: RandomStream): Buffer {
+  const lines = form === 'lines' ? input.toString('utf8').split('\n') : [input.toString('utf8')];
+  const at = stream.integer(lines.length);
+  const other = pick(corpus, stream).toString('utf8');
+  const value = parsed(lines[at]);
+  if (value === undefined) return input;
+  const donor = parsed(form === 'lines' ? pick(other.split('\n'), stream) : other) ?? null;
+  lines[at] = changedJson(value, donor, stream);
+  return Buffer.from(lines.join('\n'));
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+type Place = { holder: Record<string, unknown> | unknown[]; key: string | number };
+
+/** Stands for text that JSON.stringify would not write. */
+const rawMark = '\u0001raw:';
+
+function changedJson(value: unknown, donor: unknown, stream: RandomStream): string {
+  const root = { value };
+  for (let times = 1 + stream.integer(3); times > 0; times--) {
+    const places = placesIn(root);
+    const { holder, key } = pick(places, stream) as { holder: Record<string | number, unknown>; key: string };
+    switch (stream.integer(8)) {
+      case 0:
+      case 1:
+      case 2:
+        holder[key] = strange(stream);
+        break;
+      case 3:
+        holder[key] = structuredClone(pick(placesIn({ donor }), stream).holder);
+        break;
+      case 4:
+        if (Array.isArray(holder)) holder.splice(Number(key), 1);
+        else if ((holder as unknown) !== root) delete holder[key];
+        break;
+      case 5:
+        if (!Array.isArray(holder) && (holder as unknown) !== root) {
+          const name = pick(words, stream);
+          Object.defineProperty(holder, name, { value: strange(stream), enumerable: true, configurable: true, writable: true }); // prettier-ignore
+        }
+        break;
+      case 6: {
+        const { [key]: child } = holder;
+        if (Array.isArray(child) && child.length > 0 && child.length < 1000)
+          holder[key] = Array.from({ length: 2 + stream.integer(300) }, (_, i): unknown => child[i % child.length]);
+        else holder[key] = [child];
+        break;
+      }
+      default:
+        holder[key] = `${rawMark}${nested(stream)}`;
+    }
+  }
+  const text = JSON.stringify(root.value) ?? 'null';
+  return text.replace(/"\\u0001raw:((?:[^"\\]|\\.)*)"/g, (_, raw: string) => JSON.parse(`"${raw}"`) as string);
+}
+
+function placesIn(root: object): Place[] {
+  const places: Place[] = [];
+  const go = (holder: Record<string, unknown> | unknown[], depth: number): void => {
+    for (const key of Object.keys(holder)) {
+      if (places.length > 500) return;
+      places.push({ holder, key });
+      const child: unknown = (holder as Record<string, unknown>)[key];
+      if (typeof child === 'object' && child !== null && depth < 20) go(child as Record<string, unknown>, depth + 1);
+    }
+  };
+  go(root as Record<string, unknown>, 0);
+  return places;
+}
+
+function strange(stream: RandomStream): unknown {
+  const others = [null, true, false, 0, -1, 1, 1.5, -0, 1e308, 2 ** 31, 2 ** 32, 2 ** 53, -(2 ** 53), 5e-324, '', [], {}, [null], [[]]];
+  if (stream.uniform() < 0.4) return pick(words, stream);
+  if (stream.uniform() < 0.1) return 'x'.repeat(stream.integer(3000));
+  if (stream.uniform() < 0.1) return `${rawMark}${pick(['1e999', '-1e999', '123456789012345678901234567890'], stream)}`;
+  return structuredClone(pick(others as unknown[], stream));
+} // prettier-ignore
+
+/** Deep text that is JSON. */
+function nested(stream: RandomStream): string {
+  const depth = pick([10, 100, 1000, 2500], stream);
+  return stream.uniform() < 0.5 ? `${'['.repeat(depth)}${']'.repeat(depth)}` : `${'{"a":'.repeat(depth / 2)}0${'}'.repeat(depth / 2)}`; // prettier-ignore
+}
+
+/** A text of `key: value` lines with values, keys, lines or their depth changed. */
+function yamlMutated(input: Buffer, corpus: readonly Buffer[], stream: RandomStream): Buffer {
+  const lines = input.toString('utf8').split('\n');
+  for (let times = 1 + stream.integer(4); times > 0; times--) {
+    const at = stream.integer(lines.length);
+    const [, indent, key, , value] = /^(\s*(?:- )*)([^:]*)(:\s?)?(.*)$/s.exec(lines[at]) ?? ['', '', '', '', ''];
+    const strangeValue = [
+      () => pick(words, stream),
+      () => JSON.stringify(strange(stream)),
+      () => `\${${pick(lines, stream).split(':')[0].trim()}}`,
+      () => `{${pick(words, stream)}: ${pick(words, stream)}}`,
+      () => nested(stream),
+      () => `&x ${value}`,
+      () => '*x',
+      () => `!!${pick(['int', 'float', 'str', 'binary', 'set', 'omap', 'timestamp', 'null', 'merge'], stream)} ${value}`,
+      () => (stream.uniform() < 0.5 ? '|' : '>-'),
+    ]; // prettier-ignore
+    const change = [
+      () => `${indent}${key}: ${pick(strangeValue, stream)()}`,
+      () => `${indent}${key}: ${pick(strangeValue, stream)()}`,
+      () => `${indent}${pick(words, stream)}: ${value}`,
+      () => `${indent}? ${key}\n${indent}: ${value}`,
+      () => `${indent}<<: ${pick(['*x', '[*x, *x]', '{a: 1}', 'null', '[[[]]]'], stream)}`,
+      () => `${' '.repeat(stream.integer(8))}${lines[at].trimStart()}`,
+      () => `${lines[at]}\n${pick(pick(corpus, stream).toString('utf8').split('\n'), stream)}`,
+      () => pick(openers, stream).repeat(1 + stream.integer(400)),
+    ];
+    lines[at] = pick(change, stream)();
+  }
+  return Buffer.from(lines.join('\n')).subarray(0, mostBytes);
+}

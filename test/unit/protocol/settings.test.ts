@@ -1,0 +1,20 @@
+// The configuration in effect, by events of a run's folder that nobody wrote for it.
+import { expect, it } from 'vitest';
+import type { RunEvent } from '../../../extension/protocol/run-folder';
+import { configInEffect } from '../../../extension/protocol/settings';
+
+const config = { trainer: { test_freq: 1, total_training_steps: 5 }, list: [1] };
+const setting = (key: string, to = 9): RunEvent => ({ time: '', step: 1, kind: 'setting', message: '', data: { key, from: 1, to } }); // prettier-ignore
+
+it('a value that is there changes', () => {
+  expect(configInEffect(config, [setting('trainer.test_freq', 3)])).toEqual({ ...config, trainer: { ...config.trainer, test_freq: 3 } }); // prettier-ignore
+  expect(config.trainer.test_freq).toBe(1);
+});
+
+it.each(['trainer.none', 'none.at.all', 'trainer.test_freq.deeper', 'x', '', '.', '__proto__.polluted', 'constructor.prototype.polluted', '__proto__'])(
+  'the key %j changes nothing',
+  key => {
+    expect(configInEffect(config, [setting(key)])).toEqual(config);
+    expect(({} as Record<string, unknown>).polluted).toBeUndefined();
+  },
+); // prettier-ignore

@@ -1,0 +1,54 @@
+// Tags are found as the expressions found them that were there before, and in a time that grows with the text alone.
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { between, thoughtAndAnswer } from '../../../extension/protocol/tagged-text';
+import { parseResponse, reasoningText } from '../../../extension/trainer/rollout/turn-protocol';
+
+const piece = fc.constantFrom(
+  '<think>',
+  '</think>',
+  '<answer>',
+  '</answer>',
+  ' ',
+  '\n',
+  '\u2028',
+  '\ufeff',
+  'a',
+  '<',
+  '>',
+);
+const texts = fc.array(piece, { maxLength: 14 }).map(pieces => pieces.join(''));
+
+it('thought and answer are those of the expression', () => {
+  fc.assert(
+    fc.property(texts, text => {
+      const groups = /<think>(?<thought>.*?)<\/think>\s*<answer>(?<answer>.*?)<\/answer>/s.exec(text)?.groups;
+      expect(thoughtAndAnswer(text)).toEqual(groups ? { ...groups } : null);
+    }),
+    { numRuns: 20_000, seed: 3 },
+  );
+});
+
+it('what stands between two tags is that of the expression', () => {
+  fc.assert(
+    fc.property(texts, text => {
+      expect(between(text, '<answer>', '</answer>')?.inner).toBe(/<answer>(.*?)<\/answer>/s.exec(text)?.[1]);
+    }),
+    { numRuns: 10_000, seed: 4 },
+  );
+  expect(between('<a>1</a><a>2</a>', '<a>', '</a>', 8)).toEqual({ inner: '2', end: 16 });
+});
+
+it.each([
+  ['thoughts', '<think>'],
+  ['thoughts that close', '<think></think>'],
+  ['answers that begin', '</think><answer>'],
+  ['blanks', '</think>          '],
+])('a million characters of %s take no time', (_, repeated) => {
+  const text = `<think>${repeated.repeat(1e6 / repeated.length)}`;
+  const from = process.cpuUsage();
+  parseResponse(text, { enable_think: true, action_sep: '||', max_actions_per_turn: 5 });
+  reasoningText(text);
+  const { user } = process.cpuUsage(from);
+  expect(user / 1000).toBeLessThan(1000); // the expressions took minutes
+});

@@ -1,0 +1,59 @@
+// The bound on YAML's nesting: what the library's parser could not go through is refused before, everywhere; what configurations hold is not.
+import { describe, expect, it } from 'vitest';
+import { gapAt, placeAt } from '../../../extension/host/configuration/yaml-places';
+import { mistakesIn } from '../../../extension/host/configuration/configuration-mistakes';
+import { mostLevels, yamlDocument, yamlValue } from '../../../extension/protocol/yaml-text';
+import { parseYaml } from '../../../extension/trainer/config/yaml-tree';
+import type { ConfigProblem } from '../../../extension/trainer/config/config-error';
+
+const lines = (levels: number): string =>
+  Array.from({ length: levels }, (_, i) => `${' '.repeat(i)}a:\n`).join('') + ' '.repeat(levels) + 'b: 1\n';
+
+describe.each([
+  ['keys of keys', '? '.repeat(4000)],
+  ['lists of lists', '- '.repeat(4000)],
+  ['brackets', '['.repeat(8000)],
+  ['braces', '{a: '.repeat(2000)],
+  ['lines', lines(mostLevels + 1)],
+  ['keys of keys over lines', Array.from({ length: 120 }, (_, i) => `${' '.repeat(i)}? a`).join('\n')],
+])('%s without end', (_, text) => {
+  it('are a mistake at their place, whoever reads them', () => {
+    const document = yamlDocument(text, {});
+    expect(document.errors.map(({ message }) => message)).toEqual([
+      expect.stringMatching(/nested more than 100 levels/),
+    ]);
+    expect(document.errors[0].pos[0]).toBeLessThan(text.length);
+    const problems: ConfigProblem[] = [];
+    expect(parseYaml(text, { file: '/a.yaml' }, problems)).toBeNull();
+    expect(problems).toEqual([expect.objectContaining({ message: expect.stringMatching(/^config: the YAML is not valid: it is nested/) })]); // prettier-ignore
+    expect(() => [placeAt(text, 5), gapAt(text, 5)]).not.toThrow();
+    expect(mistakesIn(text, {})[0].message).toMatch(/nested more than 100 levels/);
+    expect(() => yamlValue(text)).toThrow(/nested/);
+  });
+});
+
+it.each(['a: &x\n  <<: [*x, *x]\n  b: 1\n', 'a: &x [*x, *x, *x]\n', 'a: &a [1, 1, 1, 1]\n' + 'bcdefgh'.replace(/./g, k => `${k}: &${k} [${`*${String.fromCharCode(k.charCodeAt(0) - 1)}, `.repeat(9)}]\n`)])(
+  'aliases without end are told of once: %j',
+  text => {
+    const problems: ConfigProblem[] = [];
+    parseYaml(text, { file: '/a.yaml' }, problems);
+    expect(problems.map(({ message }) => message)).toEqual([expect.stringMatching(/aliases expand without end/)]);
+  },
+); // prettier-ignore
+
+it('maps and lists are no keys: written out as texts in texts they would double with each level', () => {
+  const text = `trainer:\n${'- ? '.repeat(40)}\n`;
+  expect(mistakesIn(text, {})[0].message).toMatch(/a map or a list is no key/);
+  expect(() => yamlValue(text)).toThrow(/no key/);
+  expect(placeAt(text, 3)).toMatchObject({ path: ['trainer'], part: 'key' });
+});
+
+it('nesting as deep as anybody writes it is read, and words that look like it', () => {
+  expect(yamlDocument(lines(60), {}).errors).toEqual([]);
+  expect(yamlValue(`${'['.repeat(80)}${']'.repeat(80)}`)).toBeInstanceOf(Array);
+  const wide = Array.from({ length: 500 }, (_, i) => `k${i}: {a: [1, {b: 2}]}\nl${i}:\n  - - 1\n`).join('');
+  expect(yamlDocument(wide, {}).errors).toEqual([]);
+  expect(yamlValue(`text: one ${'- and another ? '.repeat(200)}`)).toMatchObject({
+    text: expect.stringMatching(/^one/),
+  });
+});

@@ -1,0 +1,41 @@
+// Answers that no hub gives: entries without a path, names that are lists, lists that never end.
+import { afterEach, expect, it, vi } from 'vitest';
+import { UserError } from '../../../extension/protocol/user-error';
+import { mostRequests } from '../../../extension/trainer/store/hub-call';
+import { HubClient } from '../../../extension/trainer/store/hub-client';
+
+const client = new HubClient({ endpoint: 'https://hub.example', token: undefined, offline: false, silenceMs: 1000, retryMs: 0 }); // prettier-ignore
+const info = {
+  id: 'a/b',
+  sha: 'a'.repeat(40),
+  private: false,
+  gated: false,
+  likes: 1,
+  downloads: 1,
+  lastModified: '2026-01-01',
+};
+const file = { type: 'file', path: 'config.json', size: 10, oid: 'b'.repeat(40) };
+let asked = 0;
+
+/** Has the hub list these entries, and name a next page where `next`. */
+function listing(entries: unknown[], next = false): Promise<unknown> {
+  asked = 0;
+  const headers = { 'content-type': 'application/json', ...(next && { link: '<https://hub.example/next>; rel="next"' }) };
+  vi.stubGlobal('fetch', () => Promise.resolve(new Response(JSON.stringify(asked++ === 0 ? info : entries), { headers })));
+  return client.list({ repo: 'a/b', revision: 'main' });
+} // prettier-ignore
+afterEach(() => vi.unstubAllGlobals());
+
+it('a file without a path is passed over', async () => {
+  const { path: _, ...nameless } = file;
+  expect(await listing([nameless, { ...file, path: ['x'] }, file])).toMatchObject({ files: [{ name: 'config.json' }] });
+});
+
+it.each([{ oid: ['b'.repeat(40)] }, { oid: 5 }, { size: -1 }, { size: '10' }, { oid: '../x' }])('%j is no hub’s', async change => {
+  await expect(listing([{ ...file, ...change }])).rejects.toThrow(/does not answer as a hub/);
+}); // prettier-ignore
+
+it('a list without end is no hub’s', async () => {
+  await expect(listing([], true)).rejects.toThrow(UserError);
+  expect(asked).toBe(mostRequests);
+});
