@@ -5,8 +5,10 @@ import { closeSync, openSync, writeSync } from 'node:fs';
 import { mutated, streamOf } from './fuzz-mutations';
 import type { FuzzTarget } from './fuzz-target';
 
-/** Milliseconds of CPU that an input may take. */
+/** Milliseconds of CPU that an input may take, on the machine of docs/PERFORMANCE.md; on a slower one as much more as it is slower. */
 export const mostMs = 50;
+/** What `slowness` takes on that machine, warm and at rest. */
+const referenceMs = 10;
 /** Milliseconds after which an answer that does not come is a hang. */
 const silenceMs = 5000;
 /** Milliseconds of valid inputs before the first that counts. */
@@ -123,8 +125,21 @@ async function measured(target: FuzzTarget, input: Buffer): Promise<{ outcome: O
     const { user, system } = process.cpuUsage(before);
     ms = Math.min(ms, (user + system) / 1000);
   }
-  if (ms <= most || typeof outcome === 'object') return { outcome, ms };
+  if (ms <= most * slowness() || typeof outcome === 'object') return { outcome, ms };
   return { outcome: { fault: 'hang', signature: 'slow', message: `takes ${Math.round(ms)} ms` }, ms };
+}
+
+/** How many times slower than the machine of the figures this one is now, by objects and texts that are made and thrown away; at least 1. */
+function slowness(): number {
+  const value = Array.from({ length: 500 }, (_, i) => ({ key: `key ${i}`, value: [i, `${i / 7}`] }));
+  let least = Infinity;
+  for (let times = 0; times < 4; times++) {
+    const before = process.cpuUsage();
+    for (let i = 0; i < 50; i++) JSON.parse(JSON.stringify(value));
+    const { user, system } = process.cpuUsage(before);
+    least = Math.min(least, (user + system) / 1000);
+  }
+  return Math.max(1, least / referenceMs);
 }
 
 /** A smaller input that breaks in the same way; looked for during a second at most. */
