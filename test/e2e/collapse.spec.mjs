@@ -82,8 +82,7 @@ scenario(
   async () => {
     await editor.command('View: Close All Editors');
     await editor.showRuns();
-    await editor.page.getByRole('treeitem', { name: /^quickstart/ }).click({ button: 'right' });
-    await editor.page.getByRole('menuitem', { name: 'Open Collapse Page' }).click();
+    await editor.takeFromMenu(editor.page.getByRole('treeitem', { name: /^quickstart/ }), 'Open Collapse Page');
     await editor.command('View: Close Primary Side Bar');
     let frame = await page();
     await frame.getByText('kept 7 of 12').waitFor();
