@@ -226,17 +226,19 @@ export class Editor {
     await row.click({ timeout });
   }
 
-  /** Takes an action of the context menu of what is at `locator`. */
+  /** Takes an action of the context menu of what is at `locator`. A menu hears no click in its first tenth of a second. */
   async takeFromMenu(locator, action) {
     const entry = this.page.locator('.monaco-menu .action-menu-item', { hasText: action }).first();
     for (let tries = 1; ; tries++) {
       await locator.click({ button: 'right' });
       try {
+        await entry.waitFor({ timeout: 5000 });
+        await sleep(300 * tries);
         await entry.click({ timeout: 5000 });
         return await entry.waitFor({ state: 'detached', timeout: 5000 });
       } catch (error) {
-        if (tries === 5) throw error; // else a page that opened meanwhile took focus and menu, or the menu was too new for a click
         await this.page.keyboard.press('Escape');
+        if (tries === 5) throw error; // else a page that opened meanwhile took focus and menu
       }
     }
   }
