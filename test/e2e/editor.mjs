@@ -243,6 +243,18 @@ export class Editor {
     }
   }
 
+  /** Clicks on what the editor has put into a text, a lens, until `came` answers: one that has just been drawn may hear no click. */
+  async takeLens(lens, came, limit = 15_000) {
+    for (let tries = 1; ; tries++) {
+      await lens.click();
+      try {
+        return await until('what a lens leads to', came, limit);
+      } catch (error) {
+        if (tries === 4) throw error;
+      }
+    }
+  }
+
   /** Types into an open input box and presses Enter. */
   async answer(text) {
     const input = this.page.locator('.quick-input-widget input.input');

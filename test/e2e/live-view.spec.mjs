@@ -57,13 +57,14 @@ scenario('an episode is watched as it is played, then the next', async () => {
   await item(/quickstart, stopped/).waitFor();
 });
 
+const whatIf = () => editor.page.locator('.codelens-decoration a', { hasText: 'what if' }).first();
+const firstQuestion = () => editor.page.locator('.quick-input-widget', { hasText: 'What if… turn 1' });
+
 scenario('another action in a turn is played on by a checkpoint, beside the original', async () => {
   await editor.command('View: Close All Editors');
   await editor.command('RAGEN: Open Reasoning Trace');
   await editor.choose('+1');
-  const lens = editor.page.locator('.codelens-decoration a', { hasText: 'what if' }).first();
-  await lens.waitFor();
-  await lens.click();
+  await editor.takeLens(whatIf(), () => firstQuestion().isVisible());
   await pick('What if… turn 1', 'Another action');
   await pick('What if… turn 1', 'Left');
   await pick('Who goes on from turn 1?', 'step-');
@@ -77,7 +78,7 @@ scenario('another action in a turn is played on by a checkpoint, beside the orig
 
 scenario('an episode is played on by hand, and kept', async () => {
   await editor.command('Notifications: Clear All Notifications');
-  await editor.page.locator('.codelens-decoration a', { hasText: 'what if' }).first().click();
+  await editor.takeLens(whatIf(), () => firstQuestion().isVisible());
   await pick('What if… turn 1', 'Nothing');
   await pick('Who goes on from turn 1?', 'By hand');
   await editor.page.locator('.quick-input-widget', { hasText: 'Turn 1 · return' }).waitFor();

@@ -247,8 +247,8 @@ scenario('what is saved is checked by the trainer, and what it comes to is shown
   await editor.page.keyboard.press('Control+s');
   await problem(/env_groups is 3/).waitFor({ state: 'detached' });
   await editor.page.keyboard.press('Control+Home');
-  await lens('Resolved configuration').first().click();
-  await editor.page.getByRole('tab', { name: /mine\.resolved\.yaml/ }).waitFor();
+  const resolved = editor.page.getByRole('tab', { name: /mine\.resolved\.yaml/ });
+  await editor.takeLens(lens('Resolved configuration').first(), () => resolved.isVisible(), 30_000);
   await editor.page.locator('.view-line', { hasText: 'Composed of' }).waitFor();
   await editor.theme('light');
   await editor.keep('runs-light');
@@ -258,8 +258,7 @@ scenario('what is saved is checked by the trainer, and what it comes to is shown
 });
 
 scenario('a run starts by its file, and another by the same configuration with changes', async () => {
-  await lens('Start run').first().click();
-  await item(/^mine, .*step \d\/2/).waitFor();
+  await editor.takeLens(lens('Start run').first(), () => item(/^mine, .*step \d\/2/).isVisible(), 60_000);
   await item(/^mine, finished/).waitFor({ timeout: 300_000 });
   const [id] = readdirSync(runs).filter(name => name.includes('-mine-'));
   const manifest = JSON.parse(readFileSync(join(runs, id, 'manifest.json'), 'utf8'));

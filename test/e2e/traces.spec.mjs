@@ -153,10 +153,9 @@ scenario('keys and lenses lead to the turns, the neighbours, the best and the wo
     .filter({ hasNotText: shortName(first) })
     .waitFor();
   assert.notEqual(await shown(), first);
-  await lens('worst 0').click();
-  await until('an episode without success', () => reads(/no success · score 0/));
-  await lens('group of 8').click();
-  await editor.page.locator('.quick-input-list .monaco-list-row').nth(7).waitFor();
+  const members = editor.page.locator('.quick-input-list .monaco-list-row');
+  await editor.takeLens(lens('worst 0'), () => reads(/no success · score 0/));
+  await editor.takeLens(lens('group of 8'), () => members.nth(7).isVisible());
   await editor.choose('+1');
   await until('a member that succeeded', () => reads(/\nsuccess · score \+1/));
 });
@@ -166,15 +165,14 @@ scenario('the same prompt is found earlier and later in training', async () => {
   await take('validation 2');
   await until('a validation episode', async () => (await header())?.startsWith('val-000002-'));
   const id = await shown();
-  await lens('same prompt earlier').click();
-  await until('the validation before', async () => (await header()) === id.replace('000002', '000001'));
-  await lens('later').click();
-  await until('the first again', async () => (await header()) === id);
+  await editor.takeLens(lens('same prompt earlier'), async () => (await header()) === id.replace('000002', '000001'));
+  await editor.takeLens(lens('later'), async () => (await header()) === id);
 });
 
 scenario('two episodes stand in the diff editor', async () => {
-  await lens('compare').click();
-  await editor.page.locator('.quick-input-list .monaco-list-row').nth(1).click();
+  const others = editor.page.locator('.quick-input-list .monaco-list-row');
+  await editor.takeLens(lens('compare'), () => others.nth(1).isVisible());
+  await others.nth(1).click();
   await editor.page.locator('.monaco-diff-editor .view-line', { hasText: 'Turn' }).first().waitFor();
   await editor.page.getByRole('tab', { name: /↔/ }).waitFor();
   await editor.picture('traces-diff-dark');
