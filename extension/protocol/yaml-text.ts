@@ -1,19 +1,22 @@
 // YAML as every part of the product reads it: by the `yaml` library, behind a bound. The library's parser calls itself for each level of
 // nesting and takes time that grows with the square of some of them, so that a text of a few KB could exhaust its stack; a text that may be
 // nested deeper than any configuration is refused before. Levels are counted from above, without parsing: indents and indicators of the lines
-// that lead to a place, and open brackets. Texts that hold more than so many of them are no configuration either.
-import { isCollection, parseDocument, visit, YAMLParseError } from 'yaml';
-import type { Document, DocumentOptions, ParseOptions, SchemaOptions } from 'yaml';
+// that lead to a place, and open brackets. Texts that hold more than so many of them are no configuration either. Nor is one with so many
+// mistakes: it is read no further.
+import { Composer, isCollection, Parser, visit, YAMLParseError } from 'yaml';
+import type { CST, Document, DocumentOptions, ParseOptions, SchemaOptions } from 'yaml';
 
 /** Levels of nesting. */
 export const mostLevels = 100;
+/** Mistakes after which a text is read no further: each byte of one that is no YAML may be another. */
+const mostMistakes = 100;
 
 type Options = ParseOptions & DocumentOptions & SchemaOptions;
 
 /** The document of a text; one that is nested too deep has an error there and no contents. */
 export function yamlDocument(text: string, options: Options): Document.Parsed {
   const at = tooDeepAt(text);
-  const document = parseDocument(at === undefined ? text : '', options);
+  const document = firstDocument(at === undefined ? text : '', options);
   if (at !== undefined) {
     const sentence = `it is nested more than ${mostLevels} levels deep: write it flatter`;
     document.errors.push(new YAMLParseError([at, at + 1], 'UNEXPECTED_TOKEN', sentence));
@@ -25,7 +28,31 @@ export function yamlDocument(text: string, options: Options): Document.Parsed {
       pair.key = null;
     },
   });
+  document.errors.splice(mostMistakes);
   return document;
+}
+
+/** As the library's parseDocument, which cannot be stopped. */
+function firstDocument(text: string, options: Options): Document.Parsed {
+  const composer = new Composer({ ...options, prettyErrors: false });
+  const tokens = untilTooWrong(new Parser(options.lineCounter?.addNewLine).parse(text));
+  let first: Document.Parsed | undefined;
+  for (const document of composer.compose(tokens, true, text.length)) {
+    first ??= document;
+    if (document === first || options.logLevel === 'silent') continue;
+    const sentence = 'a second document begins here: keep one';
+    first.errors.push(new YAMLParseError([document.range[0], document.range[1]], 'MULTIPLE_DOCS', sentence));
+    break;
+  }
+  return first!; // forced, also of an empty text
+}
+
+function* untilTooWrong(tokens: Iterable<CST.Token>): Generator<CST.Token> {
+  let mistakes = 0;
+  for (const token of tokens) {
+    if (token.type === 'error' && ++mistakes > mostMistakes) return;
+    yield token;
+  }
 }
 
 /** As plain data, the library writes such keys as texts in texts in texts: each level doubles the length. */

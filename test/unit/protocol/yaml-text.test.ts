@@ -41,6 +41,25 @@ it.each(['a: &x\n  <<: [*x, *x]\n  b: 1\n', 'a: &x [*x, *x, *x]\n', 'a: &a [1, 1
   },
 ); // prettier-ignore
 
+it.each([`- 1\n${'|\n'.repeat(2000)}`, '}'.repeat(4000), `: ${'a: '.repeat(1000)}`])(
+  'of very many mistakes the first are told: %#',
+  text => {
+    const { errors } = yamlDocument(text, { prettyErrors: false });
+    expect(errors).toHaveLength(100);
+    expect(errors[0].pos[0]).toBeLessThan(10);
+    const problems: ConfigProblem[] = [];
+    expect(parseYaml(text, { file: '/a.yaml' }, problems)).toBeNull();
+    expect(problems).toHaveLength(100);
+  },
+);
+
+it('a second document is a mistake', () => {
+  expect(yamlDocument('a: 1\n---\nb: 2\n', {}).errors.map(({ message }) => message)).toEqual([
+    'a second document begins here: keep one',
+  ]);
+  expect(yamlDocument('', {}).errors).toEqual([]);
+});
+
 it('maps and lists are no keys: written out as texts in texts they would double with each level', () => {
   const text = `trainer:\n${'- ? '.repeat(40)}\n`;
   expect(mistakesIn(text, {})[0].message).toMatch(/a map or a list is no key/);
