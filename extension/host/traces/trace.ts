@@ -127,9 +127,8 @@ interface SpelledAnswer {
 
 function writeHeader(writer: Writer, episode: Episode, run: string): void {
   const { step, mode, group_id, member, tag, seed, environment, turns, tokens } = episode;
-  const { success, score, reward, penalty, advantage, kept } = episode;
+  const { success, score, reward, penalty, advantage } = episode;
   const sampled = tokens.mask.reduce<number>((sum, bit) => sum + bit, 0);
-  const filter = kept === null ? 'validation, not trained on' : kept ? 'kept by the filter' : 'dropped by the filter';
   const line = (...parts: string[]) => writer.line(shown(parts.join(' · ')));
   const actions = turns.reduce((sum, { executed }) => sum + executed.length, 0);
   line(`# ${episode.id}`);
@@ -147,9 +146,16 @@ function writeHeader(writer: Writer, episode: Episode, run: string): void {
     `reward ${formatSigned(reward)}`,
     `penalty ${formatSigned(penalty)}`,
     `advantage ${advantage === null ? '–' : formatSigned(advantage)}`,
-    filter,
+    useOf(episode),
   );
   line(counted(turns.length, 'turn'), counted(actions, 'action'), `${sampled} of ${counted(tokens.ids.length, 'token')} sampled`); // prettier-ignore
+}
+
+/** What became of an episode. */
+function useOf({ kept, what_if }: Episode): string {
+  if (what_if) return `what if of ${what_if.of} from turn ${what_if.turn}, not trained on`;
+  if (kept === null) return 'not trained on';
+  return kept ? 'kept by the filter' : 'dropped by the filter';
 }
 
 function writeTurn(

@@ -47,6 +47,16 @@ describe('an episode’s document', () => {
     expect(traceOf(episode, 'lake', null).unspelled).toEqual([1, 2]);
   });
 
+  it('says what became of it', () => {
+    const facts = (changes: Partial<Episode>) => traceOf({ ...episode, ...changes }, 'lake', bytes).text.split('\n')[3];
+    const whatIf = { of: 'train-000018-g003-m01', turn: 2, given: {}, players: ['initial'], seed: 1, notes: [] };
+    expect(facts({ kept: false })).toMatch(/ · dropped by the filter$/);
+    expect(facts({ kept: null })).toMatch(/ · not trained on$/);
+    expect(facts({ kept: null, what_if: whatIf })).toMatch(
+      / · what if of train-000018-g003-m01 from turn 2, not trained on$/,
+    );
+  });
+
   it('keeps its lines apart by \\n alone, whatever was sampled', () => {
     const odd = lakeEpisode();
     odd.turns[0].state = 'a\r\nb\0c';
