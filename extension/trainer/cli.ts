@@ -14,6 +14,7 @@ import { addEnvVersions } from './terminal/env-versions';
 import { addEval } from './terminal/eval';
 import { addExport } from './terminal/export';
 import { addGenerate } from './terminal/generate';
+import { addHalts } from './terminal/halt';
 import { addInspect } from './terminal/inspect';
 import { addPlan } from './terminal/plan';
 import { addRuns } from './terminal/runs';
@@ -51,6 +52,7 @@ withCommon(program.command('resume').description('go on with a run from a checkp
   .action((id: string, flags: ResumeFlags) => answer(flags, () => resume(id, flags)));
 
 addRuns(program);
+addHalts(program);
 addSet(program);
 
 withCommon(program.command('presets').description('list the configurations that a run can start from')).action(

@@ -96,7 +96,7 @@ export class RunFolder {
   static find(workspace: string, id: string): RunFolder {
     const runs = resolve(workspace, runsFolder);
     if (/^[\w-]+$/.test(id) && existsSync(join(runs, id, runFiles.manifest))) return RunFolder.open(join(runs, id));
-    throw new UserError(`store: there is no run ${id} in ${runs}: list the runs for their ids`);
+    throw new UserError(`store: there is no run ${id} in ${runs}: see ragen runs for their ids`);
   }
 
   /** All runs of a workspace, newest first. Folders that are no run, or a damaged one, are passed over. */

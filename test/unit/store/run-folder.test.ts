@@ -51,7 +51,7 @@ test('the manifest is read back, and the folder has its parts', async () => {
   });
   expect(readdirSync(run.path).sort()).toEqual(['checkpoints', 'environments', 'episodes', 'manifest.json']);
   expect(RunFolder.find(folder(), run.id).path).toBe(run.path);
-  expect(() => RunFolder.find(folder(), '../x')).toThrow(/there is no run \.\.\/x in .*: list the runs for their ids/);
+  expect(() => RunFolder.find(folder(), '../x')).toThrow(/there is no run \.\.\/x in .*: see ragen runs for their ids/);
 });
 
 test('runs are listed newest first; what is no run is passed over', async () => {

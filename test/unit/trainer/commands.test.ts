@@ -101,6 +101,27 @@ describe('train', () => {
   });
 });
 
+describe('stop and pause', () => {
+  test('a run without a terminal is held, goes on, and ends with a checkpoint', async () => {
+    const folder = await startDetached(workspace.folder, ['trainer.total_training_steps=1000', 'trainer.save_freq=-1']);
+    const run = basename(folder);
+    await until('it trains', () => (statusOf(folder)?.step ?? 0) > 0);
+    const held = await document(workspace.folder, ['pause', run]);
+    expect(held.answer).toMatchObject({ run, state: 'paused', total_steps: 1000 });
+    await until('it is told on disk', () => statusOf(folder)?.state === 'paused');
+    await document(workspace.folder, ['resume', run, '--detach']);
+    await until('it goes on', () => statusOf(folder)?.state === 'running');
+    const ended = await document(workspace.folder, ['stop', run]);
+    expect(ended.answer).toEqual({ run, state: 'stopped', step: statusOf(folder)!.step, total_steps: 1000 });
+    expect(leaseOf(folder)).toBeNull();
+    expect(readRun(folder).checkpoints).toEqual([`step-${String(statusOf(folder)!.step).padStart(6, '0')}`]);
+    for (const command of ['stop', 'pause']) {
+      const { code, stderr } = await ragen(workspace.folder, [command, run]);
+      expect([code, stderr]).toEqual([1, expect.stringContaining(`run ${run} is not training, so that there is nothing to ${command}: see ragen runs`)]); // prettier-ignore
+    }
+  });
+});
+
 describe('runs', () => {
   test('lists runs with their state; one whose trainer was lost is interrupted', async () => {
     const lost = await startDetached(workspace.folder, ['trainer.total_training_steps=1000']);

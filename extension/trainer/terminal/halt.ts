@@ -1,0 +1,51 @@
+// `ragen stop` and `ragen pause`: what the editor's buttons do, for a run without a terminal of its own. `ragen resume` undoes both.
+import type { Command } from 'commander';
+import { pause } from '../../protocol/trainer-link';
+import type { RunStatus } from '../../protocol/run-folder';
+import { UserError } from '../../protocol/user-error';
+import { readLease } from '../store/lease';
+import { RunFolder } from '../store/run-folder';
+import { answer } from './answer';
+import { follow, joinTrainer } from './follow';
+import { withCommon } from './serve';
+import type { CommonFlags } from './serve';
+import { workspaceOf } from './start';
+
+export function addHalts(program: Command): void {
+  add(program, 'stop', 'end a run after the step in hand, with a checkpoint', stopped);
+  add(program, 'pause', 'hold a run where it is, until it is resumed', paused);
+}
+
+function add(program: Command, name: string, says: string, halt: (folder: RunFolder) => Promise<RunStatus>): void {
+  withCommon(program.command(name).description(says))
+    .argument('<run>', 'id of the run')
+    .action((id: string, flags: CommonFlags) =>
+      answer(flags, async () => {
+        const folder = RunFolder.find(workspaceOf(flags.workspace), id);
+        if (!readLease(folder.path)?.live)
+          throw new UserError(`run ${id} is not training, so that there is nothing to ${name}: see ragen runs`);
+        const { state, step, total_steps } = await halt(folder);
+        return {
+          document: { run: id, state, step, total_steps },
+          words: `Run ${id} is ${state} at step ${step} of ${total_steps}; ragen resume ${id} goes on with it.`,
+        };
+      }),
+    );
+}
+
+/** Asks, and waits for the end. */
+async function stopped(folder: RunFolder): Promise<RunStatus> {
+  const status = await follow(folder, null, AbortSignal.abort());
+  if (!status) throw new UserError(`run ${folder.id} has no status: its trainer ended before the first step`);
+  return status;
+}
+
+async function paused(folder: RunFolder): Promise<RunStatus> {
+  const trainer = await joinTrainer(folder);
+  if (!trainer) throw new UserError(`run ${folder.id} does not answer: try again, or see its trainer.log`);
+  try {
+    return await trainer.sendRequest(pause, null);
+  } finally {
+    trainer.dispose();
+  }
+}
