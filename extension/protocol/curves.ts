@@ -17,13 +17,18 @@ export function overviewOf(column: Float64Array, parts: number): CurvePoints {
   const rows: number[] = [];
   for (let part = 0; part < parts; part++) {
     const [from, to] = [Math.floor((part * split) / parts), Math.floor(((part + 1) * split) / parts)];
-    let low = -1;
-    let high = -1;
+    let [low, high] = [-1, -1];
+    let [lowest, highest] = [Infinity, -Infinity];
     for (let row = from; row < to; row++) {
-      const value = column[row];
-      if (Number.isNaN(value)) continue;
-      if (low < 0 || value < column[low]) low = row;
-      if (high < 0 || value > column[high]) high = row;
+      const value = column[row]; // NaN is neither lower nor higher
+      if (value < lowest) {
+        lowest = value;
+        low = row;
+      }
+      if (value > highest) {
+        highest = value;
+        high = row;
+      }
     }
     if (low >= 0) rows.push(Math.min(low, high));
     if (low !== high) rows.push(Math.max(low, high));
