@@ -85,8 +85,10 @@ scenario('the configuration is saved as a file that is a run configuration', asy
 scenario('Start run starts it with what was chosen', async () => {
   const page = await editor.webview('.estimate-row');
   await page.getByRole('button', { name: 'Start run' }).click();
-  await until('the run', () => existsSync(runs) && readdirSync(runs).length === 1, 60_000);
-  const manifest = JSON.parse(readFileSync(join(runs, readdirSync(runs)[0], 'manifest.json'), 'utf8'));
+  const ids = () => (existsSync(runs) ? readdirSync(runs) : []);
+  const file = await until('the run', () => ids().map(id => join(runs, id, 'manifest.json')).find(existsSync), 60_000);
+  assert.equal(ids().length, 1);
+  const manifest = JSON.parse(readFileSync(file, 'utf8'));
   assert.equal(manifest.name, 'by form');
   assert.equal(manifest.config.trainer.total_training_steps, 2);
   assert.equal(manifest.config.es_manager.val.env_groups, 4);
