@@ -71,12 +71,16 @@ export function makeWorkspace(files = {}) {
   return folder;
 }
 
-/** Waits until `probe` answers something true, and answers that. */
+/** Waits until `probe` answers something true, and answers that. A file that is not there may be still to come. */
 export async function until(what, probe, limit = slow) {
   const end = Date.now() + limit;
   for (;;) {
-    const answer = await probe();
-    if (answer) return answer;
+    try {
+      const answer = await probe();
+      if (answer) return answer;
+    } catch (error) {
+      if (error.code !== 'ENOENT') throw error;
+    }
     if (Date.now() > end) throw new Error(`waited ${limit / 1000} s in vain for ${what}`);
     await sleep(200);
   }

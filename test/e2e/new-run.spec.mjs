@@ -86,7 +86,14 @@ scenario('Start run starts it with what was chosen', async () => {
   const page = await editor.webview('.estimate-row');
   await page.getByRole('button', { name: 'Start run' }).click();
   const ids = () => (existsSync(runs) ? readdirSync(runs) : []);
-  const file = await until('the run', () => ids().map(id => join(runs, id, 'manifest.json')).find(existsSync), 60_000);
+  const file = await until(
+    'the run',
+    () =>
+      ids()
+        .map(id => join(runs, id, 'manifest.json'))
+        .find(existsSync),
+    60_000,
+  );
   assert.equal(ids().length, 1);
   const manifest = JSON.parse(readFileSync(file, 'utf8'));
   assert.equal(manifest.name, 'by form');
