@@ -32,21 +32,39 @@ export function yamlDocument(text: string, options: Options): Document.Parsed {
   return document;
 }
 
-/** As the library's parseDocument, which cannot be stopped. */
+type Tell = (source: unknown, code: string, message: string, warning?: boolean) => void;
+
+/** As the library's parseDocument, which cannot be stopped: its composer tells each mistake to `onError`, and keeps it in `errors`. */
 function firstDocument(text: string, options: Options): Document.Parsed {
   const composer = new Composer({ ...options, prettyErrors: false });
+  const tell = composer['onError'] as Tell;
+  let mistakes = 0;
+  composer['onError'] = (...[source, code, message, warning]: Parameters<Tell>) => {
+    tell(source, code, message, warning);
+    if (!warning && ++mistakes > mostMistakes) throw new TooManyMistakes();
+  };
   const tokens = untilTooWrong(new Parser(options.lineCounter?.addNewLine).parse(text));
   let first: Document.Parsed | undefined;
-  for (const document of composer.compose(tokens, true, text.length)) {
-    first ??= document;
-    if (document === first || options.logLevel === 'silent') continue;
-    const sentence = 'a second document begins here: keep one';
-    first.errors.push(new YAMLParseError([document.range[0], document.range[1]], 'MULTIPLE_DOCS', sentence));
-    break;
+  try {
+    for (const document of composer.compose(tokens, true, text.length)) {
+      first ??= document;
+      if (document === first || options.logLevel === 'silent') continue;
+      const sentence = 'a second document begins here: keep one';
+      first.errors.push(new YAMLParseError([document.range[0], document.range[1]], 'MULTIPLE_DOCS', sentence));
+      break;
+    }
+    return first!; // forced, also of an empty text
+  } catch (error) {
+    if (!(error instanceof TooManyMistakes)) throw error;
+    const empty = firstDocument('', {});
+    empty.errors.push(...(composer['errors'] as YAMLParseError[]));
+    return empty;
   }
-  return first!; // forced, also of an empty text
 }
 
+class TooManyMistakes extends Error {}
+
+/** What the parser finds itself comes as tokens. */
 function* untilTooWrong(tokens: Iterable<CST.Token>): Generator<CST.Token> {
   let mistakes = 0;
   for (const token of tokens) {
