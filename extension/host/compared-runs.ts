@@ -1,6 +1,7 @@
 // Which of some runs stand together: those whose configurations differ in seeds and names alone, as a sweep makes them. And the keys in which
 // the others differ. It goes by what the runs began with, their manifests. No `vscode` here.
 import type { ComparedGroup } from '../protocol/compare-page';
+import { isRecord } from '../protocol/json';
 import type { Manifest } from '../protocol/run-folder';
 
 /** Keys that do not tell one configuration from another. */
@@ -55,8 +56,7 @@ function leavesOf(config: Readonly<Record<string, unknown>>, above = ''): Map<st
   for (const [name, value] of Object.entries(config)) {
     const key = above + name;
     if (apart(key)) continue;
-    if (typeof value === 'object' && value !== null && !Array.isArray(value))
-      for (const [inner, text] of leavesOf(value as Record<string, unknown>, `${key}.`)) leaves.set(inner, text);
+    if (isRecord(value)) for (const [inner, text] of leavesOf(value, `${key}.`)) leaves.set(inner, text);
     else leaves.set(key, typeof value === 'string' ? value : JSON.stringify(value));
   }
   return leaves;

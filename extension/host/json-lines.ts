@@ -93,7 +93,8 @@ export async function readRange(handle: FileHandle, position: number, length: nu
   return bytes.subarray(0, filled);
 }
 
-async function openOrNothing(file: string): Promise<FileHandle | undefined> {
+/** A file opened for reading; undefined where there is none. Throws on other file errors. */
+export async function openOrNothing(file: string): Promise<FileHandle | undefined> {
   try {
     return await open(file, 'r');
   } catch (error) {

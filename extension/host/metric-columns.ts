@@ -17,7 +17,7 @@ import {
   type MetricSegment,
 } from '../protocol/metric-segments';
 import { runFiles } from '../protocol/run-folder';
-import { readRange } from './json-lines';
+import { openOrNothing, readRange } from './json-lines';
 
 /** Read and parsed at once: some milliseconds' work. */
 const sliceBytes = 1 << 18;
@@ -311,14 +311,5 @@ async function wholeFile(file: string): Promise<ArrayBuffer | null> {
     }
   } catch {
     return null;
-  }
-}
-
-async function openOrNothing(file: string): Promise<FileHandle | undefined> {
-  try {
-    return await open(file, 'r');
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    throw error;
   }
 }

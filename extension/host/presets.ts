@@ -3,7 +3,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { basename, extname, join } from 'node:path';
 import * as vscode from 'vscode';
-import { parse } from 'yaml';
+import { yamlValue } from '../protocol/yaml-text';
 
 export interface Preset {
   /** `--config-name`: the file's name without its ending. */
@@ -67,7 +67,7 @@ function describe(text: string): string {
 
 /** The names in a YAML text's `defaults` list. */
 function defaultsOf(text: string): string[] {
-  const parsed: unknown = parse(text);
+  const parsed: unknown = yamlValue(text);
   const listed = typeof parsed === 'object' && parsed !== null && 'defaults' in parsed ? parsed.defaults : [];
   return Array.isArray(listed) ? listed.filter(name => typeof name === 'string') : [];
 }

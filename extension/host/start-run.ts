@@ -2,7 +2,7 @@
 // trainer detached and answers one JSON document. The host waits for that answer alone; the run never depends on the host.
 // No `vscode` here.
 import { spawn } from 'node:child_process';
-import { jsonOrNothing } from '../protocol/json';
+import { isRecord, jsonOrNothing } from '../protocol/json';
 import { endedBySystem, explainExit } from '../protocol/process-exit';
 import { UserError } from '../protocol/user-error';
 import { trainerEnvironment, type NodeRuntime } from './node-runtime';
@@ -105,23 +105,21 @@ function runToEnd(node: NodeRuntime, args: string[], cwd: string): Promise<Ended
 /** The JSON document in a stream: all of it, else its last line that is one. */
 function documentIn(text: string): Record<string, unknown> | undefined {
   const whole = jsonOrNothing(text);
-  if (isObject(whole)) return whole;
-  return text.split('\n').reverse().map(jsonOrNothing).find(isObject);
+  if (isRecord(whole)) return whole;
+  return text.split('\n').reverse().map(jsonOrNothing).find(isRecord);
 }
 
 function problemsIn(answer: unknown): ConfigProblem[] {
-  if (!isObject(answer) || !isObject(answer['error'])) return [];
+  if (!isRecord(answer) || !isRecord(answer['error'])) return [];
   const error = answer['error'];
   const listed: unknown[] = Array.isArray(error['problems']) ? error['problems'] : [];
   const problems = listed.filter(isProblem);
   return problems.length > 0 ? problems : isProblem(error) ? [error] : [];
 }
 
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-const isProblem = (value: unknown): value is ConfigProblem => isObject(value) && typeof value['message'] === 'string';
+const isProblem = (value: unknown): value is ConfigProblem => isRecord(value) && typeof value['message'] === 'string';
 const isStarted = (value: unknown): value is StartedRun =>
-  isObject(value) && typeof value['run'] === 'string' && typeof value['folder'] === 'string';
+  isRecord(value) && typeof value['run'] === 'string' && typeof value['folder'] === 'string';
 
 const lastLine = (text: string): string | undefined =>
   text

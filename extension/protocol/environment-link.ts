@@ -1,6 +1,7 @@
 // Messages between a trainer and its environment process. One request carries a whole batch; one reply answers it, or several do where
 // some episodes are slow. Requests overlap.
 // Carried by Node's IPC channel of the forked process (structured clone); `id` pairs a reply with its request.
+import { isRecord } from './json';
 
 /** An environment to make ready: one per configured tag. */
 export interface EnvironmentSpec {
@@ -164,7 +165,7 @@ const replyLists: Readonly<Record<string, readonly [list: string, isEntry: (entr
   debug: null,
   cover: ['covered', ({ tag, files }) => isText(tag) && Array.isArray(files)],
   reset: ['episodes', isState],
-  step: ['episodes', entry => isState(entry) && Array.isArray(entry.outcomes) && entry.outcomes.every(isPlain)],
+  step: ['episodes', entry => isState(entry) && Array.isArray(entry.outcomes) && entry.outcomes.every(isRecord)],
   solve: ['solutions', ({ episode }) => isText(episode)],
   close: null,
   shutdown: null,
@@ -172,25 +173,23 @@ const replyLists: Readonly<Record<string, readonly [list: string, isEntry: (entr
 
 /** Whether a message of an environment process is one: a process that says anything else is not to be reckoned with. */
 export function isEnvironmentMessage(message: unknown): message is EnvironmentReply | EnvironmentNotice {
-  if (!isPlain(message) || !isText(message.method)) return false;
+  if (!isRecord(message) || !isText(message.method)) return false;
   const { id, method, tag, stream, text, error } = message;
   if (method === 'log') return isText(tag) && isText(text) && (stream === 'stdout' || stream === 'stderr');
   if (typeof id !== 'number' || !Object.hasOwn(replyLists, method) || !isFailure(error)) return false;
   const carried = replyLists[method];
   if (!carried) return true;
   const list = message[carried[0]];
-  return Array.isArray(list) && list.every(entry => isPlain(entry) && carried[1](entry));
+  return Array.isArray(list) && list.every(entry => isRecord(entry) && carried[1](entry));
 }
 
 type Plain = Record<string, unknown>;
-const isPlain = (value: unknown): value is Plain =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 const isText = (value: unknown): value is string => typeof value === 'string';
 const isFailure = (error: unknown): boolean =>
-  error === undefined || (isPlain(error) && isText(error.kind) && isText(error.message));
+  error === undefined || (isRecord(error) && isText(error.kind) && isText(error.message));
 
 function isState({ episode, observation, version, info, actions, images, error }: Plain): boolean {
-  const parts = [info, actions].every(part => part === undefined || isPlain(part));
+  const parts = [info, actions].every(part => part === undefined || isRecord(part));
   const pictures = images === undefined || Array.isArray(images);
   return isText(episode) && isText(observation) && isText(version) && parts && pictures && isFailure(error);
 }

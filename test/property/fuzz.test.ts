@@ -1,9 +1,7 @@
 // Mutated inputs to every parser, as many as fit into a run of the tests; the torture gives a million (test/torture/fuzz.ts). And that the fuzzer
 // finds what it is to find.
-import { build } from 'esbuild';
-import { mkdtempSync, rmSync, symlinkSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
+import { rmSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { brokenTargets } from '../torture/fuzz-broken';
 import { fuzzAll, inputsInCi } from '../torture/fuzz';
@@ -11,17 +9,12 @@ import { mostBytes, mutated, streamOf } from '../torture/fuzz-mutations';
 import type { InputForm } from '../torture/fuzz-mutations';
 import { targets } from '../torture/fuzz-targets';
 import { FuzzWatch } from '../torture/fuzz-watch';
+import { buildBundles } from '../unit/environment-host/bundles';
 
 let entry: string;
 beforeAll(async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'ragen-fuzz-process-'));
-  entry = join(folder, 'fuzz-process.cjs');
-  symlinkSync(resolve('node_modules'), join(folder, 'node_modules'), 'junction');
-  const external = ['vscode', 'onnxruntime-node', 'esbuild', '@napi-rs/canvas'];
-  const define = { 'import.meta.url': '__importMetaUrl' };
-  const banner = { js: "const __importMetaUrl = require('node:url').pathToFileURL(__filename).href;" };
-  const points = ['fuzz-process', 'fuzz-broken-process'].map(name => [name, `test/torture/${name}.ts`]);
-  await build({ entryPoints: Object.fromEntries(points), outdir: folder, outExtension: { '.js': '.cjs' }, bundle: true, platform: 'node', format: 'cjs', target: 'node20', loader: { '.proto': 'text' }, external, define, banner }); // prettier-ignore
+  const sources = ['fuzz-process', 'fuzz-broken-process'].map(name => [name, `test/torture/${name}.ts`]);
+  entry = join(await buildBundles(Object.fromEntries(sources) as Record<string, string>), 'fuzz-process.cjs');
 });
 afterAll(() => rmSync(dirname(entry), { recursive: true, force: true }));
 

@@ -1,6 +1,7 @@
 // What is wrong with a configuration file as far as the file alone tells: YAML that does not parse, keys that are not known, values that their
 // key refuses; and keys that are known to have no effect. Sentences are those of the trainer, whose own check has the last word.
 import { isAlias, isMap, isPair, isScalar, isSeq, type Node } from 'yaml';
+import { isRecord } from '../../protocol/json';
 import { expectation, schemaAt, type JsonSchema } from '../../protocol/json-schema';
 import { nearest } from '../../protocol/suggest';
 import { yamlDocument } from '../../protocol/yaml-text';
@@ -119,7 +120,7 @@ function accepts(schema: JsonSchema, value: unknown): boolean {
     case 'array':
       return Array.isArray(value);
     case 'object':
-      return typeof value === 'object' && value !== null && !Array.isArray(value);
+      return isRecord(value);
     default:
       return true;
   }

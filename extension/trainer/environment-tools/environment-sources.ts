@@ -5,16 +5,13 @@ import { join, relative, resolve } from 'node:path';
 import type { EnvironmentSpec } from '../../protocol/environment-link';
 import { withDataSets } from '../data-sets';
 import { installation } from '../installation';
-import { environmentSpecs } from '../rollout/environment-specs';
+import { builtInFiles, environmentSpecs } from '../rollout/environment-specs';
 
 /** What a workspace's own file must hold to be taken for an environment. */
 const definition = /export\s+default\b[\s\S]*\bdefineEnvironment\b|\bdefineEnvironment\b[\s\S]*export\s+default\b/;
 
 /** RAGEN's names of the built-in environments. */
-export function builtInTypes(): string[] {
-  const registry = JSON.parse(readFileSync(join(installation.environments, 'registry.json'), 'utf8')) as object;
-  return Object.keys(registry);
-}
+export const builtInTypes = (): string[] => Object.keys(builtInFiles(installation.environments));
 
 /** The workspace's own environments as `env_type`s: paths relative to the workspace, in order. */
 export function workspaceTypes(workspace: string): string[] {

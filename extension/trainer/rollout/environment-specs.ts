@@ -15,8 +15,12 @@ export interface TagSource {
   env_config?: Record<string, unknown> | null;
 }
 
+/** Files of the built-in environments in their folder, by env_type: its registry.json. */
+export const builtInFiles = (builtIn: string): Record<string, string> =>
+  JSON.parse(readFileSync(join(builtIn, 'registry.json'), 'utf8')) as Record<string, string>;
+
 /**
- * @param builtIn folder of the built-in environments, with registry.json (env_type → file)
+ * @param builtIn folder of the built-in environments
  * @throws UserError where a tag's env_type is neither built in nor a file
  */
 export function environmentSpecs(
@@ -25,7 +29,7 @@ export function environmentSpecs(
   builtIn: string,
   workspace: string,
 ): EnvironmentSpec[] {
-  const registry = JSON.parse(readFileSync(join(builtIn, 'registry.json'), 'utf8')) as Record<string, string>;
+  const registry = builtInFiles(builtIn);
   return [...new Set(tags)].map(tag => {
     const { env_type, env_config } = custom_envs[tag];
     const known = Object.hasOwn(registry, env_type) ? join(builtIn, registry[env_type]) : undefined;

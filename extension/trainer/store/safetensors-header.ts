@@ -1,6 +1,7 @@
 // The header of a safetensors file: 8 bytes of length (little-endian), then JSON of name to dtype, shape and offsets, then data.
 // Checked as the format's reference reader does: no double keys, sizes follow from shapes, tensors cover the data without gap or
 // overlap (https://github.com/huggingface/safetensors#format).
+import { isRecord } from '../../protocol/json';
 import { UserError } from '../../protocol/user-error';
 
 /** Bytes of one element. */
@@ -79,9 +80,6 @@ export function parseHeader(text: string, file: string, dataStart: number, fileB
   if (end !== fileBytes) throw broken(file, `has ${fileBytes} bytes where its header says ${end}`);
   return { tensors: new Map(tensors.map(tensor => [tensor.name, tensor])), metadata };
 }
-
-const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 const isSize = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
 

@@ -3,6 +3,7 @@
 // the value, such as rows.json:7: [3].tokens[2].
 import { readFileSync } from 'node:fs';
 import { text as readStream } from 'node:stream/consumers';
+import { isRecord } from '../../protocol/json';
 import { UserError } from '../../protocol/user-error';
 import { shown } from '../config/config-error';
 import type { ChatMessage } from '../models/chat-template';
@@ -146,9 +147,6 @@ function lazily<T>(make: () => T): () => T {
   let made: { value: T } | undefined;
   return () => (made ??= { value: make() }).value;
 }
-
-const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 function kindOf(value: unknown): string {
   if (value === null) return 'null';

@@ -16,6 +16,8 @@ import alfworld
 import uvicorn
 import yaml
 
+from websocket_tape import Tape
+
 root = Path(__file__).parent.parent.parent.parent
 cli = ["node", str(root / "dist/cli.cjs")]
 data = Path(alfworld.__file__).parent / "data"
@@ -49,28 +51,6 @@ def documented(config_file):
     module = {"__name__": "alfworld_server"}
     exec(code, module)
     return module
-
-
-class Tape:
-    def __init__(self, app):
-        self.app, self.frames = app, []
-
-    async def __call__(self, scope, receive, send):
-        if scope["type"] != "websocket":
-            return await self.app(scope, receive, send)
-
-        async def heard():
-            message = await receive()
-            if message["type"] == "websocket.receive":
-                self.frames.append({"sent": json.loads(message["text"])})
-            return message
-
-        async def said(message):
-            if message["type"] == "websocket.send":
-                self.frames[-1]["answered"] = json.loads(message["text"])
-            await send(message)
-
-        await self.app(scope, heard, said)
 
 
 def directly(module, seed, actions):

@@ -22,6 +22,8 @@ from openenv.core.env_server.types import Action, Observation, State
 from openenv.core.generic_client import GenericEnvClient
 from PIL import Image
 
+from websocket_tape import Tape
+
 root = Path(__file__).parent.parent.parent.parent
 cli = ["node", str(root / "dist/cli.cjs")]
 
@@ -158,30 +160,6 @@ class Echo(Environment):
     @property
     def state(self):
         return State()
-
-
-class Tape:
-    """An ASGI application that notes the WebSocket messages of another."""
-
-    def __init__(self, app):
-        self.app, self.frames = app, []
-
-    async def __call__(self, scope, receive, send):
-        if scope["type"] != "websocket":
-            return await self.app(scope, receive, send)
-
-        async def heard():
-            message = await receive()
-            if message["type"] == "websocket.receive":
-                self.frames.append({"sent": json.loads(message["text"])})
-            return message
-
-        async def said(message):
-            if message["type"] == "websocket.send":
-                self.frames[-1]["answered"] = json.loads(message["text"])
-            await send(message)
-
-        await self.app(scope, heard, said)
 
 
 def served(environment, action, observation):

@@ -1,4 +1,4 @@
-// Builds the environment process's two bundles as esbuild.mjs does, into a folder of the test's own, and writes environments to run there.
+// Builds bundles as esbuild.mjs does, into a folder of the test's own: the environment process's two, or others. And writes environments to run.
 import { build } from 'esbuild';
 import { mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -12,24 +12,33 @@ import type { EnvironmentNotice } from '../../../extension/protocol/environment-
 /** The repository's root. */
 export const root = resolve(__dirname, '../../..');
 
-/** Builds both bundles; returns the path of the process's entry. */
-export async function buildEntry(): Promise<string> {
-  const folder = mkdtempSync(join(tmpdir(), 'ragen-environment-host-'));
-  const source = join(root, 'extension/environment-host');
+/** Builds bundles by name of files below the root, into a new folder, which is returned. */
+export async function buildBundles(sources: Readonly<Record<string, string>>): Promise<string> {
+  const folder = mkdtempSync(join(tmpdir(), 'ragen-bundles-'));
   await build({
-    entryPoints: { 'environment-host': join(source, 'main.ts'), 'environment-worker': join(source, 'worker.ts') },
+    entryPoints: Object.fromEntries(Object.entries(sources).map(([name, file]) => [name, join(root, file)])),
     outdir: folder,
     outExtension: { '.js': '.cjs' },
     bundle: true,
     platform: 'node',
     format: 'cjs',
     target: 'node20',
-    external: ['esbuild'],
+    loader: { '.proto': 'text' },
+    external: ['vscode', 'onnxruntime-node', 'esbuild', '@napi-rs/canvas'],
     logLevel: 'warning',
     define: { 'import.meta.url': '__importMetaUrl' },
     banner: { js: "const __importMetaUrl = require('node:url').pathToFileURL(__filename).href;" },
   });
   symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'), 'junction');
+  return folder;
+}
+
+/** Builds the environment process; returns the path of its entry. */
+export async function buildEntry(): Promise<string> {
+  const folder = await buildBundles({
+    'environment-host': 'extension/environment-host/main.ts',
+    'environment-worker': 'extension/environment-host/worker.ts',
+  });
   return join(folder, 'environment-host.cjs');
 }
 
