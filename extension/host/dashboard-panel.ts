@@ -6,7 +6,6 @@ import { basename, join } from 'node:path';
 import { setImmediate as breathe } from 'node:timers/promises';
 import * as vscode from 'vscode';
 import { jsonOrNothing } from '../protocol/json';
-import { overviewOf, smooth } from '../protocol/curves';
 import {
   dashboardColumns,
   dashboardCommand,
@@ -22,6 +21,7 @@ import {
 } from '../protocol/dashboard-page';
 import { parseMetricMeanings } from '../protocol/metric-meanings';
 import { runFiles } from '../protocol/run-folder';
+import { ColumnOverviews } from './column-overviews';
 import { configuredEpisodes } from './configured-episodes';
 import { MetricColumns, type ColumnTable } from './metric-columns';
 import { csvOf } from './metrics-csv';
@@ -46,9 +46,14 @@ export interface DashboardStorage {
 /** Key of the view settings in the workspace's memory. */
 const viewKey = 'ragen.dashboard.view';
 
-/** Rows from which on a column is sent as an overview first, of so many parts. */
+/** Key of what the last page showed first. */
+const askedKey = 'ragen.dashboard.asked';
+
+/** Overviews that are made before a page asks. */
+const mostAhead = 64;
+
+/** Rows from which on a column is sent as an overview first. */
 const longRun = 20_000;
-const overviewParts = 2048;
 
 /** More new lines than this are not sent one by one: the page asks anew. */
 const mostLines = 2000;
@@ -71,6 +76,12 @@ export function dashboardKind(
   };
 }
 
+/** What a page asked for to draw its first charts. */
+interface Asked {
+  keys: string[];
+  smoothing: number;
+}
+
 /** How far the page has the run's numbers. */
 interface Sent {
   epoch: number;
@@ -88,8 +99,9 @@ function serveDashboard(
   storage: DashboardStorage,
 ): vscode.Disposable {
   const { messenger, panel, folder } = page;
-  let columns: MetricColumns | undefined = new MetricColumns(folder, storage.columns); // while the page is shown
-  void columns.isLong().catch(() => undefined); // columns on disk are read while the page starts
+  let columns: MetricColumns | undefined; // while the page is shown
+  let overviews: ColumnOverviews | undefined;
+  let asked: Asked = { keys: [], smoothing: 0 };
   let newest: ColumnTable | undefined; // while the rest is read
   let scores: ScoreStrips | undefined;
   let sent: Sent | undefined; // undefined until the page has asked
@@ -97,7 +109,7 @@ function serveDashboard(
   let again = false;
 
   messenger.onRequest(dashboardReady, async (): Promise<DashboardSnapshot> => {
-    const source = (columns ??= new MetricColumns(folder, storage.columns));
+    const source = wake();
     if (!newest && (await source.isLong())) readAll(source, (newest = await source.newest()));
     const table = newest ?? (await source.update());
     const epoch = newest ? readingEpoch : source.epoch;
@@ -122,14 +134,12 @@ function serveDashboard(
   messenger.onRequest(dashboardColumns, async ({ epoch, keys, overview, smoothing }) => {
     const table = tableOf(epoch);
     if (!table) return { epoch: columns?.epoch ?? 0, rows: 0, columns: {} };
+    if (overview) asked = { keys: [...new Set([...asked.keys, ...keys])], smoothing };
     const { rows } = table;
     const parts: Record<string, ColumnPart> = {};
     for (const key of keys) {
-      const values = table.column(key).slice(0, rows);
-      if (overview && rows > longRun) {
-        const smoothed = smoothing > 0 ? overviewOf(smooth(values, smoothing), overviewParts) : null;
-        parts[key] = { kind: 'overview', points: overviewOf(values, overviewParts), smoothed };
-      } else parts[key] = { kind: 'whole', values };
+      if (overview && rows > longRun) parts[key] = overviewsOf(table, smoothing).part(key);
+      else parts[key] = { kind: 'whole', values: table.column(key).slice(0, rows) };
       if (rows > longRun) await breathe();
     }
     return { epoch, rows, columns: parts };
@@ -148,6 +158,34 @@ function serveDashboard(
   function tableOf(epoch: number): ColumnTable | undefined {
     if (epoch === readingEpoch) return newest;
     return columns?.epoch === epoch ? columns.rows : undefined;
+  }
+
+  function overviewsOf(table: ColumnTable, smoothing: number): ColumnOverviews {
+    if (overviews?.table !== table || overviews.smoothing !== smoothing)
+      overviews = new ColumnOverviews(table, smoothing);
+    return overviews;
+  }
+
+  function wake(): MetricColumns {
+    if (!columns) {
+      columns = new MetricColumns(folder, storage.columns);
+      // What goes wrong here goes wrong again, and is said, when the page asks.
+      readAhead(columns, storage.memory.get<Asked>(askedKey)).catch(() => undefined);
+    }
+    return columns;
+  }
+
+  /** Reads what is on disk while the page starts, and makes the overviews that the last page began with. */
+  async function readAhead(source: MetricColumns, last: Asked | undefined): Promise<void> {
+    if (await source.isLong()) return;
+    const table = await source.update();
+    if (!last || table.rows <= longRun) return;
+    const known = new Set(table.keys);
+    for (const key of last.keys.filter(key => known.has(key))) {
+      if (columns?.rows !== table) return;
+      overviewsOf(table, last.smoothing).part(key);
+      await breathe();
+    }
   }
 
   /** Reads all lines while the page shows the newest, telling it how far that is. */
@@ -197,12 +235,23 @@ function serveDashboard(
     messenger.sendNotification(dashboardLines, page.page, { run: run.summary, lines, events: fresh });
   }
 
+  /** Keeps what the page began with, for the next one. */
+  function remember(): void {
+    const before = storage.memory.get<Asked>(askedKey);
+    const keys = [...new Set([...asked.keys, ...(before?.keys ?? [])])].slice(0, mostAhead);
+    if (asked.keys.length > 0) void storage.memory.update(askedKey, { ...asked, keys });
+    asked = { keys: [], smoothing: 0 };
+  }
+
+  if (panel.visible) wake();
   return vscode.Disposable.from(
+    new vscode.Disposable(remember),
     store.onDidTouch(touched => touched === folder && void send()),
     store.onDidChange(() => void send()),
     panel.onDidChangeViewState(() => {
-      if (panel.visible) return;
-      sent = columns = newest = scores = undefined; // a hidden page holds no numbers
+      if (panel.visible) return void wake();
+      remember();
+      sent = columns = overviews = newest = scores = undefined; // a hidden page holds no numbers
     }),
   );
 }

@@ -63,10 +63,9 @@ export class MovingAverage {
 }
 
 /** A whole column smoothed; the column itself where the factor is 0. */
-export function smooth(column: Float64Array, factor: number): Float64Array {
-  if (factor <= 0) return column;
-  const average = new MovingAverage(factor);
-  const smoothed = new Float64Array(column.length);
-  for (let row = 0; row < column.length; row++) smoothed[row] = average.next(row, column[row]);
-  return smoothed;
-}
+export const smooth = (column: Float64Array, factor: number): Float64Array =>
+  factor <= 0 ? column : smoothOn(column, new MovingAverage(factor), 0);
+
+/** Values of rows from `first` on, smoothed by an average that has seen those before. */
+export const smoothOn = (values: Float64Array, average: MovingAverage, first: number): Float64Array =>
+  values.map((value, place) => average.next(first + place, value));

@@ -33,9 +33,15 @@ export class Curve {
 
   /** A curve of `rows` rows of which some are known: their gaps are no holes. */
   static overview({ rows, values }: CurvePoints, length: number): Curve {
-    const sparse = new Float64Array(length).fill(Number.NaN);
-    rows.forEach((row, i) => row < length && (sparse[row] = values[i]));
-    const curve = Curve.of(sparse);
+    const curve = new Curve();
+    curve.reserve(length);
+    curve.data.fill(Number.NaN, 0, length);
+    rows.forEach((row, i) => {
+      if (row >= length) return;
+      curve.rows = row; // the rows between two points need no look
+      curve.push(values[i]);
+    });
+    curve.rows = length;
     curve.fixedHole = Infinity;
     return curve;
   }

@@ -1,6 +1,6 @@
 // A run's numbers as the page has them: which rows there are, and of the metrics that were on screen their curves, first perhaps as an
 // overview, then whole. What is asked of the host here is asked once. Rows grow at the end; a resume brings another epoch and a new load.
-import { MovingAverage } from '../../extension/protocol/curves';
+import { MovingAverage, smoothOn } from '../../extension/protocol/curves';
 import { dashboardColumns, type ColumnPart, type DashboardSnapshot } from '../../extension/protocol/dashboard-page';
 import type { MetricNumbers } from '../../extension/protocol/metric-segments';
 import type { Host } from '../shared/host';
@@ -74,7 +74,7 @@ export class SeriesStore {
     if (!held || factor <= 0) return held?.curve;
     if (held.smoothed?.factor === factor) return held.smoothed.curve;
     const average = new MovingAverage(factor);
-    const curve = Curve.of(held.curve.values.map((value, row) => average.next(row, value)));
+    const curve = Curve.of(smoothOn(held.curve.values, average, 0));
     held.smoothed = { factor, curve, average };
     return curve;
   }

@@ -203,6 +203,26 @@ describe('what is drawn of a column', () => {
     expect(curve.points(xs, 0, 9999, 280).some(point => Number.isNaN(point.y))).toBe(false);
   });
 
+  it('an overview’s curve is that of a column with its values alone, and goes on like it', () => {
+    const column = fc.array(fc.oneof(fc.double({ noNaN: true }), fc.constant(NaN)), { minLength: 1, maxLength: 900 });
+    fc.assert(
+      fc.property(column, fc.integer({ min: 1, max: 90 }), (values, parts) => {
+        const points = overviewOf(Float64Array.from(values), parts);
+        const sparse = new Float64Array(values.length).fill(NaN);
+        points.rows.forEach((row, i) => (sparse[row] = points.values[i]));
+        const [known, wanted] = [Curve.overview(points, values.length), Curve.of(sparse)];
+        for (const next of [NaN, 2, -3e300, NaN, NaN]) {
+          expect(known.values).toEqual(wanted.values);
+          expect(known.extent()).toEqual(wanted.extent());
+          expect(known.extent(64, 640)).toEqual(wanted.extent(64, 640));
+          expect(known.lastFinite()).toBe(wanted.lastFinite());
+          known.push(next);
+          wanted.push(next);
+        }
+      }),
+    );
+  });
+
   it('has the column’s extent, whatever the number of points', () => {
     const column = fc.array(
       fc.oneof(fc.double({ noNaN: true, noDefaultInfinity: true, min: -1e9, max: 1e9 }), fc.constant(NaN)),
