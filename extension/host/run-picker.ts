@@ -2,6 +2,7 @@
 // only one that fits, else the reader is asked.
 import * as vscode from 'vscode';
 import type { RunSummary } from '../protocol/pages';
+import { progressOf } from '../protocol/run-progress';
 import { UserError } from '../protocol/user-error';
 import { plain } from './plain-text';
 import type { Run, RunStore } from './run-store';
@@ -77,6 +78,7 @@ function folderOf(argument: RunArgument): string[] {
 
 function describe(run: RunSummary): string {
   const { status } = run;
+  const { done, of } = progressOf(status);
   const success = status.success === null ? [] : [percent(status.success)];
-  return [stateWord(run), `${status.step}/${status.total_steps}`, ...success].join(' · ');
+  return [stateWord(run), `${done}/${of}`, ...success].join(' · ');
 }

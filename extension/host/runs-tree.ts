@@ -3,6 +3,7 @@
 // at work.
 import * as vscode from 'vscode';
 import type { RunSummary } from '../protocol/pages';
+import { progressOf } from '../protocol/run-progress';
 import { unlinked } from './plain-text';
 import type { Run, RunStore } from './run-store';
 import { duration, isActive, matches, percent, short, standingOf, type Standing } from './run-words';
@@ -148,7 +149,7 @@ function runItem({ folder, summary }: Run): vscode.TreeItem {
   item.id = folder;
   // Tags first: in a narrow side bar they are what is left of the line.
   const tags = (summary.tags ?? []).map(tag => `#${tag}`).join(' ');
-  item.description = [...(tags === '' ? [] : [tags]), progressOf(summary)].join(' · ');
+  item.description = [...(tags === '' ? [] : [tags]), progressWords(summary)].join(' · ');
   item.iconPath = iconOf(standing);
   item.tooltip = tooltipOf(summary);
   item.contextValue = `${contextOf(standing)}${summary.archived ? '.archived' : ''}`;
@@ -168,9 +169,11 @@ function contextOf(standing: Standing): string {
 }
 
 /** `step 12/40 · success 61 %`, as far as it is known. */
-function progressOf({ status }: RunSummary): string {
+function progressWords({ status }: RunSummary): string {
+  const { unit, done, of } = progressOf(status);
+  const words = unit === 'step' ? vscode.l10n.t('step {0}/{1}', done, of) : vscode.l10n.t('episode {0}/{1}', done, of);
   const parts = [
-    status.total_steps > 0 ? vscode.l10n.t('step {0}/{1}', status.step, status.total_steps) : vscode.l10n.t('starting'),
+    of > 0 ? words : vscode.l10n.t('starting'),
     ...(status.success === null ? [] : [vscode.l10n.t('success {0}', percent(status.success))]),
   ];
   return parts.join(' · ');
@@ -210,9 +213,10 @@ export function stateWord(run: RunSummary): string {
 
 function tooltipOf(run: RunSummary): vscode.MarkdownString {
   const { status } = run;
+  const { unit, done, of } = progressOf(status);
   const rows: [string, string | undefined][] = [
     [vscode.l10n.t('State'), stateWord(run)],
-    [vscode.l10n.t('Step'), `${status.step} / ${status.total_steps}`],
+    [unit === 'step' ? vscode.l10n.t('Step') : vscode.l10n.t('Episode'), `${done} / ${of}`],
     [vscode.l10n.t('Success'), status.success === null ? undefined : percent(status.success)],
     [vscode.l10n.t('Return'), status.reward === null ? undefined : short(status.reward)],
     [vscode.l10n.t('Tokens/s'), status.tokens_per_s === null || !run.live ? undefined : short(status.tokens_per_s)],

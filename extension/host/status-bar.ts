@@ -1,5 +1,6 @@
 // One item in the status bar: the newest run at work, `quickstart 12/40 · 61 %`. A click opens its dashboard. Hidden without one.
 import * as vscode from 'vscode';
+import { progressOf } from '../protocol/run-progress';
 import { plain } from './plain-text';
 import type { RunStore } from './run-store';
 import { isActive, percent, standingOf } from './run-words';
@@ -25,8 +26,9 @@ export class StatusBar implements vscode.Disposable {
     const { folder, summary } = active[0];
     const { status, name } = summary;
     const paused = standingOf(summary) === 'paused';
+    const { done, of } = progressOf(status);
     const progress = [
-      status.total_steps > 0 ? `${name} ${status.step}/${status.total_steps}` : name,
+      of > 0 ? `${name} ${done}/${of}` : name,
       ...(status.success === null ? [] : [percent(status.success)]),
     ].join(' · ');
     this.item.text = `$(${paused ? 'debug-pause' : 'pulse'}) ${plain(progress)}`;

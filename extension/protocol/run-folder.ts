@@ -111,7 +111,11 @@ export type Labels = z.infer<typeof labelsSchema>;
 export const statusSchema = z.object({
   state: runState,
   step: z.number().int().describe('steps finished'),
-  total_steps: z.number().int(),
+  total_steps: z.number().int().describe('0 for an evaluation'),
+  episodes: z
+    .object({ done: z.number().int(), of: z.number().int() })
+    .optional()
+    .describe('of an evaluation: validation episodes that are finished, and all'),
   success: z.number().nullable().describe('newest validation success, else training success, 0…1'),
   reward: z.number().nullable().describe('mean episodic return of the newest step'),
   tokens_per_s: z.number().nullable(),

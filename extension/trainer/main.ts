@@ -80,7 +80,7 @@ async function serve(folder: RunFolder, { endpoint, token, workspace, checkpoint
   const initial: RunStatus = {
     state: 'starting',
     step: checkpoint?.manifest.step ?? 0,
-    total_steps: valueAt(changedConfig(folder), 'trainer.total_training_steps') as number,
+    total_steps: plannedSteps(folder),
     success: earlier.success ?? null,
     reward: null,
     tokens_per_s: null,
@@ -139,6 +139,12 @@ async function serve(folder: RunFolder, { endpoint, token, workspace, checkpoint
     await journal.close();
     await watched.server.close();
   }
+}
+
+/** Steps that a run is to take: none in an evaluation. */
+function plannedSteps(folder: RunFolder): number {
+  const config = changedConfig(folder);
+  return valueAt(config, 'trainer.val_only') === true ? 0 : (valueAt(config, 'trainer.total_training_steps') as number);
 }
 
 /** The end of a run that was stopped before it had a model, or in an evaluation; gives what kept it from being written down. */

@@ -1,5 +1,6 @@
 // The bar over the charts: which run, where it stands, what can be asked of it, and how the charts are shown.
 import type { RunSummary } from '../../extension/protocol/pages';
+import { progressOf } from '../../extension/protocol/run-progress';
 import { h, replaceChildren, setAttribute, setText } from '../shared/dom';
 import { formatDuration, formatNumber, formatPercent } from '../shared/format';
 import { icon, type IconName } from '../shared/icons';
@@ -48,11 +49,7 @@ export function topBar(view: DashboardView, events: TopBarEvents): TopBar {
   const dot = statusDot();
   const facts = h('dl', { class: 'facts' });
   const buttons = h('div', { class: 'buttons' });
-  const progress = h(
-    'div',
-    { class: 'progress', role: 'progressbar', 'aria-label': 'steps done', 'aria-valuemin': 0 },
-    h('span'),
-  );
+  const progress = h('div', { class: 'progress', role: 'progressbar', 'aria-valuemin': 0 }, h('span'));
   const error = h('p', { class: 'run-error', role: 'alert', hidden: true });
   const search = textField({
     label: 'Search metrics',
@@ -112,11 +109,11 @@ export function topBar(view: DashboardView, events: TopBarEvents): TopBar {
       setAttribute(name, 'title', `${run.id} · ${run.config_name} · started ${run.created}`);
       dot.update(run);
       showFacts(facts, run);
-      const { step, total_steps: total } = run.status;
-      setAttribute(progress, 'aria-valuemax', String(total));
-      setAttribute(progress, 'aria-valuenow', String(step));
-      (progress.firstElementChild as HTMLElement).style.width =
-        `${total > 0 ? Math.min(100, (step / total) * 100) : 0}%`;
+      const { unit, done, of } = progressOf(run.status);
+      setAttribute(progress, 'aria-label', `${unit}s done`);
+      setAttribute(progress, 'aria-valuemax', String(of));
+      setAttribute(progress, 'aria-valuenow', String(done));
+      (progress.firstElementChild as HTMLElement).style.width = `${of > 0 ? Math.min(100, (done / of) * 100) : 0}%`;
       setText(error, run.status.error ?? '');
       error.hidden = !run.status.error;
       const standing = standingOf(run);
@@ -180,9 +177,8 @@ export function topBar(view: DashboardView, events: TopBarEvents): TopBar {
 }
 
 function showFacts(facts: HTMLElement, { status, live }: RunSummary): void {
-  const pairs: [string, string, string][] = [
-    ['step', `${status.step} / ${status.total_steps}`, 'Steps finished of steps planned'],
-  ];
+  const { unit, done, of } = progressOf(status);
+  const pairs: [string, string, string][] = [[unit, `${done} / ${of}`, `${unit}s finished, of those planned`]];
   if (status.success !== null)
     pairs.push(['success', formatPercent(status.success), 'Newest validation success, else training success']);
   if (live && status.eta_s !== null)

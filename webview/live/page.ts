@@ -4,6 +4,7 @@
 import { liveCommand, liveEpisode, liveReady, liveRun, liveTags, liveTokens } from '../../extension/protocol/live-page';
 import type { LiveSnapshot } from '../../extension/protocol/live-page';
 import type { RunSummary } from '../../extension/protocol/pages';
+import { progressOf } from '../../extension/protocol/run-progress';
 import type { WatchedEpisode } from '../../extension/protocol/trainer-link';
 import { h, replaceChildren, setAttribute, setText } from '../shared/dom';
 import { formatSigned } from '../shared/format';
@@ -177,7 +178,8 @@ export function startLive(host: Host, root: HTMLElement): void {
     if (!run) return;
     setText(title, run.name);
     dot.update(run);
-    setText(steps, `step ${run.status.step} of ${run.status.total_steps}`);
+    const { unit, done, of } = progressOf(run.status);
+    setText(steps, `${unit} ${done} of ${of}`);
     if (!shown) {
       drawNothing(run);
       return;

@@ -54,12 +54,16 @@ export async function evaluate(run: EvaluationRun, player: Player): Promise<Eval
   const episodes = readFinished(folder);
   const done = new Set(episodes.map(({ env_id }) => env_id));
   if (done.size > 0) journal.event('resume', `${done.size} of ${places.length} episodes were played before`);
-  journal.update({ phase: 'validation' });
+  const tell = () => {
+    const progress = { done: episodes.length, of: places.length };
+    journal.update({ phase: 'validation', episodes: progress }, progress.done / progress.of);
+  };
+  tell();
   const left = places.filter(({ env_id }) => !done.has(env_id));
   await player.play(left, finished => {
     journal.addEpisodes('val', 0, finished);
     episodes.push(...finished);
-    journal.progress(episodes.length / places.length);
+    tell();
     refuseFailures(episodes, places.length, config);
   });
 

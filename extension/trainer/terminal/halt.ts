@@ -2,6 +2,7 @@
 import type { Command } from 'commander';
 import { pause } from '../../protocol/trainer-link';
 import type { RunStatus } from '../../protocol/run-folder';
+import { progressOf } from '../../protocol/run-progress';
 import { UserError } from '../../protocol/user-error';
 import { readLease } from '../store/lease';
 import { RunFolder } from '../store/run-folder';
@@ -24,10 +25,12 @@ function add(program: Command, name: string, says: string, halt: (folder: RunFol
         const folder = RunFolder.find(workspaceOf(flags.workspace), id);
         if (!readLease(folder.path)?.live)
           throw new UserError(`run ${id} is not training, so that there is nothing to ${name}: see ragen runs`);
-        const { state, step, total_steps } = await halt(folder);
+        const status = await halt(folder);
+        const { state, step, total_steps, episodes } = status;
+        const { unit, done, of } = progressOf(status);
         return {
-          document: { run: id, state, step, total_steps },
-          words: `Run ${id} is ${state} at step ${step} of ${total_steps}; ragen resume ${id} goes on with it.`,
+          document: { run: id, state, step, total_steps, ...(episodes && { episodes }) },
+          words: `Run ${id} is ${state} at ${unit} ${done} of ${of}; ragen resume ${id} goes on with it.`,
         };
       }),
     );

@@ -40,6 +40,7 @@ function rowOf(folder: RunFolder) {
     state: interrupted ? 'interrupted' : (status?.state ?? 'new'),
     step: status?.step ?? 0,
     total_steps: status?.total_steps ?? null,
+    ...(status?.episodes && { episodes: status.episodes }),
     success: status?.success ?? null,
     live,
     tags,
@@ -49,8 +50,9 @@ function rowOf(folder: RunFolder) {
   };
 }
 
-function wordsOf({ run, name, state, step, total_steps, success, tags, archived }: Row): string {
+function wordsOf({ run, name, state, step, total_steps, episodes, success, tags, archived }: Row): string {
+  const { done, of } = episodes ?? { done: step, of: total_steps ?? '?' };
   const share = success === null ? '' : `${(success * 100).toFixed(1)} %`;
   const labels = [name, ...tags.map(tag => `#${tag}`), ...(archived ? ['(archived)'] : [])].join(' ');
-  return `${run}  ${state.padEnd(11)} ${String(step).padStart(6)}/${total_steps ?? '?'}  ${share.padStart(7)}  ${labels}`;
+  return `${run}  ${state.padEnd(11)} ${String(done).padStart(6)}/${of}  ${share.padStart(7)}  ${labels}`;
 }

@@ -3,6 +3,7 @@
 import { MultiBar, Presets } from 'cli-progress';
 import type { SingleBar } from 'cli-progress';
 import type { MetricsLine, RunStatus } from '../../protocol/run-folder';
+import { progressOf } from '../../protocol/run-progress';
 import { trainingSuccess, validationSuccess } from '../step-metrics';
 import { downloadBar, megabytes, showDownload } from './fetch-model';
 
@@ -89,8 +90,10 @@ export class StepTable {
       phase: `${status.state === 'running' ? status.phase : status.state}${detail}`,
       left: eta,
     };
-    this.bar ??= this.bars.create(status.total_steps, status.step, payload);
-    this.bar.update(status.step, payload);
+    const { done, of } = progressOf(status);
+    this.bar ??= this.bars.create(of, done, payload);
+    this.bar.setTotal(of);
+    this.bar.update(done, payload);
     this.step = status.step;
   }
 

@@ -86,6 +86,15 @@ describe('the summary', () => {
     expect(-drawn.reduce((sum, x) => sum + x, 0) / drawn.length).toBeCloseTo(whole.evaluation.entropy!, 0);
   });
 
+  test('is known by its episodes, since it takes no steps', async () => {
+    const progress = { step: 0, total_steps: 0, episodes: { done: 280, of: 280 } };
+    expect(readRun(whole.folder).status).toMatchObject({ state: 'finished', ...progress });
+    const { answer: rows } = await document<({ run: string } & typeof progress)[]>(workspace.folder, ['runs']);
+    expect(rows.find(({ run }) => run === whole.run)).toMatchObject(progress);
+    const { stdout } = await ragen(workspace.folder, ['runs']);
+    expect(stdout.split('\n').find(line => line.startsWith(whole.run))).toMatch(/finished +280\/280 /);
+  });
+
   test('lies beside the trajectories and in the run folder', () => {
     const { files } = whole.evaluation;
     expect(files.trajectories).toBe(join(workspace.folder, 'results', whole.run, 'val_rollouts.jsonl'));
