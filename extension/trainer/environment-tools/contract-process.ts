@@ -8,7 +8,7 @@ import { UserError } from '../../protocol/user-error';
 import { OutputBudget } from '../../protocol/output-budget';
 import { installation } from '../installation';
 import { environmentMemory } from '../machine-memory';
-import { printedPerSecond } from '../rollout/environment-process';
+import { printedPerSecond } from '../rollout/process-life';
 import { handOn } from '../rollout/printed-output';
 import { checkCases } from './expected-cases';
 import { atPlace } from './tool-process';

@@ -2,13 +2,10 @@
 // started anew, the code it ran is loaded again and the live episodes are rebuilt from (code, seed, member, actions), since an episode is a
 // pure function of those. What was in hand is done again: all of it, and where the process dies over it once more, one episode at a time, so
 // that the one whose code ends the process fails alone. Requests of an episode are answered in order, others overlap.
-import { fork, type ChildProcess } from 'node:child_process';
-import { endAbandoned, endStarted, markVariable, newMark } from '../../protocol/end-processes';
-import { isEnvironmentMessage } from '../../protocol/environment-link';
+import { endAbandoned } from '../../protocol/end-processes';
 import type {
   CoveredCode,
   EnvironmentFailure,
-  EnvironmentNotice,
   EnvironmentReply,
   EnvironmentRequest,
   EnvironmentSpec,
@@ -19,25 +16,13 @@ import type {
   LoadedEnvironment,
   PreparedEnvironment,
 } from '../../protocol/environment-link';
-import { OutputBudget } from '../../protocol/output-budget';
 import { Turns } from '../../protocol/turns';
 import { UserError } from '../../protocol/user-error';
-import { environmentMemory } from '../machine-memory';
-import { handOn } from './printed-output';
+import { ProcessLife, type ProcessLifeOptions } from './process-life';
 
-export interface EnvironmentProcessOptions {
-  /** The Node.js that runs the process; this process's own by default. */
-  nodePath?: string;
-  /** Path of `environment-host.cjs`; `environment-worker.cjs` lies beside it. */
-  entry: string;
+export interface EnvironmentProcessOptions extends ProcessLifeOptions {
   /** Limit of one call into environment code, in milliseconds. */
   stepTimeoutMs: number;
-  /** Bytes that the process may hold; half of the machine's memory by default. */
-  memoryBytes?: number;
-  /** Options of Node.js for the process, such as `--inspect=127.0.0.1:0`. */
-  execArgv?: string[];
-  /** What environments print; the tag is empty where it is not known. */
-  onNotice(notice: EnvironmentNotice): void;
 }
 
 /** Hears of episodes as soon as they are ready. */
@@ -57,12 +42,6 @@ interface LiveEpisode {
 /** Milliseconds a process may take to end by itself. */
 const grace = 1000;
 
-/** Milliseconds to wait for the output of a process that has ended. */
-const lastWordsMs = 300;
-
-/** Characters of what a process and its environments print that are passed on in a second. */
-export const printedPerSecond = 131_072;
-
 /** The process cannot be made to stand where it stood: it may, the next time. */
 class Unavailable extends UserError {
   constructor(readonly failure: EnvironmentFailure) {
@@ -71,9 +50,9 @@ class Unavailable extends UserError {
 }
 
 export class EnvironmentProcess {
-  private link: Link | undefined;
+  private life: ProcessLife | undefined;
   private nextId = 1;
-  private connecting: Promise<Link> | undefined;
+  private connecting: Promise<ProcessLife> | undefined;
   /** Of episodes. */
   private readonly turns = new Turns();
   /** The newest load. */
@@ -106,7 +85,7 @@ export class EnvironmentProcess {
 
   /** Process id while it runs, for a debugger to attach to. */
   get pid(): number | undefined {
-    return this.link?.child.pid;
+    return this.life?.child.pid;
   }
 
   /**
@@ -132,8 +111,8 @@ export class EnvironmentProcess {
   async prepare(specs: EnvironmentSpec[], checkTypes: boolean): Promise<PreparedEnvironment[]> {
     if (this.dead) return [];
     const content = (some: EnvironmentSpec[]) => ({ ...this.loads(some), check_types: checkTypes });
-    const { link } = this; // where there is none at the moment, the next one is waited for
-    const together = this.alone || !link?.alive ? undefined : await this.ask(link, 'prepare', content(specs));
+    const { life } = this; // where there is none at the moment, the next one is waited for
+    const together = this.alone || !life?.alive ? undefined : await this.ask(life, 'prepare', content(specs));
     if (together) return together.environments;
     const prepared: PreparedEnvironment[] = [];
     try {
@@ -249,13 +228,13 @@ export class EnvironmentProcess {
 
   private async end(): Promise<void> {
     this.dead ??= new UserError('environment process: it was stopped: start the run again to go on');
-    const { link } = this;
-    if (!link) return;
+    const { life } = this;
+    if (!life) return;
     if (process.platform === 'win32')
-      link.end(); // finds what it started by its tree, which must be there still
-    else void link.ask({ id: this.nextId++, method: 'shutdown' });
-    const timer = setTimeout(() => link.end(), grace);
-    await link.ended;
+      life.end(); // finds what it started by its tree, which must be there still
+    else void life.ask({ id: this.nextId++, method: 'shutdown' });
+    const timer = setTimeout(() => life.end(), grace);
+    await life.ended;
     clearTimeout(timer);
   }
 
@@ -366,40 +345,40 @@ export class EnvironmentProcess {
     content: Content<M>,
     onPart?: (part: Reply<M>) => void,
   ): Promise<Reply<M> | undefined> {
-    const link = await this.connect();
-    const reply = await this.ask(link, method, content, part => this.dead || onPart?.(part));
-    if (!reply) this.lastEnd = await link.ended;
+    const life = await this.connect();
+    const reply = await this.ask(life, method, content, part => this.dead || onPart?.(part));
+    if (!reply) this.lastEnd = await life.ended;
     if (this.dead) throw this.dead;
     return reply;
   }
 
   /** The reply, or undefined when the process died over it. */
   private async ask<M extends Method>(
-    link: Link,
+    life: ProcessLife,
     method: M,
     content: Content<M>,
     onPart?: (part: Reply<M>) => void,
   ): Promise<Reply<M> | undefined> {
     const request = { ...content, method, id: this.nextId++ } as unknown as EnvironmentRequest;
-    return (await link.ask(request, onPart as ((part: EnvironmentReply) => void) | undefined)) as Reply<M> | undefined;
+    return (await life.ask(request, onPart as ((part: EnvironmentReply) => void) | undefined)) as Reply<M> | undefined;
   }
 
   /** The running process; after a death a new one that stands where the old one stood. */
-  private async connect(): Promise<Link> {
+  private async connect(): Promise<ProcessLife> {
     if (this.dead) throw this.dead;
-    if (this.link?.alive && !this.connecting) return this.link;
+    if (this.life?.alive && !this.connecting) return this.life;
     return (this.connecting ??= this.begin().finally(() => (this.connecting = undefined)));
   }
 
-  private async begin(): Promise<Link> {
+  private async begin(): Promise<ProcessLife> {
     for (let careful = false; ; careful = true) {
-      const link = new Link(this.options);
-      this.link = link;
+      const life = new ProcessLife(this.options);
+      this.life = life;
       try {
-        if (await this.rebuild(link, careful)) return link;
+        if (await this.rebuild(life, careful)) return life;
       } catch (error) {
-        this.link = undefined; // it holds less than it should: the next request begins anew
-        link.end();
+        this.life = undefined; // it holds less than it should: the next request begins anew
+        life.end();
         throw error;
       }
       if (this.dead) throw this.dead;
@@ -411,7 +390,7 @@ export class EnvironmentProcess {
    * code that they began on. False when the process died over it; an episode that ended it twice is lost then.
    * @throws Unavailable where the code does not load any more
    */
-  private async rebuild(link: Link, careful: boolean): Promise<boolean> {
+  private async rebuild(life: ProcessLife, careful: boolean): Promise<boolean> {
     const timeout_ms = this.options.stepTimeoutMs;
     const present = [...this.specs.values()];
     const live = [...this.live.values()];
@@ -421,14 +400,14 @@ export class EnvironmentProcess {
     });
     const others = live.filter(episode => !past.some(({ episodes }) => episodes.includes(episode)));
     for (const { environments, episodes } of [...past, { environments: present, episodes: others }]) {
-      const loaded = await this.ask(link, 'load', { environments, timeout_ms });
+      const loaded = await this.ask(life, 'load', { environments, timeout_ms });
       if (this.dead) throw this.dead;
-      if (!loaded && careful) throw await this.unloadable(link);
+      if (!loaded && careful) throw await this.unloadable(life);
       if (!loaded) return false;
       if (loaded.error) throw new Unavailable(loaded.error);
       for (const part of careful ? episodes.map(episode => [episode]) : [episodes]) {
-        if (part.length === 0 || (await this.replay(link, part))) continue;
-        this.lastEnd = await link.ended;
+        if (part.length === 0 || (await this.replay(life, part))) continue;
+        this.lastEnd = await life.ended;
         if (careful) this.lose(part[0].reset, `ended its process (${this.lastEnd}) when it was played again`);
         return false;
       }
@@ -437,8 +416,8 @@ export class EnvironmentProcess {
   }
 
   /** Plays live episodes again up to where they stood; false when the process died over it. */
-  private async replay(link: Link, live: readonly LiveEpisode[]): Promise<boolean> {
-    const begun = await this.ask(link, 'reset', { episodes: live.map(({ reset }) => reset) });
+  private async replay(life: ProcessLife, live: readonly LiveEpisode[]): Promise<boolean> {
+    const begun = await this.ask(life, 'reset', { episodes: live.map(({ reset }) => reset) });
     const episodes = live.map(({ reset, actions }) => ({ episode: reset.episode, actions }));
     const check = (reply: Reply<'step'>) => {
       for (const { episode, version, error } of reply.episodes) {
@@ -448,7 +427,7 @@ export class EnvironmentProcess {
         else if (version !== lived.version) this.lose(lived.reset, 'changed and then its process died');
       }
     };
-    const stepped = begun && (await this.ask(link, 'step', { episodes }, check));
+    const stepped = begun && (await this.ask(life, 'step', { episodes }, check));
     if (stepped) check(stepped);
     return stepped !== undefined;
   }
@@ -459,9 +438,9 @@ export class EnvironmentProcess {
     this.lost.set(episode, typeof why === 'string' ? { kind: 'died', message } : why);
   }
 
-  private async unloadable(link: Link): Promise<UserError> {
+  private async unloadable(life: ProcessLife): Promise<UserError> {
     const { nodePath = process.execPath, entry } = this.options;
-    this.lastEnd = await link.ended;
+    this.lastEnd = await life.ended;
     if (this.specs.size > 0) {
       const tags = [...this.specs.keys()].join(', ');
       const message = `environment process: it ends while it loads ${tags} (${this.lastEnd}): mend the environment that ends it, or see the run's log for what it printed`;
@@ -475,99 +454,3 @@ export class EnvironmentProcess {
 
 /** The code that an episode runs. */
 const buildOf = ({ reset, version }: { reset: { tag: string }; version: string }): string => `${reset.tag} ${version}`;
-
-/** Who waits for a reply. */
-interface Asked {
-  part(reply: EnvironmentReply): void;
-  reply(reply: EnvironmentReply | undefined): void;
-}
-
-/** One life of the process: its child, the requests it has not answered, and its end. */
-class Link {
-  readonly child: ChildProcess;
-  /** How it ended, as words for a sentence. */
-  readonly ended: Promise<string>;
-  alive = true;
-  private readonly open = new Map<number, Asked>();
-  private readonly mark = newMark();
-  private lastWords = '';
-
-  constructor({
-    nodePath,
-    entry,
-    memoryBytes = environmentMemory(),
-    execArgv = [],
-    onNotice,
-  }: EnvironmentProcessOptions) {
-    const printed = new OutputBudget(printedPerSecond);
-    const child = fork(entry, [String(memoryBytes)], {
-      execPath: nodePath ?? process.execPath,
-      execArgv,
-      serialization: 'advanced',
-      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
-      detached: process.platform !== 'win32', // leads a process group, so that all it starts can be ended with it
-      env: { ...process.env, [markVariable]: this.mark },
-    });
-    this.child = child;
-    for (const stream of ['stdout', 'stderr'] as const)
-      handOn(child[stream], printed, text => {
-        if (stream === 'stderr') this.lastWords = errorLine(text) ?? (this.lastWords || lastLine(text));
-        onNotice({ method: 'log', tag: '', stream, text });
-      });
-    child.on('message', (message: unknown) => {
-      if (!isEnvironmentMessage(message)) {
-        this.lastWords = 'an answer that is none';
-        return this.end();
-      }
-      if (message.method === 'log') {
-        const text = printed.take(message.text);
-        return text === '' ? undefined : onNotice({ ...message, text });
-      }
-      const asked = this.open.get(message.id);
-      if ('more' in message && message.more) return asked?.part(message);
-      this.open.delete(message.id);
-      asked?.reply(message);
-    });
-    this.ended = new Promise(resolve => {
-      const end = (how: string) => {
-        this.alive = false;
-        for (const { reply } of this.open.values()) reply(undefined);
-        this.open.clear();
-        resolve(this.lastWords ? `${how}; it said: ${this.lastWords}` : how);
-      };
-      child.on('error', error => (child.pid === undefined ? end(error.message) : undefined));
-      child.on('exit', (code, signal) => {
-        this.end(); // what it started must not outlive it
-        const how = signal ? `ended by signal ${signal}` : `ended with exit code ${code}`;
-        child.once('close', () => end(how)); // its last words are read by then
-        setTimeout(end, lastWordsMs, how).unref();
-      });
-    });
-  }
-
-  /** Ends the process with all that it started. */
-  end(): void {
-    endStarted(this.child.pid, this.mark);
-  }
-
-  /** The reply, or undefined when the process ends before it; `part` hears what comes before the reply. */
-  ask(
-    request: EnvironmentRequest,
-    part: (reply: EnvironmentReply) => void = () => undefined,
-  ): Promise<EnvironmentReply | undefined> {
-    if (!this.alive) return Promise.resolve(undefined);
-    return new Promise(resolve => {
-      this.open.set(request.id, { part, reply: resolve });
-      if (this.child.connected) this.child.send(request, () => undefined); // a failed send shows as the end of the process
-    });
-  }
-}
-
-/** The line of an output that names an error. */
-function errorLine(text: string): string | undefined {
-  return /^(Uncaught )?\w*Error.*$/m.exec(text)?.[0].slice(0, 200);
-}
-
-function lastLine(text: string): string {
-  return text.trim().split('\n').at(-1)!.slice(0, 200);
-}
