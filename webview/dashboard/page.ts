@@ -1,5 +1,5 @@
 // The Dashboard page: one run's numbers as small multiples that grow while it trains. This file holds the page's life (loading,
-// snapshot, new lines, view settings); drawing is with the cards, arithmetic with the curves.
+// snapshot, new lines, view settings); drawing is with the cards, their places with the sections, arithmetic with the curves.
 import {
   dashboardCommand,
   dashboardExport,
@@ -12,7 +12,7 @@ import {
 import { meaningOf } from '../../extension/protocol/metric-meanings';
 import type { RunSummary } from '../../extension/protocol/pages';
 import type { RunEvent } from '../../extension/protocol/run-folder';
-import { h, replaceChildren, setAttribute, setText } from '../shared/dom';
+import { h, replaceChildren, setText } from '../shared/dom';
 import { messageOf, type Host } from '../shared/host';
 import { onKeys } from '../shared/keyboard';
 import { notice, skeleton } from '../shared/notices';
@@ -20,13 +20,13 @@ import { colourOfRun } from '../shared/palette';
 import { standingOf } from '../shared/run-status';
 import { viewState } from '../shared/state';
 import { onThemeChange, readTheme } from '../shared/theme';
-import { arranged, movedTo, pinnedGroup, pinToggled } from './arrangement';
+import { arranged, movedTo, pinToggled } from './arrangement';
 import { progressRange, zoomRange, type Range } from './axis';
-import { arrange, tagsOf, type ChartGroup, type ChartSpec } from './catalogue';
+import { arrange, tagsOf, type ChartGroup } from './catalogue';
 import { ChartCard, type CardEvents, type ChartContext } from './chart-card';
+import { ChartSections } from './chart-sections';
 import { lowerBound } from './curve';
 import { DrawQueue } from './draw-queue';
-import { eventList } from './event-list';
 import { marksOf, thinned, type Mark } from './marks';
 import { runTable } from './metric-table';
 import type { Plotter } from './plot';
@@ -36,8 +36,6 @@ import { pngOf, svgOf } from './svg-plot';
 import { topBar, type Command } from './top-bar';
 import { firstView, viewSchema, type DashboardView } from './view';
 import { panned, zoomed } from './zoom';
-
-type Card = ChartCard | ScoreCard;
 
 /** Pixels between two marks at a chart's foot. */
 const markDistance = 11;
@@ -55,15 +53,17 @@ const drawnMark = 'ragen.charts-drawn';
 export function startDashboard(host: Host, root: HTMLElement, plotter: Plotter): void {
   const isFresh = host.getState() === undefined;
   const state = viewState(host, viewSchema, firstView);
-  const cards = new Map<string, Card>();
-  const groupElements = new Map<string, HTMLElement>();
-  const queue = new DrawQueue(() => {
-    const waits = root.querySelector('.chart[data-empty="waiting"]') !== null || body.querySelector('.chart') === null;
+  const queue: DrawQueue = new DrawQueue(() => {
+    const waits =
+      root.querySelector('.chart[data-empty="waiting"]') !== null || sections.element.querySelector('.chart') === null;
     // For whoever measures how long opening takes: all charts on screen have their lines.
     if (!waits && performance.getEntriesByName(drawnMark).length === 0) performance.mark(drawnMark);
     return !waits;
   });
-  const body = h('main', { class: 'dashboard-body' });
+  const sections: ChartSections = new ChartSections(
+    spec => (spec.scores ? new ScoreCard(host, queue, cardEvents) : new ChartCard(spec, plotter, queue, cardEvents)),
+    group => change({ folded: toggled(state.value.folded, group) }),
+  );
   const announcer = h('p', { class: 'visually-hidden', 'aria-live': 'polite' });
   let theme = readTheme();
   let run: RunSummary | null = null;
@@ -86,7 +86,7 @@ export function startDashboard(host: Host, root: HTMLElement, plotter: Plotter):
     if (!run) return;
     const shared = { ...context(), grown: false };
     if (keys.has('wall_s') || keys.has('train/num_episodes')) return draw();
-    for (const card of cards.values()) if (card.shows(keys)) card.update(shared);
+    for (const card of sections.cards) if (card.shows(keys)) card.update(shared);
   });
 
   const send = (command: Command) => host.notify(dashboardCommand, { command });
@@ -111,14 +111,6 @@ export function startDashboard(host: Host, root: HTMLElement, plotter: Plotter):
       if (newest) openEvent(newest);
     },
   });
-  const observer = new IntersectionObserver(
-    entries => {
-      for (const entry of entries)
-        cards.get((entry.target as HTMLElement).dataset.chart ?? '')?.setVisible(entry.isIntersecting);
-    },
-    { rootMargin: '100px' },
-  );
-
   const cardEvents: CardEvents = {
     hover: x => showCrosshair(x === null ? null : nearestRow(x)),
     move(rows) {
@@ -128,8 +120,7 @@ export function startDashboard(host: Host, root: HTMLElement, plotter: Plotter):
     openMark: ({ event }) => openEvent(event),
     toggle(id, setting) {
       if (setting === 'pinned') return change(pinToggled(state.value, id));
-      const ids = state.value[setting];
-      change({ [setting]: ids.includes(id) ? ids.filter(other => other !== id) : [...ids, id] });
+      change({ [setting]: toggled(state.value[setting], id) });
     },
     moveBy(id, places) {
       const group = groupOf(id);
@@ -180,7 +171,7 @@ export function startDashboard(host: Host, root: HTMLElement, plotter: Plotter):
     store.smoothing = state.value.smoothing;
     store.load(snapshot);
     state.keepFolder(run.folder);
-    if (bar.element.parentElement !== root) replaceChildren(root, bar.element, body, announcer);
+    if (bar.element.parentElement !== root) replaceChildren(root, bar.element, sections.element, announcer);
     bar.show(state.value);
     bar.showReading(snapshot.read);
     draw();
@@ -197,7 +188,7 @@ export function startDashboard(host: Host, root: HTMLElement, plotter: Plotter):
 
   function showCrosshair(row: number | null): void {
     hoveredRow = row;
-    for (const card of cards.values()) card.hover(row);
+    for (const card of sections.cards) card.hover(row);
   }
 
   /** All of the x axis, and the part of it that is shown. */
@@ -243,16 +234,13 @@ export function startDashboard(host: Host, root: HTMLElement, plotter: Plotter):
     };
   }
 
+  const shownEvents = () => ({ events, opened: openedEvent });
   const alarmsOf = () => events.filter(event => event.kind === 'alarm' || event.kind === 'early_stop');
 
   function openEvent(event: RunEvent): void {
     openedEvent = event;
     change({ folded: state.value.folded.filter(id => id !== 'events') });
-    requestAnimationFrame(() => {
-      const row = body.querySelector<HTMLElement>('.event-table .opened');
-      row?.scrollIntoView({ block: 'nearest' });
-      row?.focus();
-    });
+    requestAnimationFrame(() => sections.revealEvent());
   }
 
   /** Draws everything once, after all that comes in this frame. */
@@ -296,14 +284,13 @@ export function startDashboard(host: Host, root: HTMLElement, plotter: Plotter):
     if (made !== laidOut) groups = arranged(arrange({ keys: store.keys, scored, tag: tag ?? undefined }), state.value);
     laidOut = made;
     if (state.value.table) return showTable();
-    layOut();
+    sections.layOut(groups, state.value, search, shownEvents());
     const shared = context();
-    for (const card of cards.values()) card.update(shared);
+    for (const card of sections.cards) card.update(shared);
     if (hoveredRow !== null) showCrosshair(Math.min(hoveredRow, store.length - 1));
   }
 
   function showTable(): void {
-    dropCards();
     store.want(store.keys);
     const table = runTable(groups, store, {
       search,
@@ -312,11 +299,10 @@ export function startDashboard(host: Host, root: HTMLElement, plotter: Plotter):
       sorted: sort => change({ sort }),
     });
     const scroll = h('div', { class: 'table-scroll run-table-scroll', tabindex: 0 }, table);
-    replaceChildren(body, scroll, eventGroup());
+    sections.showInstead(scroll, state.value, shownEvents());
   }
 
   function showEmpty({ status, live, name }: RunSummary): void {
-    dropCards();
     const standing = standingOf({ status, live });
     const working = standing === 'starting' || standing === 'running';
     const text = working
@@ -324,58 +310,7 @@ export function startDashboard(host: Host, root: HTMLElement, plotter: Plotter):
       : (status.error ?? `The run is ${standing} and no step was finished. The log says what it did.`);
     const action = { label: 'Open the log', run: () => send('log') };
     const title = working ? 'No step has finished yet' : `The run is ${standing}`;
-    replaceChildren(body, notice({ kind: status.error ? 'error' : 'empty', title, text, action }));
-  }
-
-  /** Brings the cards in line with the arrangement; what is there already stays where it is. */
-  function layOut(): void {
-    const { folded, enlarged, log, pinned } = state.value;
-    const wanted = new Set<string>();
-    const sections: HTMLElement[] = [];
-    for (const group of groups) {
-      const section = groupElement(group.id, group.title, group.id !== pinnedGroup);
-      const isFolded = folded.includes(group.id) && search === '';
-      const shown = group.charts.filter(chart => {
-        wanted.add(chart.id);
-        const card = cardOf(chart);
-        card.setSpec(chart);
-        card.set({
-          large: enlarged.includes(chart.id),
-          log: log.includes(chart.id),
-          pinned: group.id === pinnedGroup || (pinned ?? []).includes(chart.id),
-        });
-        return search === '' || card.matches(search);
-      });
-      section.hidden = shown.length === 0;
-      setAttribute(section.querySelector('button.fold') ?? section, 'aria-expanded', group.id === pinnedGroup ? null : String(!isFolded)); // prettier-ignore
-      const grid = section.querySelector<HTMLElement>('.charts')!;
-      grid.hidden = isFolded;
-      place(
-        grid,
-        shown.map(chart => cards.get(chart.id)!.element),
-      );
-      if (!section.hidden) sections.push(section);
-    }
-    for (const [id, card] of cards) {
-      if (wanted.has(id)) continue;
-      observer.unobserve(card.element);
-      card.dispose();
-      cards.delete(id);
-    }
-    const nothing =
-      sections.length === 0 &&
-      notice({ kind: 'empty', title: 'No metric is called so', text: `Nothing in this run matches “${search}”.` });
-    place(body, [...sections, ...(nothing ? [nothing] : []), eventGroup()]);
-  }
-
-  function cardOf(spec: ChartSpec): Card {
-    let card = cards.get(spec.id);
-    if (!card) {
-      card = spec.scores ? new ScoreCard(host, queue, cardEvents) : new ChartCard(spec, plotter, queue, cardEvents);
-      cards.set(spec.id, card);
-      observer.observe(card.element);
-    }
-    return card;
+    sections.showInstead(notice({ kind: status.error ? 'error' : 'empty', title, text, action }), state.value);
   }
 
   const groupOf = (id: string) => groups.find(group => group.charts.some(chart => chart.id === id));
@@ -385,47 +320,6 @@ export function startDashboard(host: Host, root: HTMLElement, plotter: Plotter):
     change(movedTo(state.value, group, id, at));
     setText(announcer, `${id} is ${at + 1} of ${group.charts.length} in ${group.title}`);
     requestAnimationFrame(() => requestAnimationFrame(() => focused instanceof HTMLElement && focused.focus()));
-  }
-
-  function groupElement(id: string, title: string, foldable: boolean): HTMLElement {
-    let section = groupElements.get(id);
-    if (!section) {
-      const fold = h('button', { class: 'plain fold', type: 'button', 'aria-expanded': 'true' }, title);
-      fold.addEventListener('click', () => toggleFold(id));
-      const heading = h('h2', { class: foldable ? 'group-title' : 'visually-hidden' }, foldable ? fold : title);
-      section = h('section', { class: 'group', 'data-group': id }, heading, h('div', { class: 'charts' }));
-      groupElements.set(id, section);
-    }
-    return section;
-  }
-
-  function eventGroup(): HTMLElement {
-    const section = groupElement('events', 'Events', true);
-    const open = !state.value.folded.includes('events');
-    section.hidden = events.length === 0;
-    setText(section.querySelector('.fold')!, `Events (${events.length})`);
-    setAttribute(section.querySelector('.fold')!, 'aria-expanded', String(open));
-    const list = section.querySelector<HTMLElement>('.charts, .events')!;
-    list.className = 'events';
-    list.hidden = !open;
-    const made = `${open} ${events.length} ${events.indexOf(openedEvent!)}`;
-    if (list.dataset.made === made) return section;
-    list.dataset.made = made;
-    replaceChildren(list, open && eventList(events, openedEvent));
-    return section;
-  }
-
-  function toggleFold(id: string): void {
-    const { folded } = state.value;
-    change({ folded: folded.includes(id) ? folded.filter(other => other !== id) : [...folded, id] });
-  }
-
-  function dropCards(): void {
-    for (const card of cards.values()) {
-      observer.unobserve(card.element);
-      card.dispose();
-    }
-    cards.clear();
   }
 
   /** Rows of the part of the x axis that is shown. */
@@ -440,7 +334,7 @@ export function startDashboard(host: Host, root: HTMLElement, plotter: Plotter):
     const keys = state.value.table
       ? store.keys.filter(key => key.toLowerCase().includes(search))
       : specs.flatMap(({ id }) => {
-          const card = cards.get(id);
+          const card = sections.card(id);
           return card && (search === '' || card.matches(search)) ? card.keys : [];
         });
     const asked = { kind: 'csv' as const, name: search === '' ? 'metrics' : `metrics ${search}`, ...rowsShown() };
@@ -448,7 +342,7 @@ export function startDashboard(host: Host, root: HTMLElement, plotter: Plotter):
   }
 
   async function exportChart(id: string, format: 'csv' | 'png' | 'svg'): Promise<void> {
-    const card = cards.get(id);
+    const card = sections.card(id);
     if (!card) return;
     try {
       if (format === 'csv') {
@@ -468,7 +362,7 @@ export function startDashboard(host: Host, root: HTMLElement, plotter: Plotter):
   function failed(error: unknown): void {
     const close = { label: 'Close', run: () => said.remove() };
     const said = notice({ kind: 'error', title: 'The file was not written', text: messageOf(error), action: close });
-    body.prepend(said);
+    sections.element.prepend(said);
   }
 
   host.onNotify(dashboardLines, message => {
@@ -503,10 +397,5 @@ export function startDashboard(host: Host, root: HTMLElement, plotter: Plotter):
   load();
 }
 
-/** Makes `children` the children of `parent`, moving only what is out of place, so that focus and scroll survive. */
-function place(parent: HTMLElement, children: HTMLElement[]): void {
-  children.forEach((child, i) => {
-    if (parent.children[i] !== child) parent.insertBefore(child, parent.children[i] ?? null);
-  });
-  while (parent.children.length > children.length) parent.lastElementChild!.remove();
-}
+const toggled = (ids: readonly string[], id: string): string[] =>
+  ids.includes(id) ? ids.filter(other => other !== id) : [...ids, id];
