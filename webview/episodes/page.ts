@@ -8,24 +8,23 @@ import {
 } from '../../extension/protocol/episodes-page';
 import type { EpisodeRow, RunSummary } from '../../extension/protocol/pages';
 import type { Episode } from '../../extension/protocol/run-folder';
-import { h, replaceChildren, setAttribute } from '../shared/dom';
+import { h, replaceChildren } from '../shared/dom';
 import { formatNumber, formatPercent } from '../shared/format';
 import { messageOf, type Host } from '../shared/host';
-import { icon } from '../shared/icons';
 import { onKeys } from '../shared/keyboard';
 import { notice, skeleton } from '../shared/notices';
 import { viewState } from '../shared/state';
 import { onThemeChange, readTheme } from '../shared/theme';
-import { button } from '../shared/toolkit';
 import { keepInView, turnInView } from './anchor';
-import { compareGrid, type GridColumn } from './compare-grid';
 import { EpisodeStore } from './episode-store';
 import { episodeView } from './episode-view';
 import { namesMode, parseFilter, rowTest, textTerms, type Term } from './filter';
 import { listHead, renderItem } from './list-rows';
 import { groupRows, Listing, promptRows, sortRows, type ListItem, type Sort } from './listing';
-import { counterpart, occurrenceName, occurrences, timeline, type Occurrence } from './over-training';
+import { counterpart, occurrences, timeline, type Occurrence } from './over-training';
+import { readerTools } from './reader-tools';
 import { sideBar, type Mode } from './side-bar';
+import { groupView, trainingView, type PromptHistory } from './side-by-side';
 import { firstView, viewSchema, type Reading } from './view';
 import { VirtualList } from './virtual-list';
 
@@ -61,12 +60,12 @@ export function startEpisodes(host: Host, root: HTMLElement): void {
   const heads = h('div', { class: 'list-heads' });
   const time = timeline(at => goOccurrence(at));
   const pane = h('main', { class: 'episode-pane', tabindex: -1 });
-  const tools = h('div', { class: 'episode-tools' });
+  const tools = readerTools({ back, readAs, toggle, openTrace });
   const layout = h(
     'div',
     { class: 'episodes' },
     h('aside', { class: 'side' }, side.element, heads, list.element),
-    h('div', { class: 'reader' }, tools, pane),
+    h('div', { class: 'reader' }, tools.element, pane),
   );
 
   function load(): void {
@@ -124,7 +123,7 @@ export function startEpisodes(host: Host, root: HTMLElement): void {
       heads,
       listHead(sort, to => change({ sort: to })),
     );
-    showTools();
+    tools.update(state.value, opened !== null);
     if (table.rows === 0) return showNothing(run);
     const candidates = narrowed(terms, mode);
     const wanted = textTerms(terms);
@@ -216,11 +215,12 @@ export function startEpisodes(host: Host, root: HTMLElement): void {
     const samePrompt = opened !== null && opened.tag === episode.tag && opened.seed === episode.seed;
     const [anchor, across] = [samePrompt ? turnInView(pane) : null, pane.scrollLeft];
     [opened, beside] = [episode, others];
-    const options = { theme, raw, tokens };
+    const group = members(row);
+    const options = { theme, raw, tokens, choose: chooseId };
     if (reading === 'episode')
-      replaceChildren(pane, episodeView(episode, { ...options, members: members(row), openMember: select }));
-    else if (reading === 'group') replaceChildren(pane, groupView(members(row), others, row, options));
-    else replaceChildren(pane, trainingView(row, episode, others[0] ?? null, options));
+      replaceChildren(pane, episodeView(episode, { theme, raw, tokens, members: group, openMember: select }));
+    else if (reading === 'group') replaceChildren(pane, groupView(group, others, row, options));
+    else replaceChildren(pane, trainingView(row, episode, others[0] ?? null, historyOf(row), options));
     if (anchor) keepInView(pane, anchor);
     else pane.scrollTop = 0;
     if (reading === 'group') {
@@ -228,71 +228,24 @@ export function startEpisodes(host: Host, root: HTMLElement): void {
       // `scrollIntoView` is not there where there is no layout.
       pane.querySelector('.grid-head.current')?.scrollIntoView?.({ block: 'nearest', inline: 'nearest' });
     }
-    showTools();
-    const group = members(row);
+    tools.update(state.value, opened !== null);
     const at = group.findIndex(member => member.id === row.id);
     for (const neighbour of reading === 'episode' ? [group[at - 1], group[at + 1]] : [])
       if (neighbour) store.open(neighbour).catch(() => undefined); // read ahead; asked again, and said, when it is opened
   }
 
-  function groupView(
-    rows: EpisodeRow[],
-    episodes: (Episode | null)[],
-    current: EpisodeRow,
-    options: { theme: typeof theme; raw: boolean; tokens: boolean },
-  ): HTMLElement {
-    const columns = episodes.flatMap((episode, i): GridColumn[] =>
-      episode ? [{ episode, title: `member ${rows[i].member}`, current: rows[i].id === current.id }] : [],
-    );
-    const reference = Math.max(0, columns.findIndex(column => column.current)); // prettier-ignore
-    const choose = (column: number) => select(members(current).find(({ id }) => id === columns[column].episode.id)!);
-    const solved = columns.filter(({ episode }) => episode.success).length;
-    return h(
-      'article',
-      { class: 'compared', 'aria-label': `Group ${current.group_id} of step ${current.step}` },
-      viewHead(
-        `Group ${current.group_id} · ${current.mode === 'val' ? 'validation' : 'step'} ${current.step}`,
-        current.tag,
-        `${solved}/${columns.length} solved · marked: what member ${current.member} has not`,
-      ),
-      compareGrid(columns, { ...options, reference, choose }),
-    );
-  }
+  const chooseId = (id: string) => select(store.table.row(store.table.find(id)));
 
-  function trainingView(
-    row: EpisodeRow,
-    episode: Episode,
-    other: Episode | null,
-    options: { theme: typeof theme; raw: boolean; tokens: boolean },
-  ): HTMLElement {
+  /** What the view over training shows of an episode's prompt. */
+  function historyOf(row: EpisodeRow): PromptHistory {
     const { all, at } = history(row);
-    const { against } = state.value;
-    const title = `Prompt of seed ${episode.seed} over training`;
-    if (all.length < 2) {
-      const validation = modes().includes('val') && row.mode === 'train';
-      const text = `It was played at ${occurrenceName(all[0])} alone.${validation ? ' Validation plays the same prompts each time.' : ''}`;
-      const action = validation ? { label: 'List the validation', run: () => change({ mode: 'val' as const }) } : undefined; // prettier-ignore
-      return h('article', { class: 'compared' }, viewHead(title, row.tag, ''), notice({ kind: 'empty', title: 'Nothing to compare yet', text, action })); // prettier-ignore
-    }
-    time.update(store.table, all, at);
-    const now = { episode, title: occurrenceName(row), current: true };
-    const columns = other ? [{ episode: other, title: occurrenceName(other), current: false }, now] : [now];
-    const choose = (column: number) => select(store.table.row(store.table.find(columns[column].episode.id)));
-    const ways: [typeof against, string][] = [
-      ['first', 'First time'],
-      ['before', 'Time before'],
-    ];
-    const choice = ways.map(([way, label]) =>
-      pressed(against === way, button({ label, onClick: () => (state.change({ against: way }), open(row)) })),
-    );
-    return h(
-      'article',
-      { class: 'compared', 'aria-label': title },
-      viewHead(title, row.tag, `[ and ] go through the times it was played, j and k through the members`),
-      time.element,
-      h('div', { class: 'against' }, h('span', { class: 'muted' }, 'compare with'), ...choice),
-      compareGrid(columns, { ...options, reference: 0, choose }),
-    );
+    if (all.length > 1) time.update(store.table, all, at);
+    const validation = modes().includes('val') && row.mode === 'train';
+    return {
+      ...{ all, against: state.value.against, timeline: time.element },
+      compareWith: against => (state.change({ against }), open(row)),
+      ...(validation && { listValidation: () => change({ mode: 'val' }) }),
+    };
   }
 
   function members({ id }: EpisodeRow): EpisodeRow[] {
@@ -372,7 +325,7 @@ export function startEpisodes(host: Host, root: HTMLElement): void {
 
   function readAs(reading: Reading): void {
     state.change({ reading });
-    showTools();
+    tools.update(state.value, opened !== null);
     if (openedRow) open(openedRow);
   }
 
@@ -383,41 +336,6 @@ export function startEpisodes(host: Host, root: HTMLElement): void {
   function back(): void {
     layout.classList.remove('reading');
     list.element.focus();
-  }
-
-  function showTools(): void {
-    const { raw, tokens, reading } = state.value;
-    const readings: [Reading, string, string][] = [
-      ['episode', 'Episode', 'The episode’s turns, one below the other ( e )'],
-      ['group', 'Group', 'The members of its prompt group side by side ( g )'],
-      ['training', 'Over training', 'The same prompt from step to step ( t )'],
-    ];
-    replaceChildren(
-      tools,
-      h(
-        'span',
-        { class: 'back' },
-        button({ label: 'Episodes', icon: icon('left'), title: 'Back to the list (Escape)', onClick: back }),
-      ),
-      opened && h('span', { class: 'readings', role: 'group', 'aria-label': 'Read as' }, ...readings.map(([to, label, title]) => pressed(reading === to, button({ label, title, onClick: () => readAs(to) })))), // prettier-ignore
-      opened &&
-        pressed(
-          raw,
-          button({ label: 'Raw text', title: 'The model’s whole text ( r )', onClick: () => toggle('raw') }),
-        ),
-      opened &&
-        reading === 'episode' &&
-        pressed(
-          tokens,
-          button({
-            label: 'Tokens',
-            title: 'Sampled tokens by id, shaded by log-prob ( x )',
-            onClick: () => toggle('tokens'),
-          }),
-        ),
-      opened &&
-        button({ label: 'Open trace', title: 'As a document in the editor, token by token ( o )', onClick: openTrace }),
-    );
   }
 
   function showHint(): void {
@@ -464,20 +382,6 @@ export function startEpisodes(host: Host, root: HTMLElement): void {
     if (document.visibilityState === 'visible') load();
   });
   load();
-}
-
-const pressed = (on: boolean, element: HTMLElement): HTMLElement => (
-  setAttribute(element, 'aria-pressed', String(on)),
-  element
-);
-
-function viewHead(title: string, tag: string, facts: string): HTMLElement {
-  return h(
-    'header',
-    { class: 'episode-head' },
-    h('div', { class: 'episode-title' }, h('h2', {}, title), h('span', { class: 'tag' }, tag)),
-    facts !== '' && h('p', { class: 'muted' }, facts),
-  );
 }
 
 /** `96 of 128 episodes · 41.2 % success`. */

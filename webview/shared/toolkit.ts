@@ -29,14 +29,21 @@ export interface ButtonOptions {
   iconOnly?: boolean;
   primary?: boolean;
   title?: string;
+  /** Of a button that stays in or out. */
+  pressed?: boolean;
   onClick(): void;
 }
 
-export function button({ label, icon, iconOnly, primary, title, onClick }: ButtonOptions): HTMLElement {
+export function button({ label, icon, iconOnly, primary, title, pressed, onClick }: ButtonOptions): HTMLElement {
   const appearance = iconOnly ? 'icon' : primary ? 'primary' : 'secondary';
   const element = h(
     'vscode-button',
-    { appearance, title: title ?? (iconOnly ? label : null), 'aria-label': iconOnly ? label : null },
+    {
+      appearance,
+      title: title ?? (iconOnly ? label : null),
+      'aria-label': iconOnly ? label : null,
+      'aria-pressed': pressed === undefined ? null : String(pressed),
+    },
     icon,
     iconOnly ? null : label,
   );

@@ -1,0 +1,98 @@
+// Episodes side by side: the members of a prompt group, or a prompt at two times of the training, with what differs marked.
+import type { EpisodeRow } from '../../extension/protocol/pages';
+import type { Episode } from '../../extension/protocol/run-folder';
+import { h } from '../shared/dom';
+import { notice } from '../shared/notices';
+import type { Theme } from '../shared/theme';
+import { button } from '../shared/toolkit';
+import { compareGrid, type GridColumn } from './compare-grid';
+import { occurrenceName, type Occurrence } from './over-training';
+import type { EpisodesView } from './view';
+
+/** How episodes are shown, and what a click on one's head does. */
+export interface SideBySideOptions {
+  theme: Theme;
+  raw: boolean;
+  tokens: boolean;
+  choose(id: string): void;
+}
+
+/** The members of `current`'s group; `episodes` stand as `rows` do, null where one is gone. */
+export function groupView(
+  rows: readonly EpisodeRow[],
+  episodes: readonly (Episode | null)[],
+  current: EpisodeRow,
+  options: SideBySideOptions,
+): HTMLElement {
+  const columns = episodes.flatMap((episode, i): GridColumn[] =>
+    episode ? [{ episode, title: `member ${rows[i].member}`, current: rows[i].id === current.id }] : [],
+  );
+  const reference = Math.max(0, columns.findIndex(column => column.current)); // prettier-ignore
+  const solved = columns.filter(({ episode }) => episode.success).length;
+  return h(
+    'article',
+    { class: 'compared', 'aria-label': `Group ${current.group_id} of step ${current.step}` },
+    viewHead(
+      `Group ${current.group_id} · ${current.mode === 'val' ? 'validation' : 'step'} ${current.step}`,
+      current.tag,
+      `${solved}/${columns.length} solved · marked: what member ${current.member} has not`,
+    ),
+    gridOf(columns, reference, options),
+  );
+}
+
+/** A prompt over training: the times it was played, and what the episode is compared with. */
+export interface PromptHistory {
+  all: readonly Occurrence[];
+  against: EpisodesView['against'];
+  /** The line on which one goes from time to time. */
+  timeline: HTMLElement;
+  compareWith(against: EpisodesView['against']): void;
+  /** Lists the validation, whose prompts come again; absent where there is none to list. */
+  listValidation?(): void;
+}
+
+/** An episode beside another of its prompt; `other` is null for the first time. */
+export function trainingView(
+  row: EpisodeRow,
+  episode: Episode,
+  other: Episode | null,
+  { all, against, timeline, compareWith, listValidation }: PromptHistory,
+  options: SideBySideOptions,
+): HTMLElement {
+  const title = `Prompt of seed ${episode.seed} over training`;
+  if (all.length < 2) {
+    const text = `It was played at ${occurrenceName(all[0])} alone.${listValidation ? ' Validation plays the same prompts each time.' : ''}`;
+    const action = listValidation && { label: 'List the validation', run: listValidation };
+    return h('article', { class: 'compared' }, viewHead(title, row.tag, ''), notice({ kind: 'empty', title: 'Nothing to compare yet', text, action })); // prettier-ignore
+  }
+  const now = { episode, title: occurrenceName(row), current: true };
+  const columns = other ? [{ episode: other, title: occurrenceName(other), current: false }, now] : [now];
+  const ways: [typeof against, string][] = [
+    ['first', 'First time'],
+    ['before', 'Time before'],
+  ];
+  const choice = ways.map(([way, label]) =>
+    button({ label, pressed: against === way, onClick: () => compareWith(way) }),
+  );
+  return h(
+    'article',
+    { class: 'compared', 'aria-label': title },
+    viewHead(title, row.tag, `[ and ] go through the times it was played, j and k through the members`),
+    timeline,
+    h('div', { class: 'against' }, h('span', { class: 'muted' }, 'compare with'), ...choice),
+    gridOf(columns, 0, options),
+  );
+}
+
+const gridOf = (columns: GridColumn[], reference: number, { choose, ...options }: SideBySideOptions): HTMLElement =>
+  compareGrid(columns, { ...options, reference, choose: column => choose(columns[column].episode.id) });
+
+function viewHead(title: string, tag: string, facts: string): HTMLElement {
+  return h(
+    'header',
+    { class: 'episode-head' },
+    h('div', { class: 'episode-title' }, h('h2', {}, title), h('span', { class: 'tag' }, tag)),
+    facts !== '' && h('p', { class: 'muted' }, facts),
+  );
+}
