@@ -1,6 +1,7 @@
 // Mutated inputs to every parser, as many as fit into a run of the tests; the torture gives a million (test/torture/fuzz.ts). And that the fuzzer
 // finds what it is to find.
-import { rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { brokenTargets } from '../torture/fuzz-broken';
@@ -9,14 +10,18 @@ import { mostBytes, mutated, streamOf } from '../torture/fuzz-mutations';
 import type { InputForm } from '../torture/fuzz-mutations';
 import { targets } from '../torture/fuzz-targets';
 import { FuzzWatch } from '../torture/fuzz-watch';
-import { buildBundles } from '../unit/environment-host/bundles';
+import { buildBundles, root } from '../unit/environment-host/bundles';
 
+/** What the parsers look for beside their bundles lies there. */
+const installed = mkdtempSync(join(tmpdir(), 'ragen-fuzz-'));
 let entry: string;
 beforeAll(async () => {
+  for (const name of ['envs', 'media']) symlinkSync(join(root, name), join(installed, name), 'junction');
   const sources = ['fuzz-process', 'fuzz-broken-process'].map(name => [name, `test/torture/${name}.ts`]);
-  entry = join(await buildBundles(Object.fromEntries(sources) as Record<string, string>), 'fuzz-process.cjs');
+  await buildBundles(Object.fromEntries(sources) as Record<string, string>, join(installed, 'dist'));
+  entry = join(installed, 'dist', 'fuzz-process.cjs');
 });
-afterAll(() => rmSync(dirname(entry), { recursive: true, force: true }));
+afterAll(() => rmSync(installed, { recursive: true, force: true }));
 
 it(`${inputsInCi} inputs end in an answer or a refusal`, { timeout: 300_000 }, async () => {
   const all = await fuzzAll(inputsInCi, 1, entry, () => undefined);

@@ -14,6 +14,7 @@ import { applyOverrides } from '../../extension/trainer/config/overrides';
 import { adviseOnKey, isKnownKey, validate } from '../../extension/trainer/config/validate';
 import { emptyMap, parseYaml, toPlain } from '../../extension/trainer/config/yaml-tree';
 import type { MapNode } from '../../extension/trainer/config/yaml-tree';
+import { readSweep } from '../../extension/trainer/sweep/sweep-plan';
 import { mostBytes } from './fuzz-mutations';
 import { Escaped, holds } from './fuzz-target';
 import type { FuzzTarget } from './fuzz-target';
@@ -96,6 +97,23 @@ export const configurationTargets: readonly FuzzTarget[] = [
       const file = join(folder, 'run.yaml');
       writeFileSync(file, input);
       return loadConfig({ configFile: file, overrides: [], presetFolders: [presets], workspace: folder });
+    },
+  },
+  {
+    name: 'sweep',
+    form: 'yaml',
+    corpus: [
+      'config_name: quickstart\ngrid:\n  trainer.total_training_steps: [1, 2]\n  seed.val: [3]\nseeds: 2\ntags: [a]\n',
+      'config_name: quickstart\nlist:\n  - [trainer.test_freq=1]\n  - {name: often, overrides: [trainer.test_freq=2]}\nseeds: [1, 2]\n',
+      'config_name: [small, other]\noverrides: ["seed.train=5", "+a.b=[1,2]"]\nlist: [["x=1"], []]\n',
+    ],
+    weight: 0.1,
+    mostMs: 20_000, // a thousand runs at most, each a whole configuration
+    begin: () => void workspace(),
+    run(input) {
+      const file = join(folder, 'sweep.yaml');
+      writeFileSync(file, input);
+      return readSweep(file, { workspace: folder, presetFolders: [folder, presets] });
     },
   },
   {

@@ -15,6 +15,8 @@ import { replayCase } from '../../extension/host/traces/replay';
 import { traceOf } from '../../extension/host/traces/trace';
 import { tokenBytes } from '../../extension/host/traces/token-bytes';
 import { jsonOrNothing } from '../../extension/protocol/json';
+import { collapseFile, gradientsFile } from '../../extension/protocol/diagnostics';
+import type { CollapseDiagnosis, GradientAnalysisRecord } from '../../extension/protocol/diagnostics';
 import { addToIndex, indexColumns, indexLine, isIndexLine } from '../../extension/protocol/episode-index';
 import { EpisodeTable } from '../../extension/protocol/episode-table';
 import { columnsOf, decodeSegments, encodeSegment, numbersOf } from '../../extension/protocol/metric-segments';
@@ -101,6 +103,37 @@ const events = lines(
   event('alarm', { metric: 'collapse/x', value: 1 }),
   event('environment_error', { tag: 'A', seed: 1, kind: 'threw', at: 'a.ts:5', episodes: 2 }),
 );
+const diagnosis: CollapseDiagnosis = {
+  step: 1,
+  thresholds: { entropy: 1.5, informationShare: 0.5 },
+  families: [
+    {
+      ...{
+        name: 'collapse_turn_sample',
+        prompts: [{ text: 'P', tokens: 3 }],
+        lengths: [4],
+        column: [0],
+        signatures: [7],
+      },
+      samples: [{ episode: 'train-000001-g000-m00', group: 0, turn: 1, text: 'hm' }],
+      ...{ log_probs_per_token: [[-0.5]], metrics: { mi_estimate: 0.1 }, regime: 'diverse reasoning' },
+    },
+  ],
+};
+const gradients: GradientAnalysisRecord = {
+  step: 1,
+  analyses: [
+    {
+      ...{ name: 'grad_norm', parts: ['task', 'kl'], cosines: [[1, null]] },
+      buckets: [
+        {
+          ...{ name: 'all', groups: [{ group_id: 0, reward_std: 0.5 }], samples: 2, tokens: 20 },
+          ...{ gradients: [{ norm: 0.1, snr: null }], metrics: { loss: 1 } },
+        },
+      ],
+    },
+  ],
+};
 const raw = '<think>hm</think> <answer>Left || Up</answer>';
 const episode: Episode = {
   ...{
@@ -372,6 +405,11 @@ export const runFolderTargets: readonly FuzzTarget[] = [
   },
   file('scores.jsonl', [lines({ step: 1, tags: { A: [[0.5, 3], [1, 2]] } })], 2, 'lines', () => new JsonLines(join(folder, 'scores.jsonl'), scoresLineSchema).read()),
   file('diagnostics/groups-000001.jsonl', [lines({ step: 1, group_id: 0, tag: 'A', seed: 1, scores: [1, 0], reward_std: 0.5, selected: true })], 2, 'lines', () => new RunDiagnostics(folder).groupRows(1)),
+  file(collapseFile(1), [JSON.stringify(diagnosis)], 3, 'json', async () => {
+    const read = new RunDiagnostics(folder);
+    return [await read.steps(), await read.thresholds(1), await read.family(1, 'collapse_turn_sample'), await read.family(1, '__proto__')];
+  }),
+  file(gradientsFile(1), [JSON.stringify(gradients)], 3, 'json', () => new RunDiagnostics(folder).gradients(1)),
   file(environmentFile(version, 'coverage.jsonl'), [coverage], 2, 'lines', async () => {
     const { lines: counted } = await new JsonLines(join(folder, environmentFile(version, 'coverage.jsonl')), coverageLineSchema).read();
     return [fileCoverage(counted, 'bandit.ts', 'a\nreward\n'), fileCoverage(counted, '__proto__', '')];

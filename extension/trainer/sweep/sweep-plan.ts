@@ -41,6 +41,9 @@ const sweepSchema = z
 /** Distance of counted seeds: environments take a seed a group and step from seed.train upwards, and runs must not share them. */
 const seedStride = 1_000_000;
 
+/** A file that stands for more runs than this is a slip of the pen; to check so many takes a quarter of a minute. */
+const mostRuns = 1000;
+
 /** What the runs of one row of the comparison have in common. */
 export interface SweepPoint {
   /** The entry's name and values, such as `GRPO, rollout_filter_value=0.9`. */
@@ -111,6 +114,13 @@ export function readSweep(fileOrName: string, source: SweepSource): SweepPlan {
   const sweep = parseSweep(file);
   const configs = [sweep.config_name ?? sweep.config ?? []].flat();
   const entries = (sweep.list ?? [[]]).map(entry => (Array.isArray(entry) ? { overrides: entry } : entry));
+  const gridSizes = Object.values(sweep.grid).map(values => values.length);
+  const seedCount = typeof sweep.seeds === 'number' ? sweep.seeds : (sweep.seeds?.length ?? 1);
+  const runs = [configs.length, entries.length, ...gridSizes, seedCount].reduce((product, count) => product * count);
+  if (runs > mostRuns)
+    throw new UserError(
+      `sweep: ${file} stands for ${runs} runs (configurations × list × grid × seeds), and ${mostRuns} are the most: divide it into several`,
+    );
   const grid = Object.entries(sweep.grid).reduce<[string, unknown][][]>(
     (points, [key, values]) =>
       points.flatMap(point => values.map(v => [...point, [key, v] satisfies [string, unknown]])),

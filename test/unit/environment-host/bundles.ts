@@ -12,9 +12,11 @@ import type { EnvironmentNotice } from '../../../extension/protocol/environment-
 /** The repository's root. */
 export const root = resolve(__dirname, '../../..');
 
-/** Builds bundles by name of files below the root, into a new folder, which is returned. */
-export async function buildBundles(sources: Readonly<Record<string, string>>): Promise<string> {
-  const folder = mkdtempSync(join(tmpdir(), 'ragen-bundles-'));
+/** Builds bundles by name of files below the root, into a folder, which is returned: a new one unless it is given. */
+export async function buildBundles(
+  sources: Readonly<Record<string, string>>,
+  folder = mkdtempSync(join(tmpdir(), 'ragen-bundles-')),
+): Promise<string> {
   await build({
     entryPoints: Object.fromEntries(Object.entries(sources).map(([name, file]) => [name, join(root, file)])),
     outdir: folder,
