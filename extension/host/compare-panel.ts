@@ -67,7 +67,12 @@ export class ComparePanels implements vscode.WebviewPanelSerializer<PageState>, 
     let telling: NodeJS.Timeout | undefined;
     messenger.onRequest(compareReady, async () => {
       shown = this.present(folders);
-      const seen = shown.map(run => ({ manifest: run.reader.origin as Manifest, name: run.summary.name }));
+      const seen = await Promise.all(
+        shown.map(async ({ reader, summary }) => {
+          const { events } = await reader.events();
+          return { manifest: reader.origin as Manifest, name: summary.name, events };
+        }),
+      );
       const tables = await Promise.all(shown.map(({ folder }) => readers.get(folder)!.update()));
       const meanings = await readFile(join(this.extensionUri.fsPath, 'docs', 'METRICS.md'), 'utf8');
       return {

@@ -1,17 +1,24 @@
 // Which of some runs stand together: those whose configurations differ in seeds and names alone, as a sweep makes them. And the keys in which
-// the others differ. It goes by what the runs began with, their manifests. No `vscode` here.
+// the others differ. It goes by what the runs began with, their manifests, and by what was changed while they trained. No `vscode` here.
 import type { ComparedGroup } from '../protocol/compare-page';
 import { isRecord } from '../protocol/json';
-import type { Manifest } from '../protocol/run-folder';
+import { settingChangeSchema, type Manifest, type RunEvent } from '../protocol/run-folder';
+
+/** A run as it is compared. */
+export interface ComparedRun {
+  manifest: Manifest;
+  name: string;
+  events: readonly RunEvent[];
+}
 
 /** Keys that do not tell one configuration from another. */
 const apart = (key: string): boolean => key.startsWith('seed.') || key === 'trainer.experiment_name';
 
 /** Groups in the order of their first runs, and the keys in which they differ, in the configurations' order. */
 export function groupRuns(
-  runs: readonly { manifest: Manifest; name: string }[],
+  runs: readonly ComparedRun[],
 ): Pick<{ groups: ComparedGroup[]; keys: string[] }, 'groups' | 'keys'> {
-  const flat = runs.map(({ manifest }) => leavesOf(manifest.config));
+  const flat = runs.map(({ manifest, events }) => withChanges(leavesOf(manifest.config), events));
   const byConfiguration = new Map<string, number[]>();
   flat.forEach((leaves, i) => {
     const same = JSON.stringify([...leaves].sort(([a], [b]) => (a < b ? -1 : 1)));
@@ -19,7 +26,12 @@ export function groupRuns(
   });
   const members = [...byConfiguration.values()];
   const known = [...new Set(flat.flatMap(leaves => [...leaves.keys()]))];
-  const keys = known.filter(key => new Set(members.map(([first]) => flat[first].get(key))).size > 1);
+  const differing = known.filter(key => new Set(members.map(([first]) => flat[first].get(key))).size > 1);
+  const told = (key: string) => JSON.stringify([lastPart(key), members.map(([first]) => flat[first].get(key))]);
+  // What follows another key (a schedule's length, a copied path) says nothing more: the shortest of those stands for all.
+  const keys = differing.filter(
+    key => !differing.some(other => other.length < key.length && told(other) === told(key)),
+  );
   const groups = members.map(group => {
     const values = keys.map(key => flat[group[0]].get(key) ?? '–');
     return {
@@ -36,18 +48,31 @@ export function groupRuns(
 }
 
 /** The one run's name; of several the point of their sweep, else the values that set them apart. */
-function labelOf(
-  runs: readonly { manifest: Manifest; name: string }[],
-  keys: readonly string[],
-  values: readonly string[],
-): string {
+function labelOf(runs: readonly ComparedRun[], keys: readonly string[], values: readonly string[]): string {
   const [first] = runs;
   if (runs.length === 1) return first.name;
   const points = new Set(runs.map(({ manifest }) => manifest.sweep?.point.replace(/, seed \d+$/, '')));
   const [point] = points;
   if (points.size === 1 && point !== undefined) return point;
-  const shown = keys.slice(0, 3).map((key, i) => `${key.slice(key.lastIndexOf('.') + 1)}=${values[i]}`);
+  const shown = keys.slice(0, 3).map((key, i) => `${lastPart(key)}=${values[i]}`);
   return shown.join(', ') || first.manifest.config_name;
+}
+
+const lastPart = (key: string): string => key.slice(key.lastIndexOf('.') + 1);
+
+/** The leaves with what was changed while the run trained: `0.0004 → 0.001 (step 27)`. */
+function withChanges(leaves: Map<string, string>, events: readonly RunEvent[]): Map<string, string> {
+  for (const { kind, step, data } of events) {
+    const change = kind === 'setting' ? settingChangeSchema.safeParse(data).data : undefined;
+    const before = change && leaves.get(change.key);
+    if (!change || before === undefined) continue;
+    // Schedules that are as long as the run stay so (protocol/settings.ts).
+    const follows = (key: string) => lastPart(key) === lastPart(change.key) && lastPart(key) === 'total_training_steps';
+    for (const [key, value] of leaves)
+      if (key === change.key || (follows(key) && value === before))
+        leaves.set(key, `${before} → ${change.to} (step ${step})`);
+  }
+  return leaves;
 }
 
 /** Leaves of a configuration by dotted key, as text; lists are leaves. */

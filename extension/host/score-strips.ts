@@ -1,7 +1,7 @@
 // How the scores of a run's episodes were spread, from scores.jsonl: held as counts by tag, and given as strips of as many columns as a
 // picture has, so that 100,000 steps cost the page a few kilobytes.
 import { join } from 'node:path';
-import type { ScoreStrip } from '../protocol/dashboard-page';
+import { scoreColumn, type ScoreStrip } from '../protocol/dashboard-page';
 import { runFiles, scoresLineSchema } from '../protocol/run-folder';
 import { JsonLines } from './json-lines';
 
@@ -59,13 +59,14 @@ function stripOf(tag: string, held: TagScores, from: number, to: number, columns
   const flat = !(held.high > held.low);
   const [low, high] = flat ? [held.low - 0.5, held.high + 0.5] : [held.low, held.high];
   const counts = new Float32Array(columns * bins);
-  const span = Math.max(1, to - from + 1);
+  const lowest = new Float64Array(bins).fill(Infinity);
+  const highest = new Float64Array(bins).fill(-Infinity);
   for (let i = 0; i < held.steps.length; i++) {
-    const step = held.steps[i];
-    if (step < from || step > to) continue;
-    const column = Math.min(columns - 1, Math.floor(((step - from) / span) * columns));
-    const bin = Math.min(bins - 1, Math.floor(((held.scores[i] - low) / (high - low)) * bins));
-    counts[column * bins + bin] += held.counts[i];
+    const [step, score] = [held.steps[i], held.scores[i]];
+    const bin = Math.min(bins - 1, Math.floor(((score - low) / (high - low)) * bins));
+    lowest[bin] = Math.min(lowest[bin], score);
+    highest[bin] = Math.max(highest[bin], score);
+    if (step >= from && step <= to) counts[scoreColumn(step, from, to, columns) * bins + bin] += held.counts[i];
   }
-  return { tag, low, high, columns, bins, counts };
+  return { tag, low, high, columns, bins, counts, lowest, highest };
 }

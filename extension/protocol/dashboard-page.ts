@@ -55,7 +55,14 @@ export interface ScoreStrip {
   columns: number;
   bins: number;
   counts: Float32Array;
+  /** The lowest and highest score of each bin over the whole run: where they are the same, the bin is that score. */
+  lowest: Float64Array;
+  highest: Float64Array;
 }
+
+/** The column of a step in strips over [from, to]. In this order of the products no column is missed where there is one a step. */
+export const scoreColumn = (step: number, from: number, to: number, columns: number): number =>
+  Math.max(0, Math.min(columns - 1, Math.floor(((step - from) * columns) / Math.max(1, to - from + 1))));
 
 /** Strips over steps [from, to] in so many columns, one a tag. */
 export const dashboardScores: RequestType<{ from: number; to: number; columns: number }, ScoreStrip[]> = {

@@ -158,7 +158,7 @@ export function startCollapse(host: Host, root: HTMLElement): void {
   }
 
   function draw(now: CollapseSnapshot, anew: boolean): void {
-    if (series.steps.length === 0) return showEmpty(now);
+    if (series.steps.length === 0 || now.run.status.episodes) return showEmpty(now);
     if (layout[0].parentElement !== root) replaceChildren(root, ...layout);
     const { settings, thresholds, run } = now;
     const { family } = state.value;
@@ -221,11 +221,14 @@ export function startCollapse(host: Host, root: HTMLElement): void {
   }
 
   function showEmpty({ run }: CollapseSnapshot): void {
-    const text = run.live
-      ? `${run.name} is at work (${run.status.phase || run.status.state}). The first diagnosis comes with step 1.`
-      : (run.status.error ?? 'The run ended before a step was finished, so that there is nothing to diagnose.');
+    const { episodes, error, phase, state: at } = run.status;
+    const text = episodes
+      ? 'An evaluation trains nothing, and collapse is what training does to reasoning. Its episodes are on the Episodes page; the run whose model it plays has a Collapse page of its own.'
+      : run.live
+        ? `${run.name} is at work (${phase || at}). The first diagnosis comes with step 1.`
+        : (error ?? 'The run ended before a step was finished, so that there is nothing to diagnose.');
     const action = { label: 'Open the dashboard', run: () => host.notify(collapseCommand, { command: 'dashboard' }) };
-    replaceChildren(root, notice({ kind: run.status.error ? 'error' : 'empty', title: 'No step has finished yet', text, action })); // prettier-ignore
+    replaceChildren(root, notice({ kind: error && !episodes ? 'error' : 'empty', title: episodes ? 'Nothing to diagnose' : 'No step has finished yet', text, action })); // prettier-ignore
   }
 
   host.onNotify(collapseLines, ({ run, lines, events, thresholds, diagnosed }) => {

@@ -1,5 +1,5 @@
-// What each group comes to: the keys in which the configurations differ, its runs, and the chosen metric at its end and at its best as mean ±
-// 95 % interval over seeds.
+// What each group comes to: the chosen metric at its end and at its best as mean ± 95 % interval over seeds, then the keys in which the
+// configurations differ, and its runs.
 import type { CompareSnapshot } from '../../extension/protocol/compare-page';
 import type { Estimate } from '../../extension/protocol/estimate';
 import { h } from '../shared/dom';
@@ -21,7 +21,7 @@ export function compareTable(
   look: { theme: Theme; colours: readonly number[] },
   actions: TableActions,
 ): HTMLElement {
-  const head = ['', ...keys.map(shortName(keys)), `${metric.title}, final`, `${metric.title}, best`, 'runs', ''];
+  const head = ['', `${metric.title}, final`, `${metric.title}, best`, ...keys.map(shortName(keys)), 'runs', ''];
   const first = runs[groups[0]?.members[0]]?.run.folder;
   const rows = groups.map(({ label, members, values }, g) => {
     const { final, best } = outcomes(members.map(i => curves[i]));
@@ -48,14 +48,14 @@ export function compareTable(
       'tr',
       {},
       h('th', { scope: 'row' }, swatch, label),
-      ...values.map(value => h('td', { class: 'setting' }, value)),
       h('td', { class: 'number' }, shown(final, metric.unit)),
       h('td', { class: 'number' }, shown(best, metric.unit)),
+      ...values.map(value => h('td', { class: 'setting', title: value }, value)),
       h('td', {}, h('span', { class: 'runs' }, ...links)),
       h('td', {}, difference),
     );
   });
-  const titles = head.map((text, i) => h('th', { scope: 'col', title: keys[i - 1] ?? null }, text));
+  const titles = head.map((text, i) => h('th', { scope: 'col', title: keys[i - 3] ?? null }, text));
   return h(
     'table',
     { class: 'compare-table' },

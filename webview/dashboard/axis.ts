@@ -60,8 +60,9 @@ export const shareRange: Range = { min: 0, max: 1, step: 0.5 };
 
 /** From zero to a round number at or above `last`, at most `limit` (the run's planned length) once that is near. */
 export function progressRange(last: number, limit: number | null): Range {
-  const round = roundUp(Math.max(last, 1), [1, 1.2, 1.4, 1.6, 2, 3, 4, 5, 6, 8]);
-  const max = limit !== null && limit >= last && limit <= Math.max(round, 10) ? limit : Math.max(round, 10);
+  const round = roundUp(Math.max(last, 1), [1, 1.2, 1.4, 1.6, 1.8, 2, 2.4, 2.8, 3.2, 3.6, 4, 5, 6, 7, 8, 9]);
+  const near = Math.max(round, last * 1.3, 10);
+  const max = limit !== null && limit >= last && limit <= near ? limit : Math.max(round, 10);
   return { min: 0, max, step: max / 2 };
 }
 

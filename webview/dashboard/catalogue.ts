@@ -9,6 +9,8 @@ export interface ChartLine {
   key: string;
   /** What tells this line from its neighbours in the chart. */
   label: string;
+  /** Its colour's place after the run's own. Validation has the same one with training beside it and alone. */
+  place: number;
   band?: LineBand;
 }
 
@@ -238,7 +240,7 @@ function take(planned: Planned, free: Set<string>, bounds: Map<string, LineBand>
     for (const edge of [band.low, band.high]) free.add(edge); // they get charts of their own
   }
   const { title } = planned;
-  return { id: title, title, unit: unitOf(found[0] ?? ''), lines: labelled(found, bounds) };
+  return { id: title, title, unit: unitOf(found[0] ?? ''), lines: labelled(found.sort(bySide), bounds) };
 }
 
 /** One chart for each thing that is told by tag, with a line for each tag and side. */
@@ -254,6 +256,7 @@ function byTag(free: Set<string>, tags: readonly string[], bounds: Map<string, L
   }
   const apart = (thing: string) => Number(thing.startsWith('non-zero/'));
   for (const [thing, keys] of [...things].sort(([a], [b]) => apart(a) - apart(b))) {
+    keys.sort(bySide);
     const title = thing.replaceAll('_', ' ').replaceAll('/', ' · ');
     group.charts.push({ id: `tag/${thing}`, title, unit: unitOf(thing), lines: labelled(keys, bounds) });
   }
@@ -262,7 +265,12 @@ function byTag(free: Set<string>, tags: readonly string[], bounds: Map<string, L
 function single(key: string, bounds: Map<string, LineBand>): ChartSpec {
   const rest = key.replace(/\/mean$/, '').replace(/^[^/]+\//, '');
   const title = `${sideOf(key)}${rest.replaceAll('_', ' ').replaceAll('/', ' · ')}`;
-  return { id: key, title, unit: unitOf(key), lines: [{ key, label: title, band: bounds.get(key) }] };
+  return {
+    id: key,
+    title,
+    unit: unitOf(key),
+    lines: [{ key, label: title, place: placeOf([key], 0), band: bounds.get(key) }],
+  };
 }
 
 /** What is said before a short name that another key may have too. */
@@ -275,6 +283,13 @@ function sideOf(key: string): string {
   const lengths = /^(prompt|response)_length\/(?!mean$)/.exec(key);
   return lengths ? `${lengths[1]} length ` : '';
 }
+
+/** Training before validation, else as they came. */
+const bySide = (a: string, b: string) => Number(isValidation(a)) - Number(isValidation(b));
+const isValidation = (key: string): boolean => key.startsWith('val-env/');
+
+/** The place of the i-th of a chart's keys: lines of validation leave training's place free where a chart has none of training. */
+const placeOf = (keys: readonly string[], i: number): number => i + (isValidation(keys[0]) ? 1 : 0);
 
 /** Labels as short as they still tell the lines apart: `train`, `val`, with the tag where there are several. */
 function labelled(keys: readonly string[], bounds: ReadonlyMap<string, LineBand>): ChartLine[] {
@@ -292,7 +307,7 @@ function labelled(keys: readonly string[], bounds: ReadonlyMap<string, LineBand>
       parts[i].length >= 3 && tags.size > 1 ? tag : '',
       names.size > 1 || (keys.length === 1 && parts[i].length < 3) ? name : '',
     ];
-    return { key, label: words.filter(Boolean).join(' '), band: bounds.get(key) };
+    return { key, label: words.filter(Boolean).join(' '), place: placeOf(keys, i), band: bounds.get(key) };
   });
 }
 

@@ -340,11 +340,14 @@ export class ChartCard {
     const { lines, unit } = this.spec;
     const { hovered } = this;
     const raised = lines.map(({ key }) => alarm(key)).find(mark => mark !== undefined);
-    const shown = lines.map(({ key, label }, i) => {
+    const shown = lines.map(({ key, label, place }) => {
       const curve = store.curve(key);
       const row = curve?.lastFinite(hovered ?? curve.length - 1) ?? -1;
       const value = curve && row >= 0 ? curve.values[row] : Number.NaN;
-      const name = lines.length > 1 ? { label, colour: lineStyle(theme, colour, i).colour } : null;
+      const name =
+        lines.length > 1 || key.startsWith('val-env/')
+          ? { label, colour: lineStyle(theme, colour, place).colour }
+          : null;
       return { name, value: formatValue(value, unit) };
     });
     const only = lines.length === 1 ? store.curve(lines[0].key) : undefined;

@@ -91,7 +91,7 @@ export class Curve {
     return low < 0 ? null : { low: this.data[low], high: this.data[high] };
   }
 
-  /** How many rows apart the finite values usually are: the median spacing, 1 for a metric of every row. */
+  /** How many rows apart the finite values usually are: the median spacing, of two the wider; 1 for a metric of every row. */
   get usualSpacing(): number {
     this.countSpacings();
     let total = 0;
@@ -99,7 +99,7 @@ export class Curve {
     let seen = 0;
     for (const [spacing, count] of [...this.spacings].sort(([a], [b]) => a - b)) {
       seen += count;
-      if (seen * 2 >= total) return spacing;
+      if (seen * 2 > total) return spacing;
     }
     return 1;
   }

@@ -27,6 +27,7 @@ import { ChartCard, type CardEvents, type ChartContext } from './chart-card';
 import { ChartSections } from './chart-sections';
 import { lowerBound } from './curve';
 import { DrawQueue } from './draw-queue';
+import { evaluationTable } from './evaluation-table';
 import { marksOf, thinned, type Mark } from './marks';
 import { runTable } from './metric-table';
 import type { Plotter } from './plot';
@@ -82,7 +83,7 @@ export function startDashboard(host: Host, root: HTMLElement, plotter: Plotter):
   let laidOut = ''; // what the arrangement was last made of
 
   const store = new SeriesStore(host, keys => {
-    if (state.value.table) return draw();
+    if (state.value.table || run?.status.episodes) return draw();
     if (!run) return;
     const shared = { ...context(), grown: false };
     if (keys.has('wall_s') || keys.has('train/num_episodes')) return draw();
@@ -200,10 +201,12 @@ export function startDashboard(host: Host, root: HTMLElement, plotter: Plotter):
 
   function wholeRange(): Range {
     const { axis, xs } = places();
+    const last = xs.length > 0 ? xs[xs.length - 1] : 0;
+    if (standingOf(run!) !== 'running' && last > 0) return progressRange(last, last); // nothing is on its way
     const total = run!.status.total_steps || null;
     const limit =
       axis === 'step' ? total : axis === 'episodes' && total && episodes.train ? total * episodes.train : null;
-    return progressRange(xs.length > 0 ? xs[xs.length - 1] : 0, limit);
+    return progressRange(last, limit);
   }
 
   function context(): ChartContext {
@@ -274,7 +277,7 @@ export function startDashboard(host: Host, root: HTMLElement, plotter: Plotter):
   function drawNow(now: RunSummary): void {
     bar.update(now);
     bar.offer(store.axes, tagsOf(store.keys));
-    bar.showControls(store.length > 0);
+    bar.showControls(store.length > 0 && !now.status.episodes);
     const alarms = alarmsOf();
     bar.showAlarms(alarms.length, alarms.at(-1)?.message ?? '');
     if (store.length === 0) return showEmpty(now);
@@ -283,11 +286,18 @@ export function startDashboard(host: Host, root: HTMLElement, plotter: Plotter):
     const made = JSON.stringify([store.keys, scored, tag, pinned, order]);
     if (made !== laidOut) groups = arranged(arrange({ keys: store.keys, scored, tag: tag ?? undefined }), state.value);
     laidOut = made;
+    if (now.status.episodes) return showEvaluation();
     if (state.value.table) return showTable();
     sections.layOut(groups, state.value, search, shownEvents());
     const shared = context();
     for (const card of sections.cards) card.update(shared);
     if (hoveredRow !== null) showCrosshair(Math.min(hoveredRow, store.length - 1));
+  }
+
+  function showEvaluation(): void {
+    store.want(store.keys);
+    const table = evaluationTable(groups, store, key => meaningOf(meanings, key));
+    sections.showInstead(h('div', { class: 'table-scroll', tabindex: 0 }, table), state.value, shownEvents());
   }
 
   function showTable(): void {
@@ -305,11 +315,15 @@ export function startDashboard(host: Host, root: HTMLElement, plotter: Plotter):
   function showEmpty({ status, live, name }: RunSummary): void {
     const standing = standingOf({ status, live });
     const working = standing === 'starting' || standing === 'running';
-    const text = working
-      ? `${name} is at work (${status.phase || standing}). The first step takes longest: the model is loaded, then whole episodes are played. Its numbers appear here as soon as it ends.`
-      : (status.error ?? `The run is ${standing} and no step was finished. The log says what it did.`);
+    const { episodes } = status;
+    const atWork = episodes
+      ? `${episodes.done} of ${episodes.of} episodes are played. The results appear here with the last one.`
+      : `${name} is at work (${status.phase || standing}). The first step takes longest: the model is loaded, then whole episodes are played. Its numbers appear here as soon as it ends.`;
+    const ended = `The run is ${standing}, and ${episodes ? `${episodes.done} of ${episodes.of} episodes were played` : 'no step was finished'}. The log says what it did.`;
+    const text = working ? atWork : (status.error ?? ended);
     const action = { label: 'Open the log', run: () => send('log') };
-    const title = working ? 'No step has finished yet' : `The run is ${standing}`;
+    const waits = episodes ? 'No results yet' : 'No step has finished yet';
+    const title = working ? waits : `The run is ${standing}`;
     sections.showInstead(notice({ kind: status.error ? 'error' : 'empty', title, text, action }), state.value);
   }
 

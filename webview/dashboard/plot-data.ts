@@ -66,10 +66,10 @@ export function plotData(
   };
   const lines: PlotLine[] = [];
   const raws: PlotLine[] = [];
-  spec.lines.forEach(({ key, label, band }, i) => {
+  spec.lines.forEach(({ key, label, place, band }) => {
     const curve = store.curve(key);
     if (!curve || curve.lastFinite() < 0) return;
-    const style = lineStyle(theme, context.colour, i);
+    const style = lineStyle(theme, context.colour, place);
     const edges = band && edgesOf(band, curve, context);
     if (smoothing > 0) raws.push({ ...style, label, points: draw(curve), width: 1, dash: [], alpha: theme.highContrast ? 0.5 : 0.28, quiet: true }); // prettier-ignore
     lines.push({

@@ -1,6 +1,6 @@
 // How the scores of each step's episodes were spread: a strip a tag, steps across, scores up, darker where more of the step's episodes
 // scored so. The host counts for as many columns as there are pixels to show; the crosshair says what stands in a column.
-import { dashboardScores, type ScoreStrip } from '../../extension/protocol/dashboard-page';
+import { dashboardScores, scoreColumn, type ScoreStrip } from '../../extension/protocol/dashboard-page';
 import { h, replaceChildren, setAttribute, setText } from '../shared/dom';
 import { formatNumber, formatPercent } from '../shared/format';
 import type { Host } from '../shared/host';
@@ -9,8 +9,10 @@ import { openMenu } from '../shared/menu';
 import { withAlpha } from '../shared/palette';
 import { button } from '../shared/toolkit';
 import type { ChartContext, CardEvents, CardSettings } from './chart-card';
+import { placeOf, progressTicks } from './axis';
 import { axisWidth } from './plot';
 import type { DrawQueue } from './draw-queue';
+import { placeInWords, tickOfX } from './x-words';
 
 const title = 'scores';
 /** Pixels of a column of the strip, and milliseconds between two requests while steps come in. */
@@ -37,6 +39,7 @@ export class ScoreCard {
   private settings: CardSettings = { large: false, log: false, pinned: false };
   private visible = false;
   private shown = { from: 0, to: 0 };
+  private hovered: number | null = null;
   private askedFor = '';
   private askedAt = -Infinity;
   private timer: ReturnType<typeof setTimeout> | undefined;
@@ -118,13 +121,14 @@ export class ScoreCard {
   }
 
   hover(row: number | null): void {
+    this.hovered = row;
     if (!this.context || !this.visible) return;
-    const step = row === null ? null : this.context.store.steps[row];
-    this.crosshair.hidden = step === null || step < this.shown.from || step > this.shown.to;
-    if (step !== null && !this.crosshair.hidden) {
-      const share = (step - this.shown.from + 0.5) / (this.shown.to - this.shown.from + 1);
-      this.crosshair.style.transform = `translateX(${Math.round(axisWidth + share * this.inner)}px)`;
-      setText(this.crosshairLabel, String(step));
+    const { store, xs, axis, x } = this.context;
+    const step = row === null ? null : store.steps[row];
+    this.crosshair.hidden = row === null || !(xs[row] >= x.min && xs[row] <= x.max);
+    if (row !== null && !this.crosshair.hidden) {
+      this.crosshair.style.transform = `translateX(${Math.round(this.pixelOf(xs[row]))}px)`;
+      setText(this.crosshairLabel, placeInWords(xs[row], axis, store.steps[row]));
     }
     this.showValues(step);
   }
@@ -139,11 +143,27 @@ export class ScoreCard {
   }
 
   private xAt(pixel: number): number {
-    const { context } = this;
-    if (!context || context.store.length === 0) return Number.NaN;
-    const step = this.shown.from + ((pixel - axisWidth) / this.inner) * (this.shown.to - this.shown.from + 1);
-    const row = Math.min(context.store.length - 1, context.store.rowFrom(Math.floor(step)));
-    return context.xs[row];
+    if (!this.context) return Number.NaN;
+    const { min, max } = this.context.x;
+    return min + ((pixel - axisWidth) / this.inner) * (max - min);
+  }
+
+  /** Where a value of the x axis stands, as in the other charts. */
+  private pixelOf(x: number): number {
+    return axisWidth + placeOf(x, this.context!.x) * this.inner;
+  }
+
+  /** The pixels between which a column of the strips stands: halfway to the rows beside it. */
+  private edgesOf(column: number, columns: number): [left: number, right: number] {
+    const { store, xs } = this.context!;
+    const { from, to } = this.shown;
+    const edge = (step: number) => {
+      const row = store.rowFrom(step);
+      const [before, after] = [xs[row - 1] ?? 2 * xs[0] - (xs[1] ?? xs[0] + 1), xs[row] ?? 2 * xs[row - 1] - (xs[row - 2] ?? xs[row - 1] - 1)]; // prettier-ignore
+      return Math.max(axisWidth, Math.min(axisWidth + this.inner, this.pixelOf((before + after) / 2)));
+    };
+    const first = (at: number) => Math.ceil(from + (at * (to - from + 1)) / columns);
+    return [edge(first(column)), edge(first(column + 1))];
   }
 
   private draw(): void {
@@ -183,7 +203,7 @@ export class ScoreCard {
     const { context, strips, canvas } = this;
     if (!context || !this.visible) return;
     setAttribute(this.element, 'data-empty', strips.length > 0 ? null : '');
-    this.showValues(null);
+    this.hover(this.hovered);
     if (this.table) {
       const fresh = this.makeTable();
       this.table.replaceWith(fresh);
@@ -198,13 +218,14 @@ export class ScoreCard {
     const ctx = canvas.getContext('2d');
     if (!ctx) return;
     ctx.scale(ratio, ratio);
-    const { theme, colour } = context;
+    const { theme, colour, x, axis } = context;
     ctx.font = `10.5px ${theme.fontFamily}`;
     const gap = 6;
     const each = (height - 6 - 26 - gap * (strips.length - 1)) / Math.max(1, strips.length);
     strips.forEach((strip, i) => {
       const top = 6 + i * (each + gap);
-      drawStrip(ctx, strip, { left: axisWidth, top, width: this.inner, height: each }, theme.palette[colour]);
+      const edges = (column: number) => this.edgesOf(column, strip.columns);
+      drawStrip(ctx, strip, { top, height: each, edges }, theme.palette[colour]);
       ctx.fillStyle = theme.muted;
       ctx.textAlign = 'right';
       ctx.textBaseline = 'top';
@@ -214,22 +235,22 @@ export class ScoreCard {
     });
     ctx.fillStyle = theme.muted;
     ctx.textBaseline = 'top';
-    ctx.textAlign = 'left';
-    ctx.fillText(String(this.shown.from), axisWidth, height - 17);
-    ctx.textAlign = 'right';
-    ctx.fillText(String(this.shown.to), width - right, height - 17);
+    for (const tick of progressTicks(x, this.settings.large)) {
+      ctx.textAlign = tick <= x.min ? 'left' : tick >= x.max ? 'right' : 'center';
+      ctx.fillText(tickOfX(tick, axis), this.pixelOf(tick), height - 17);
+    }
   }
 
   /** The most frequent scores of the hovered step's column, or of the newest. */
   private showValues(step: number | null): void {
     const { from, to } = this.shown;
     const parts = this.strips.map(strip => {
-      const at = step === null ? strip.columns - 1 : Math.floor(((step - from) / (to - from + 1)) * strip.columns);
+      const at = step === null ? strip.columns - 1 : scoreColumn(step, from, to, strip.columns);
       const column = strip.counts.subarray(at * strip.bins, (at + 1) * strip.bins);
       const total = column.reduce((sum, count) => sum + count, 0);
       const most = column.indexOf(Math.max(...column));
       const text =
-        total > 0 ? `${formatPercent(column[most] / total)} near ${formatNumber(scoreOf(strip, most))}` : '–';
+        total > 0 ? `${formatPercent(column[most] / total)} ${strip.lowest[most] === strip.highest[most] ? 'at' : 'in'} ${scoresIn(strip, most)}` : '–'; // prettier-ignore
       return h('span', { class: 'chart-value' }, this.strips.length > 1 && h('span', { class: 'muted' }, strip.tag), h('strong', {}, text)); // prettier-ignore
     });
     replaceChildren(this.values, ...parts);
@@ -252,11 +273,11 @@ export class ScoreCard {
         const counts = Array.from({ length: strip.columns }, (_, column) => strip.counts[column * strip.bins + bin]);
         const total = counts.reduce((sum, count) => sum + count, 0);
         if (total === 0) return [];
-        const label = `${this.strips.length > 1 ? `${strip.tag} ` : ''}${formatNumber(scoreOf(strip, bin))}`;
+        const label = `${this.strips.length > 1 ? `${strip.tag} ` : ''}${scoresIn(strip, bin)}`;
         return [h('tr', {}, h('th', { scope: 'row' }, label), h('td', {}, String(total)), h('td', {}, String(counts.at(-1))))]; // prettier-ignore
       }),
     );
-    const head = ['score near', `episodes, steps ${this.shown.from}–${this.shown.to}`, 'newest part'];
+    const head = ['score', `episodes, steps ${this.shown.from}–${this.shown.to}`, 'newest part'];
     return h(
       'div',
       { class: 'table-scroll', tabindex: 0 },
@@ -281,29 +302,33 @@ export class ScoreCard {
   }
 }
 
-/** The middle of a bin. */
-const scoreOf = ({ low, high, bins }: ScoreStrip, bin: number): number => low + ((bin + 0.5) / bins) * (high - low);
+/** The score of a bin, or from where to where they are. */
+function scoresIn({ lowest, highest }: ScoreStrip, bin: number): string {
+  const [from, to] = [formatNumber(lowest[bin]), formatNumber(highest[bin])];
+  return from === to ? from : `${from} … ${to}`;
+}
 
 /** One hue, from nothing to full: the share of the column's episodes that are in the bin, by its root so that few still show. */
 function drawStrip(
   ctx: CanvasRenderingContext2D,
   { columns, bins, counts }: ScoreStrip,
-  at: { left: number; top: number; width: number; height: number },
+  at: { top: number; height: number; edges(column: number): [left: number, right: number] },
   colour: string,
 ): void {
-  const [across, up] = [at.width / columns, at.height / bins];
+  const up = at.height / bins;
   for (let column = 0; column < columns; column++) {
     let total = 0;
     for (let bin = 0; bin < bins; bin++) total += counts[column * bins + bin];
     if (total === 0) continue;
+    const [left, right] = at.edges(column);
+    if (right <= left) continue; // out of view
     for (let bin = 0; bin < bins; bin++) {
       const count = counts[column * bins + bin];
       if (count === 0) continue;
       ctx.fillStyle = withAlpha(colour, 0.08 + 0.92 * Math.sqrt(count / total));
-      const left = at.left + column * across;
       const bottom = at.top + at.height - bin * up;
       // Whole pixels, so that neighbours leave no seams.
-      const [x0, x1] = [Math.round(left), Math.round(left + across)];
+      const [x0, x1] = [Math.round(left), Math.round(right)];
       const [y0, y1] = [Math.round(bottom - up), Math.round(bottom)];
       ctx.fillRect(x0, y0, Math.max(1, x1 - x0), Math.max(1, y1 - y0));
     }

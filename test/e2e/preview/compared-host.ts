@@ -30,7 +30,7 @@ export function comparedHost(csv: string, metrics: string): MemoryHost {
       seed: { train: Number(seed) },
       trainer: { experiment_name: name },
     };
-    return { name, manifest: { config, config_name: 'quickstart', sweep: { id: '1-filter', point: `${arm}, seed ${seed}` } } as unknown as Manifest }; // prettier-ignore
+    return { name, events: [], manifest: { config, config_name: 'quickstart', sweep: { id: '1-filter', point: `${arm}, seed ${seed}` } } as unknown as Manifest }; // prettier-ignore
   });
   const keysOf = (lines: Map<number, Map<string, number>>) => [...new Set([...lines.values()].flatMap(at => [...at.keys()]))]; // prettier-ignore
   const answers: Record<string, (params: never) => unknown> = {

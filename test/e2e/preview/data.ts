@@ -185,7 +185,9 @@ export function scoreStrips(from: number, to: number, columns: number): ScoreStr
       counts[column * bins + bin]++;
     }
   }
-  return [{ tag: 'CoordSokoban', low: -3.4, high: 10.9, columns, bins, counts }];
+  const edge = (bin: number) => -3.4 + (bin / bins) * 14.3;
+  const [lowest, highest] = [0, 0.5].map(part => Float64Array.from({ length: bins }, (_, bin) => edge(bin + part)));
+  return [{ tag: 'CoordSokoban', low: -3.4, high: 10.9, columns, bins, counts, lowest, highest }];
 }
 
 /** Texts that would do harm as markup. */

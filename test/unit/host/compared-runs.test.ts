@@ -1,10 +1,11 @@
 // Which runs stand together in a comparison, and by what they differ.
 import { expect, it } from 'vitest';
 import { groupRuns } from '../../../extension/host/compared-runs';
-import type { Manifest } from '../../../extension/protocol/run-folder';
+import type { Manifest, RunEvent } from '../../../extension/protocol/run-folder';
 
 const run = (name: string, config: object, point?: string) => ({
   name,
+  events: [] as RunEvent[],
   manifest: { config, config_name: 'quickstart', ...(point && { sweep: { id: 's', point } }) } as unknown as Manifest,
 });
 const config = (lr: number, seed: number, more: object = {}) => ({
@@ -44,4 +45,20 @@ it('of one configuration alone names it and has no keys', () => {
     groups: [{ label: 'quickstart', members: [0, 1], values: [] }],
     keys: [],
   });
+});
+
+it('tells what was changed while a run trained, and what follows another key once', () => {
+  const steps = (total: number) => ({
+    trainer: { total_training_steps: total },
+    actor: { optim: { lr: 1, total_training_steps: total } },
+  });
+  const changed = run('a', steps(40));
+  const data = { key: 'actor.optim.lr', from: 1, to: 2 };
+  changed.events.push({ time: '2026-01-01T00:00:00.000Z', step: 27, kind: 'setting', message: 'lr', data });
+  const { groups, keys } = groupRuns([changed, run('b', steps(400))]);
+  expect(keys).toEqual(['trainer.total_training_steps', 'actor.optim.lr']);
+  expect(groups.map(({ values }) => values)).toEqual([
+    ['40', '1 → 2 (step 27)'],
+    ['400', '1'],
+  ]);
 });

@@ -181,6 +181,9 @@ describe('what is drawn of a column', () => {
     expect(linePoints(xs.subarray(0, 100), sparse, 0, 100, 280).every(point => point.y === 1)).toBe(true);
     const columns = [sparse, of(1, NaN, 1, 1, 1), of(NaN), of()];
     expect(columns.map(column => Curve.of(column).usualSpacing)).toEqual([10, 1, 1, 1]);
+    // Validation at 0, 8 and at the run's end, 11.
+    const late = Float64Array.from({ length: 12 }, (_, i) => ([0, 8, 11].includes(i) ? 1 : NaN));
+    expect(linePoints(xs.subarray(0, 12), late, 0, 11, 280).map(point => point.y)).toEqual([1, 1, 1]);
   });
 
   it('keeps to its range, with one value beyond each end', () => {
@@ -414,6 +417,16 @@ describe('the arrangement of charts', () => {
       ['train/B/num_actions', 'train'],
       ['val-env/B/num_actions', 'val'],
     ]);
+  });
+
+  it('gives validation one colour, beside training and alone', () => {
+    const keys = ['val-env/A/pass@1', 'train/A/pass@1', 'train/A/success', 'val-env/A/success'];
+    const sides = chartsOf(keys, 'task')!.flatMap(({ lines }) =>
+      lines.map(({ key, place }) => [key.split('/')[0], place]),
+    );
+    for (const [side, place] of sides) if (sides.length > 0) expect(place).toBe(side === 'val-env' ? 1 : 0);
+    const alone = chartsOf(['val-env/A/success', 'actor/lr'], 'task')!;
+    expect(alone[0].lines.map(({ label, place }) => [label, place])).toEqual([['val', 1]]);
   });
 
   it('shows every key once, new ones under a group of their kind', () => {

@@ -78,8 +78,8 @@ describe('the page', () => {
   it('tells what each comes to, in which keys they differ, and opens runs and the difference', () => {
     const rows = [...root.querySelectorAll('.compare-table tbody tr')].map(row => row.textContent!);
     const heads = [...root.querySelectorAll('.compare-table thead th')].map(cell => cell.textContent);
-    expect(heads.slice(1, 3)).toEqual(['rollout_filter_value', 'rollout_filter_include_zero']);
-    expect(rows[0]).toMatch(/^filter on0\.9false\d+(\.\d)? % ± \d+(\.\d+)? %.*seed 10000seed 1010000seed 2010000$/);
+    expect(heads.slice(1, 5)).toEqual(['success, final', 'success, best', 'rollout_filter_value', 'rollout_filter_include_zero']); // prettier-ignore
+    expect(rows[0]).toMatch(/^filter on\d+(\.\d)? % ± \d+(\.\d+)? %.*0\.9falseseed 10000seed 1010000seed 2010000$/);
     expect(rows[1]).toMatch(/difference$/);
     const links = [...root.querySelectorAll<HTMLElement>('button.link')];
     links[1].click();

@@ -70,6 +70,20 @@ describe('the dashboard', () => {
     expect(card('reward').querySelector('.chart-values')!.textContent).toMatch(/^1\.26\+0\.519$/);
   });
 
+  it('shows an evaluation as a table with intervals, and its episodes as its progress', async () => {
+    const { host, root, text } = await open('running');
+    const run = runAt(0, 0, { state: 'finished', episodes: { done: 128, of: 128 } });
+    const line = { step: 141, 'val-env/CoordSokoban/success': 0.5, 'val-env/CoordSokoban/num_episodes': 100 };
+    host.send(dashboardLines, { run: { ...run, live: false }, lines: [line], events: [] });
+    await settle();
+    expect(root.querySelector('.chart')).toBeNull();
+    expect(text('.facts')).toContain('episode128 / 128');
+    const rows = [...root.querySelectorAll('.run-table tbody tr')];
+    const success = rows.find(each => each.textContent!.startsWith('val-env/CoordSokoban/success'))!;
+    const cells = [...success.querySelectorAll('td')].map(cell => cell.textContent);
+    expect(cells.slice(0, 2)).toEqual(['50.0 %', '40.4 % … 59.6 %']);
+  });
+
   it('says key and meaning of a chart', async () => {
     const { card } = await open('running');
     expect(card('entropy').querySelector('.chart-title')!.getAttribute('title')).toMatch(
@@ -115,9 +129,7 @@ describe('the dashboard', () => {
     Object.defineProperty(move, 'offsetX', { value: 69.4 });
     plotArea.dispatchEvent(move);
     const labels = new Set(
-      [...root.querySelectorAll<HTMLElement>('.crosshair')]
-        .filter(each => !each.hidden && !each.closest('[data-chart=scores]'))
-        .map(each => each.textContent),
+      [...root.querySelectorAll<HTMLElement>('.crosshair')].filter(each => !each.hidden).map(each => each.textContent),
     );
     expect(labels).toEqual(new Set(['69']));
     expect(card('entropy').querySelector('strong')!.textContent).toBe('0.996');
