@@ -117,6 +117,7 @@ export const statusSchema = z.object({
     .optional()
     .describe('of an evaluation: validation episodes that are finished, and all'),
   success: z.number().nullable().describe('newest validation success, else training success, 0…1'),
+  success_of: z.enum(['train', 'val']).optional().describe('whose success it is'),
   reward: z.number().nullable().describe('mean episodic return of the newest step'),
   tokens_per_s: z.number().nullable(),
   eta_s: z.number().nullable(),

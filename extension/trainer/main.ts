@@ -75,13 +75,21 @@ interface Serving {
   checkpoint: StoredCheckpoint | null;
 }
 
+/** What a checkpoint's state tells of the run's status. */
+interface Earlier {
+  wall_s?: number;
+  success?: number | null;
+  validated?: number | null;
+}
+
 async function serve(folder: RunFolder, { endpoint, token, workspace, checkpoint }: Serving): Promise<void> {
-  const earlier = (checkpoint?.manifest.state ?? {}) as { wall_s?: number; success?: number | null };
+  const earlier = (checkpoint?.manifest.state ?? {}) as Earlier;
   const initial: RunStatus = {
     state: 'starting',
     step: checkpoint?.manifest.step ?? 0,
     total_steps: plannedSteps(folder),
     success: earlier.success ?? null,
+    ...(typeof earlier.success === 'number' && { success_of: typeof earlier.validated === 'number' ? 'val' : 'train' }),
     reward: null,
     tokens_per_s: null,
     eta_s: null,

@@ -320,7 +320,7 @@ export class Run {
   /** Shows a finished validation in the status. */
   showValidation(success: number | null): void {
     this.validated = success;
-    this.journal.update({ success });
+    this.journal.update({ success, success_of: 'val' });
   }
 
   /** Shows a finished step in the status: with the success of the newest validation, or of training where there was none. */
@@ -333,6 +333,7 @@ export class Run {
       tokens_per_s: metrics['perf/throughput'],
       eta_s: (total - step) * metrics['perf/time_per_step'],
       success: this.validated ?? trainingSuccess(metrics),
+      success_of: this.validated === null ? 'train' : 'val',
     });
   }
 

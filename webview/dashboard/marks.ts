@@ -1,7 +1,7 @@
 // Event marks at the foot of a chart: what happened to the run, where on its axis. Crowded marks are thinned, the graver stays.
 import type { RunEvent } from '../../extension/protocol/run-folder';
 
-export type MarkKind = 'alarm' | 'version' | 'setting' | 'checkpoint';
+export type MarkKind = 'alarm' | 'error' | 'version' | 'setting' | 'checkpoint';
 
 export interface Mark {
   kind: MarkKind;
@@ -9,12 +9,22 @@ export interface Mark {
   event: RunEvent;
 }
 
+/** What a mark asks to be looked at. */
+export const isGrave = (kind: MarkKind): boolean => kind === 'alarm' || kind === 'error';
+
 /** The glyph of a mark, in text form (never as a coloured emoji). */
-export const glyphs: Record<MarkKind, string> = { alarm: '▲', version: '↻', setting: '⚙\uFE0E', checkpoint: '●' };
+export const glyphs: Record<MarkKind, string> = {
+  alarm: '▲',
+  error: '✕',
+  version: '↻',
+  setting: '⚙\uFE0E',
+  checkpoint: '●',
+};
 
 const kinds: Partial<Record<RunEvent['kind'], MarkKind>> = {
   alarm: 'alarm',
   early_stop: 'alarm',
+  environment_error: 'error',
   environment_version: 'version',
   environment_reload: 'version',
   setting: 'setting',
@@ -22,7 +32,7 @@ const kinds: Partial<Record<RunEvent['kind'], MarkKind>> = {
 };
 
 /** Graver first. */
-const order: MarkKind[] = ['alarm', 'version', 'setting', 'checkpoint'];
+const order: MarkKind[] = ['alarm', 'error', 'version', 'setting', 'checkpoint'];
 
 /** The mark of an event's kind, undefined for events that charts do not show. */
 export const markOf = (event: RunEvent): MarkKind | undefined => kinds[event.kind];

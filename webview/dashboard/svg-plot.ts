@@ -4,7 +4,7 @@ import { formatTick } from '../shared/format';
 import type { Theme } from '../shared/theme';
 import { logTicks, placeOf, progressTicks, ticksOf } from './axis';
 import type { Point } from './curve';
-import { glyphs } from './marks';
+import { glyphs, isGrave } from './marks';
 import { type PlotData, type PlotLine } from './plot-data';
 import { axisTitles, tickOfX } from './x-words';
 
@@ -33,7 +33,7 @@ export function svgOf(data: PlotData, { width, height }: { width: number; height
   const curves = data.lines.flatMap(line => lineOf(line, atX, atY));
   parts.push(tag('defs', {}, clip), tag('g', { 'clip-path': 'url(#plot)', fill: 'none' }, curves.join('')));
   for (const mark of data.marks) {
-    const fill = solid(mark.kind === 'alarm' ? theme.warning : theme.muted, theme);
+    const fill = solid(isGrave(mark.kind) ? theme.warning : theme.muted, theme);
     const said = tag('title', {}, escaped(`${noun.step} ${mark.event.step}: ${mark.event.message}`));
     parts.push(tag('text', { x: atX(mark.x), y: plot.bottom + 12, 'text-anchor': 'middle', fill, 'font-size': 10 }, said + glyphs[mark.kind])); // prettier-ignore
   }

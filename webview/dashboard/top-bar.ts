@@ -180,7 +180,7 @@ function showFacts(facts: HTMLElement, { status, live }: RunSummary): void {
   const { unit, done, of } = progressOf(status);
   const pairs: [string, string, string][] = [[unit, `${done} / ${of}`, `${unit}s finished, of those planned`]];
   if (status.success !== null)
-    pairs.push(['success', formatPercent(status.success), 'Newest validation success, else training success']);
+    pairs.push(status.success_of === 'val' ? ['validation', formatPercent(status.success), 'Success in the newest validation'] : ['success', formatPercent(status.success), 'Success of the newest training step']); // prettier-ignore
   if (live && status.eta_s !== null)
     pairs.push(['left', formatDuration(status.eta_s), 'Time left at the present speed']);
   if (live && status.tokens_per_s !== null)

@@ -89,7 +89,7 @@ export async function evaluate(run: EvaluationRun, player: Player): Promise<Eval
   for (const file of [files.summary, folder.file(runFiles.evaluation)])
     await replaceFile(file, `${JSON.stringify(summary, null, 1)}\n`);
   journal.metrics(0, metrics);
-  journal.update({ phase: 'idle', success: validationSuccess(metrics) });
+  journal.update({ phase: 'idle', success: validationSuccess(metrics), success_of: 'val' });
   return summary;
 }
 
