@@ -113,5 +113,14 @@ export function activate(context: vscode.ExtensionContext): void {
   const scorer = inspection.inspections;
   subscriptions.push(inspection, addTraces(context, { store, picker, log, terminal, scorer }));
   subscriptions.push(new EnvironmentDiagnostics(store), serveKeptSources(), coverage, collapses, comparisons);
-  subscriptions.push(new StatusBar(store), noticeFailures(store), dashboards, episodes, problems, tree, store, log);
+  subscriptions.push(
+    new StatusBar(store),
+    noticeFailures(store, context.workspaceState),
+    dashboards,
+    episodes,
+    problems,
+    tree,
+    store,
+    log,
+  );
 }

@@ -24,6 +24,22 @@ export function standingOf({ status, live }: Pick<RunSummary, 'status' | 'live'>
 /** Whether the run's trainer is at work or waits. */
 export const isActive = (run: RunSummary): boolean => ['running', 'paused'].includes(standingOf(run));
 
+/** Why a run paused itself, in a sentence; undefined for one that runs or was paused by somebody, who gives no reason. */
+export const waitsBecause = (run: Pick<RunSummary, 'status' | 'live'>): string | undefined =>
+  standingOf(run) === 'paused' ? run.status.error : undefined;
+
+/** The beginning of a sentence, for a line that has little room: files without their folders, cut between words. */
+export function briefly(sentence: string, length = 60): string {
+  const text = sentence
+    .slice(0, 500)
+    .replace(/(?:[A-Za-z]:)?[^\s(]*[\\/](?=[^\s\\/])/g, '')
+    .replace(/\s+/g, ' ')
+    .trim();
+  if (text.length <= length) return text;
+  const cut = text.slice(0, length);
+  return `${cut.slice(0, cut.includes(' ') ? cut.lastIndexOf(' ') : length).replace(/[\s,;:]+$/, '')} …`;
+}
+
 /** Whether a run has every word of `filter` in its name, a tag, its configuration's name or its id, in whatever case. */
 export function matches({ name, tags = [], config_name, id }: RunSummary, filter: string): boolean {
   const text = [name, ...tags.map(tag => `#${tag}`), config_name, id].join('\n').toLowerCase();

@@ -4,9 +4,9 @@
 import * as vscode from 'vscode';
 import type { RunSummary } from '../protocol/pages';
 import { progressOf } from '../protocol/run-progress';
-import { unlinked } from './plain-text';
+import { plain, unlinked } from './plain-text';
 import type { Run, RunStore } from './run-store';
-import { duration, isActive, matches, percent, short, standingOf, type Standing } from './run-words';
+import { briefly, duration, isActive, matches, percent, short, standingOf, waitsBecause, type Standing } from './run-words'; // prettier-ignore
 
 /** `interrupted` runs stand with the failed ones; an archived one stands with the archived ones unless it is at work. */
 type Group = Exclude<Standing, 'interrupted'> | 'archived';
@@ -149,11 +149,13 @@ function runItem({ folder, summary }: Run): vscode.TreeItem {
   item.id = folder;
   // Tags first: in a narrow side bar they are what is left of the line.
   const tags = (summary.tags ?? []).map(tag => `#${tag}`).join(' ');
-  item.description = [...(tags === '' ? [] : [tags]), progressWords(summary)].join(' · ');
-  item.iconPath = iconOf(standing);
+  const rest = [...(tags === '' ? [] : [tags]), progressWords(summary)].join(' · ');
+  const waits = waitsBecause(summary) !== undefined;
+  item.description = waits ? `${plain(stateWord(summary))} · ${rest}` : rest;
+  item.iconPath = iconOf(waits ? 'interrupted' : standing);
   item.tooltip = tooltipOf(summary);
   item.contextValue = `${contextOf(standing)}${summary.archived ? '.archived' : ''}`;
-  item.accessibilityInformation = { label: `${summary.name}, ${stateWord(summary)}, ${item.description}` };
+  item.accessibilityInformation = { label: `${summary.name}, ${stateWord(summary)}, ${rest}` };
   item.command = {
     command: 'ragen.openDashboard',
     title: vscode.l10n.t('Open Dashboard'),
@@ -179,7 +181,7 @@ function progressWords({ status }: RunSummary): string {
   return parts.join(' · ');
 }
 
-/** The icon of a standing: a shape and a colour, since colour alone tells nothing to some eyes. */
+/** The icon of a standing (a run that paused itself has that of an interrupted one): a shape and a colour, since colour alone tells nothing to some eyes. */
 function iconOf(standing: Standing): vscode.ThemeIcon {
   const icons: Record<Standing, [string, string]> = {
     running: ['pulse', 'charts.blue'],
@@ -193,16 +195,17 @@ function iconOf(standing: Standing): vscode.ThemeIcon {
   return new vscode.ThemeIcon(icon, new vscode.ThemeColor(colour));
 }
 
-/** The state in a word, with the phase while the run is at work. */
+/** The state in a word, with the phase while the run is at work, and with the reason of one that paused itself. */
 export function stateWord(run: RunSummary): string {
   const { state, phase, download } = run.status;
+  const because = waitsBecause(run);
   const words: Record<Standing, string> = {
     running: download
       ? vscode.l10n.t('fetching the model, {0}', percent(download.bytes / download.total))
       : state === 'running'
         ? phase
         : state,
-    paused: vscode.l10n.t('paused'),
+    paused: because === undefined ? vscode.l10n.t('paused') : vscode.l10n.t('paused: {0}', briefly(because)),
     finished: vscode.l10n.t('finished'),
     stopped: vscode.l10n.t('stopped'),
     failed: vscode.l10n.t('failed'),
