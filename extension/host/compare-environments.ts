@@ -4,7 +4,6 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as vscode from 'vscode';
 import { environmentFile, environmentFiles } from '../protocol/run-folder';
-import { UserError } from '../protocol/user-error';
 import { effectWords, type RanVersion } from '../protocol/version-effect';
 import { tellInformation } from './notices';
 import { plain } from './plain-text';
@@ -30,12 +29,12 @@ export function serveKeptSources(): vscode.Disposable {
   });
 }
 
-/** Asks which two versions, and shows what differs between them. Throws a UserError where there are no two. */
+/** Asks which two versions, and shows what differs between them. Says so where there are no two. */
 export async function compareEnvironments({ folder, reader, summary }: Run): Promise<void> {
   const ran = await reader.versions();
   const later = ran.filter((_, i) => before(ran, i).length > 0);
   if (later.length === 0)
-    throw new UserError(vscode.l10n.t('Run {0} has run one version of each environment: there is nothing to compare yet.', summary.name)); // prettier-ignore
+    return void tellInformation(vscode.l10n.t('Run {0} has run one version of each environment: there is nothing to compare yet.', summary.name)); // prettier-ignore
   const after = await choose([...later].reverse(), vscode.l10n.t('Which version of {0}?', summary.name));
   if (!after) return;
   const earlier = [...before(ran, ran.indexOf(after))].reverse();
@@ -56,7 +55,7 @@ export async function compareEnvironments({ folder, reader, summary }: Run): Pro
   for (const name of names)
     if ((await text(from.version, name)) !== (await text(after.version, name))) differing.push(name);
   if (differing.length === 0)
-    throw new UserError(vscode.l10n.t('The sources of {0} and {1} are the same: what differs is in a package.', brief(from.version), brief(after.version))); // prettier-ignore
+    return void tellInformation(vscode.l10n.t('The sources of {0} and {1} are the same: what differs is in a package.', brief(from.version), brief(after.version))); // prettier-ignore
 
   const effect = await reader.effect(from, after);
   const words = effect

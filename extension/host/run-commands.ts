@@ -54,6 +54,7 @@ export const runCommands: Record<string, Command> = {
   'ragen.archiveRuns': host => async (argument, all) => {
     const open = (run: RunSummary): boolean => !run.archived;
     const runs = await host.picker.pickMany(argument, all, open, vscode.l10n.t('There is no run to archive.'));
+    for (const run of runs) await refuseLive(run, archiving);
     await label(host, runs, () => ({ archived: true }));
   },
   'ragen.unarchiveRuns': host => async (argument, all) => {
@@ -198,15 +199,17 @@ async function exportRuns(host: Host, runs: Run[]): Promise<void> {
   tellBriefly(vscode.l10n.t('Exported to {0}', into.fsPath), 8000, 'check');
 }
 
-/** Throws where a run is at work, as it stands on disk now. */
-async function refuseLive({ reader, summary }: Run): Promise<void> {
+/** Throws `refusal` of the run's name where a run is at work, as it stands on disk now. */
+async function refuseLive({ reader, summary }: Run, refusal: (name: string) => string): Promise<void> {
   await reader.refresh();
-  if (reader.summary?.live)
-    throw new UserError(vscode.l10n.t('Run {0} is being trained: stop it before it is deleted.', summary.name));
+  if (reader.summary?.live) throw new UserError(refusal(summary.name));
 }
 
+const archiving = (name: string): string => vscode.l10n.t('Run {0} is at work: stop it before it is archived.', name);
+const deleting = (name: string): string => vscode.l10n.t('Run {0} is at work: stop it before it is deleted.', name);
+
 async function deleteRuns(host: Host, runs: Run[]): Promise<void> {
-  for (const run of runs) await refuseLive(run);
+  for (const run of runs) await refuseLive(run, deleting);
   const [one] = runs;
   const question =
     runs.length === 1
@@ -220,7 +223,7 @@ async function deleteRuns(host: Host, runs: Run[]): Promise<void> {
   let useTrash = true;
   for (const run of runs) {
     const uri = vscode.Uri.file(run.folder);
-    await refuseLive(run); // another window may have resumed it while the question stood there
+    await refuseLive(run, deleting); // another window may have resumed it while the question stood there
     host.closePages(run.folder);
     try {
       await vscode.workspace.fs.delete(uri, { recursive: true, useTrash });

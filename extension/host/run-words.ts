@@ -1,6 +1,7 @@
 // How a run is named and grouped wherever the host shows it: its standing, and numbers as short texts (three significant
 // digits, success in per cent, times as `1 m 12 s`). Pure; the words that can be translated stay with the views.
 import type { RunSummary } from '../protocol/pages';
+import { isEvaluation } from '../protocol/run-progress';
 
 /** Where a run stands for a reader: RunState folded to what can be done about it, and `interrupted` for a dead trainer. */
 export type Standing = 'running' | 'paused' | 'finished' | 'stopped' | 'failed' | 'interrupted';
@@ -22,7 +23,16 @@ export function standingOf({ status, live }: Pick<RunSummary, 'status' | 'live'>
 }
 
 /** Whether the run's trainer is at work or waits. */
-export const isActive = (run: RunSummary): boolean => ['running', 'paused'].includes(standingOf(run));
+export const isActive = (run: Pick<RunSummary, 'status' | 'live'>): boolean =>
+  ['running', 'paused'].includes(standingOf(run));
+
+/** A run's row as the menus of package.json know it. */
+export function contextOf(run: Pick<RunSummary, 'status' | 'live' | 'archived'>): string {
+  const standing = standingOf(run);
+  const ended = standing === 'finished' ? standing : 'ended';
+  const marks = [...(isEvaluation(run.status) ? ['evaluation'] : []), ...(run.archived ? ['archived'] : [])];
+  return ['run', isActive(run) ? standing : ended, ...marks].join('.');
+}
 
 /** Why a run paused itself, in a sentence; undefined for one that runs or was paused by somebody, who gives no reason. */
 export const waitsBecause = (run: Pick<RunSummary, 'status' | 'live'>): string | undefined =>

@@ -6,7 +6,7 @@ import type { RunSummary } from '../protocol/pages';
 import { progressOf } from '../protocol/run-progress';
 import { plain, unlinked } from './plain-text';
 import type { Run, RunStore } from './run-store';
-import { briefly, duration, isActive, matches, percent, short, standingOf, waitsBecause, type Standing } from './run-words'; // prettier-ignore
+import { briefly, contextOf, duration, isActive, matches, percent, short, standingOf, waitsBecause, type Standing } from './run-words'; // prettier-ignore
 
 /** `interrupted` runs stand with the failed ones; an archived one stands with the archived ones unless it is at work. */
 type Group = Exclude<Standing, 'interrupted'> | 'archived';
@@ -154,7 +154,7 @@ function runItem({ folder, summary }: Run): vscode.TreeItem {
   item.description = waits ? `${plain(stateWord(summary))} · ${rest}` : rest;
   item.iconPath = iconOf(waits ? 'interrupted' : standing);
   item.tooltip = tooltipOf(summary);
-  item.contextValue = `${contextOf(standing)}${summary.archived ? '.archived' : ''}`;
+  item.contextValue = contextOf(summary);
   item.accessibilityInformation = { label: `${summary.name}, ${stateWord(summary)}, ${rest}` };
   item.command = {
     command: 'ragen.openDashboard',
@@ -162,12 +162,6 @@ function runItem({ folder, summary }: Run): vscode.TreeItem {
     arguments: [{ group: groupOf(summary), folder }],
   };
   return item;
-}
-
-/** What the menus of package.json ask for. */
-function contextOf(standing: Standing): string {
-  if (standing === 'running' || standing === 'paused') return `run.${standing}`;
-  return standing === 'finished' ? 'run.finished' : 'run.ended';
 }
 
 /** `step 12/40 · success 61 %`, as far as it is known. */
