@@ -12,6 +12,7 @@ import type { CoverageDecorations } from './coverage-decorations';
 import { debugEnvironments } from './debug-environment';
 import type { Terminal } from './environment-terminal';
 import { tellBriefly, tellError, tellInformation, tellWarning, withProgress } from './notices';
+import { startWithOverrides } from './overrides-box';
 import type { PagePanels } from './page-panels';
 import type { KeptSecrets } from './kept-secrets';
 import type { Problems } from './problems';
@@ -55,7 +56,11 @@ export const commands: Record<string, Command> = {
   'ragen.startRun': host => async () => {
     if (!trusted()) return;
     const request = await askForRun(host.extensionPath);
-    if (request) await begin(host, request.args, request.cwd, request.name);
+    if (!request) return;
+    const { args, cwd, name } = request;
+    const title = vscode.l10n.t('Start Run: {0}', name);
+    const prompt = vscode.l10n.t('Overrides as key=value, if any. Press Enter to start.');
+    await startWithOverrides({ title, prompt }, overrides => begin(host, [...args, ...overrides], cwd, name));
   },
   'ragen.pause': host => async (argument, all) => {
     const runs = await host.picker.pickMany(argument, all, is('running'), vscode.l10n.t('No run is running.'));

@@ -10,11 +10,12 @@ import { compareRuns } from './compare-runs';
 import { begin, noRuns, trusted, workspaceOf, type Command, type Host } from './commands';
 import { runConfigurationUri } from './configuration/configuration-documents';
 import { askFirst, tellBriefly, withProgress } from './notices';
+import { startWithOverrides } from './overrides-box';
 import { plain } from './plain-text';
 import { exportRun, partsOf, type ExportPart } from './run-export';
 import { changeLabels, notesFile, type LabelChange } from './run-labels';
 import type { Run } from './run-store';
-import { overridesProblem, splitOverrides, askTerminal } from './start-run';
+import { splitOverrides, askTerminal } from './start-run';
 import { askForTags } from './tag-picker';
 
 const any = (): boolean => true;
@@ -91,17 +92,14 @@ export const runCommands: Record<string, Command> = {
     if (!trusted()) return;
     const run = await host.picker.pick(argument, any, noRuns());
     if (!run) return;
-    const overrides = await vscode.window.showInputBox({
+    const question = {
       title: vscode.l10n.t('Duplicate {0} with Changes', run.summary.name),
       prompt: vscode.l10n.t('Overrides as key=value; those of the run are filled in. Press Enter to start.'),
       value: (run.reader.origin?.overrides ?? []).map(quoted).join(' '),
-      placeHolder: 'trainer.total_training_steps=20 seed.train=7',
-      ignoreFocusOut: true,
-      validateInput: overridesProblem,
-    });
-    if (overrides === undefined) return;
-    const args = ['train', '--from', run.summary.id, ...splitOverrides(overrides)];
-    await begin(host, args, workspaceOf(run), run.summary.name);
+    };
+    await startWithOverrides(question, overrides =>
+      begin(host, ['train', '--from', run.summary.id, ...overrides], workspaceOf(run), run.summary.name),
+    );
   },
   'ragen.showRunConfiguration': host => async argument => {
     const run = await host.picker.pick(argument, any, noRuns());

@@ -55,8 +55,7 @@ scenario('the walkthrough leads from an empty folder to an environment of one’
 scenario('a workspace of two folders shows the runs of both', async () => {
   const file = join(workspace, 'two.code-workspace');
   writeFileSync(file, JSON.stringify({ folders: [{ path: '.' }, { path: other }] }));
-  await editor.page.goto(`http://127.0.0.1:${editor.port}/?workspace=${encodeURIComponent(file)}`);
-  await editor.ready();
+  await editor.open('workspace', file);
   await editor.showRuns();
   const run = editor.page
     .locator('.part.sidebar')
