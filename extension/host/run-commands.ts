@@ -14,7 +14,9 @@ import { startWithOverrides } from './overrides-box';
 import { plain } from './plain-text';
 import { exportRun, partsOf, type ExportPart } from './run-export';
 import { changeLabels, notesFile, type LabelChange } from './run-labels';
+import { inList } from './run-picker';
 import type { Run } from './run-store';
+import { withoutArchived } from './run-words';
 import { splitOverrides, askTerminal } from './start-run';
 import { askForTags } from './tag-picker';
 
@@ -148,10 +150,10 @@ const nameAtStart = ({ reader, summary }: Run): string => reader.origin?.name ??
 const quoted = (override: string): string => (splitOverrides(override).length === 1 ? override : `"${override}"`);
 
 async function otherThan(host: Host, first: Run): Promise<Run | undefined> {
-  const others = host.store.runs.filter(run => run.folder !== first.folder);
-  const items = others.map(run => ({ label: plain(run.summary.name), description: run.summary.id, run }));
+  const others = withoutArchived(host.store.runs.filter(run => run.folder !== first.folder));
+  const items = others.map(run => ({ ...inList(run), run }));
   const placeHolder = vscode.l10n.t('Compare the configuration of {0} with which run’s?', first.summary.name);
-  return (await vscode.window.showQuickPick(items, { placeHolder, matchOnDescription: true }))?.run;
+  return (await vscode.window.showQuickPick(items, { placeHolder, matchOnDetail: true }))?.run;
 }
 
 async function exportRuns(host: Host, runs: Run[]): Promise<void> {

@@ -50,6 +50,30 @@ export function briefly(sentence: string, length = 60): string {
   return `${cut.slice(0, cut.includes(' ') ? cut.lastIndexOf(' ') : length).replace(/[\s,;:]+$/, '')} …`;
 }
 
+/** Names that several of these runs have: more is to be said of those. */
+export function sharedNames(runs: readonly Pick<RunSummary, 'name'>[]): Set<string> {
+  const seen = new Set<string>();
+  return new Set(runs.map(({ name }) => name).filter(name => seen.size === seen.add(name).size));
+}
+
+/** Those that are not archived; all where there are only archived ones. */
+export function withoutArchived<R extends { summary: Pick<RunSummary, 'archived'> }>(runs: readonly R[]): R[] {
+  const open = runs.filter(({ summary }) => !summary.archived);
+  return open.length > 0 ? open : [...runs];
+}
+
+/** When a run began, by this machine's clock: `14:03`, with its day where that is not today's. */
+export function startWords(created: string, now = new Date(), locale?: string): string {
+  const start = new Date(created);
+  const today = start.toDateString() === now.toDateString();
+  const year = start.getFullYear() === now.getFullYear() ? undefined : 'numeric';
+  return start.toLocaleString(locale, {
+    ...(!today && { day: 'numeric', month: 'short', year }),
+    hour: '2-digit',
+    minute: '2-digit',
+  });
+}
+
 /** Whether a run has every word of `filter` in its name, a tag, its configuration's name or its id, in whatever case. */
 export function matches({ name, tags = [], config_name, id }: RunSummary, filter: string): boolean {
   const text = [name, ...tags.map(tag => `#${tag}`), config_name, id].join('\n').toLowerCase();
