@@ -10,6 +10,8 @@ export interface OverridesQuestion {
   prompt: string;
   /** What stands in the box at first. */
   value?: string;
+  /** An example of overrides. */
+  placeholder?: string;
 }
 
 /**
@@ -17,14 +19,14 @@ export interface OverridesQuestion {
  * where that cannot be mended in the box: nothing was typed, the reader has closed it meanwhile, or it is no mistake of his.
  */
 export function startWithOverrides(
-  { title, prompt, value = '' }: OverridesQuestion,
+  { title, prompt, value = '', placeholder = 'trainer.total_training_steps=20 seed.train=7' }: OverridesQuestion,
   start: (overrides: string[]) => Promise<void>,
 ): Promise<void> {
   const box = vscode.window.createInputBox();
   box.title = plain(title);
   box.prompt = plain(prompt);
   box.value = value;
-  box.placeholder = 'trainer.total_training_steps=20 seed.train=7';
+  box.placeholder = placeholder;
   box.ignoreFocusOut = true;
   const say = (problem: string | undefined) => (box.validationMessage = problem && plain(problem));
   box.onDidChangeValue(text => say(overridesProblem(text)));

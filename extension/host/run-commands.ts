@@ -4,12 +4,13 @@ import { basename, join } from 'node:path';
 import * as vscode from 'vscode';
 import type { RunSummary } from '../protocol/pages';
 import type { Labels } from '../protocol/run-folder';
+import { isEvaluation } from '../protocol/run-progress';
 import { UserError } from '../protocol/user-error';
 import { changeSettings } from './change-settings';
 import { compareRuns } from './compare-runs';
-import { begin, noRuns, trusted, workspaceOf, type Command, type Host } from './commands';
+import { begin, noRuns, takesNoSteps, trusted, workspaceOf, type Command, type Host } from './commands';
 import { runConfigurationUri } from './configuration/configuration-documents';
-import { askFirst, tellBriefly, withProgress } from './notices';
+import { askFirst, tellBriefly, tellInformation, withProgress } from './notices';
 import { startWithOverrides } from './overrides-box';
 import { plain } from './plain-text';
 import { exportRun, partsOf, type ExportPart } from './run-export';
@@ -101,6 +102,24 @@ export const runCommands: Record<string, Command> = {
     };
     await startWithOverrides(question, overrides =>
       begin(host, ['train', '--from', run.summary.id, ...overrides], workspaceOf(run), run.summary.name),
+    );
+  },
+  'ragen.evaluateRun': host => async argument => {
+    if (!trusted()) return;
+    const trained = ({ status }: RunSummary): boolean => !isEvaluation(status);
+    const run = await host.picker.pick(argument, trained, noRuns());
+    if (!run || takesNoSteps(run)) return;
+    const { id, name } = run.summary;
+    const [newest] = await run.reader.checkpoints();
+    if (newest === undefined) return void tellInformation(vscode.l10n.t('Run {0} has no checkpoint yet.', name));
+    const question = {
+      title: vscode.l10n.t('Evaluate {0}', name),
+      prompt: vscode.l10n.t('{0} plays the validation episodes once. Overrides, if any. Press Enter to start.', newest),
+      placeholder: 'es_manager.val.group_size=8',
+    };
+    const title = vscode.l10n.t('the evaluation of {0}', name);
+    await startWithOverrides(question, overrides =>
+      begin(host, ['eval', '--run', id, ...overrides], workspaceOf(run), title),
     );
   },
   'ragen.showRunConfiguration': host => async argument => {
