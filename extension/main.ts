@@ -26,6 +26,7 @@ import { StatusBar } from './host/status-bar';
 import { KeptSecrets } from './host/kept-secrets';
 import { keepSecret } from './host/secret-dialog';
 import { Terminals } from './host/terminals';
+import { Walkthrough } from './host/walkthrough';
 import { addTraces } from './host/traces/traces';
 
 /** Runs outlive the window: on every activation those at work are found again, and nothing needs to be undone at its end. */
@@ -107,11 +108,21 @@ export function activate(context: vscode.ExtensionContext): void {
   const doctor = new Doctor((context.extension.packageJSON as { version: string }).version);
   subscriptions.push(doctor, vscode.commands.registerCommand('ragen.doctor', guarded(host, doctor.command)));
   subscriptions.push(newRun, vscode.commands.registerCommand('ragen.newRun', openForm));
+  subscriptions.push(new Walkthrough(store, context.globalState));
   subscriptions.push(addConfigurationCommands(host), addConfigurationHelp(extensionPath, problems));
   subscriptions.push(addEnvironmentTools(extensionUri, log, terminal));
   const inspection = addInspection(extensionUri, { store, picker, log, terminal });
   const scorer = inspection.inspections;
   subscriptions.push(inspection, addTraces(context, { store, picker, log, terminal, scorer }));
   subscriptions.push(new EnvironmentDiagnostics(store), serveKeptSources(), coverage, collapses, comparisons);
-  subscriptions.push(new StatusBar(store), noticeFailures(store), dashboards, episodes, problems, tree, store, log);
+  subscriptions.push(
+    new StatusBar(store),
+    noticeFailures(store, context.workspaceState),
+    dashboards,
+    episodes,
+    problems,
+    tree,
+    store,
+    log,
+  );
 }

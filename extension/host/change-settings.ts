@@ -1,11 +1,12 @@
 // Changes a setting of a run that is being trained: which one, then its value. The trainer looks at each value as it is typed, by the rules
 // that it goes by itself, and puts it into effect with its next step.
 import * as vscode from 'vscode';
+import { isEvaluation } from '../protocol/run-progress';
 import { changeable, configInEffect } from '../protocol/settings';
-import { noRuns, type Command } from './commands';
+import { noRuns, takesNoSteps, type Command } from './commands';
 import { tellBriefly } from './notices';
 import type { Run } from './run-store';
-import { standingOf } from './run-words';
+import { isActive } from './run-words';
 
 /** Names of the settings by key. */
 const names = (): Record<string, string> => ({
@@ -21,10 +22,10 @@ const names = (): Record<string, string> => ({
 
 /** `RAGEN: Change Settings of a Run`. */
 export const changeSettings: Command = host => async argument => {
-  const trains = (summary: Run['summary']) => ['running', 'paused'].includes(standingOf(summary));
+  const trains = (summary: Run['summary']) => isActive(summary) && !isEvaluation(summary.status);
   const none = host.store.runs.length === 0 ? noRuns() : vscode.l10n.t('No run is training: settings change while one trains.'); // prettier-ignore
   const run = await host.picker.pick(argument, trains, none);
-  if (!run) return;
+  if (!run || takesNoSteps(run)) return;
   const link = host.store.link(run);
   const title = vscode.l10n.t('Change Settings of {0}', run.summary.name);
   const setting = await askForSetting(run, title);

@@ -4,13 +4,15 @@ import { dirname, join } from 'node:path';
 import * as vscode from 'vscode';
 import type { RunSummary } from '../protocol/pages';
 import { runFiles } from '../protocol/run-folder';
+import { isEvaluation } from '../protocol/run-progress';
 import { UserError } from '../protocol/user-error';
 import type { ComparePanels } from './compare-panel';
 import { compareEnvironments } from './compare-environments';
 import type { CoverageDecorations } from './coverage-decorations';
 import { debugEnvironments } from './debug-environment';
 import type { Terminal } from './environment-terminal';
-import { tellBriefly, tellError, tellWarning, withProgress } from './notices';
+import { tellBriefly, tellError, tellInformation, tellWarning, withProgress } from './notices';
+import { startWithOverrides } from './overrides-box';
 import type { PagePanels } from './page-panels';
 import type { KeptSecrets } from './kept-secrets';
 import type { Problems } from './problems';
@@ -54,7 +56,11 @@ export const commands: Record<string, Command> = {
   'ragen.startRun': host => async () => {
     if (!trusted()) return;
     const request = await askForRun(host.extensionPath);
-    if (request) await begin(host, request.args, request.cwd, request.name);
+    if (!request) return;
+    const { args, cwd, name } = request;
+    const title = vscode.l10n.t('Start Run: {0}', name);
+    const prompt = vscode.l10n.t('Overrides as key=value, if any. Press Enter to start.');
+    await startWithOverrides({ title, prompt }, overrides => begin(host, [...args, ...overrides], cwd, name));
   },
   'ragen.pause': host => async (argument, all) => {
     const runs = await host.picker.pickMany(argument, all, is('running'), vscode.l10n.t('No run is running.'));
@@ -79,15 +85,16 @@ export const commands: Record<string, Command> = {
       const link = host.store.link(run);
       return withProgress({ location: vscode.ProgressLocation.Window, title }, () => link.checkpoint());
     };
-    await Promise.all(runs.map(save));
+    await Promise.all(runs.filter(run => !takesNoSteps(run)).map(save));
   },
   'ragen.resumeFromCheckpoint': host => async argument => {
     if (!trusted()) return;
-    const run = await host.picker.pick(argument, run => !isActive(run), vscode.l10n.t('No run has ended yet.'));
-    if (!run) return;
+    const ended = (run: RunSummary) => !isActive(run) && !isEvaluation(run.status);
+    const run = await host.picker.pick(argument, ended, vscode.l10n.t('No run has ended yet.'));
+    if (!run || takesNoSteps(run)) return;
     const checkpoints = await run.reader.checkpoints();
     if (checkpoints.length === 0)
-      throw new UserError(vscode.l10n.t('Run {0} has no checkpoint yet.', run.summary.name));
+      return void tellInformation(vscode.l10n.t('Run {0} has no checkpoint yet.', run.summary.name));
     const chosen = await vscode.window.showQuickPick(checkpoints, {
       placeHolder: vscode.l10n.t('Resume {0} from which checkpoint?', run.summary.name),
     });
@@ -145,6 +152,14 @@ export function guarded(host: Host, command: Command): (argument: unknown, nodes
       await report(host, error);
     }
   };
+}
+
+/** Whether a run is an evaluation, of which the reader is told why he gets nothing that comes with steps. */
+export function takesNoSteps({ summary: { name, status } }: Run): boolean {
+  if (!isEvaluation(status)) return false;
+  const words = vscode.l10n.t('Run {0} is an evaluation: it takes no steps and has no checkpoints.', name);
+  void tellInformation(words);
+  return true;
 }
 
 /** Opens a run's trainer log in the editor. */

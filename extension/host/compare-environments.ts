@@ -4,8 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as vscode from 'vscode';
 import { environmentFile, environmentFiles } from '../protocol/run-folder';
-import { UserError } from '../protocol/user-error';
-import { effectWords, type RanVersion } from '../protocol/version-effect';
+import { effectWords, lastRuns, spansOf, type RanVersion } from '../protocol/version-effect';
 import { tellInformation } from './notices';
 import { plain } from './plain-text';
 import type { Run } from './run-store';
@@ -30,16 +29,15 @@ export function serveKeptSources(): vscode.Disposable {
   });
 }
 
-/** Asks which two versions, and shows what differs between them. Throws a UserError where there are no two. */
+/** Asks which two versions, and shows what differs between them. Says so where there are no two. */
 export async function compareEnvironments({ folder, reader, summary }: Run): Promise<void> {
   const ran = await reader.versions();
-  const later = ran.filter((_, i) => before(ran, i).length > 0);
+  const later = lastRuns(ran).filter(version => before(ran, version).length > 0);
   if (later.length === 0)
-    throw new UserError(vscode.l10n.t('Run {0} has run one version of each environment: there is nothing to compare yet.', summary.name)); // prettier-ignore
-  const after = await choose([...later].reverse(), vscode.l10n.t('Which version of {0}?', summary.name));
+    return void tellInformation(vscode.l10n.t('Run {0} has run one version of each environment: there is nothing to compare yet.', summary.name)); // prettier-ignore
+  const after = await choose([...later].reverse(), ran, vscode.l10n.t('Which version of {0}?', summary.name));
   if (!after) return;
-  const earlier = [...before(ran, ran.indexOf(after))].reverse();
-  const from = await choose(earlier, vscode.l10n.t('Compared with which one before it?'));
+  const from = await choose(before(ran, after).reverse(), ran, vscode.l10n.t('Compared with which one before it?'));
   if (!from) return;
 
   const kept = await Promise.all([from, after].map(({ version }) => reader.keptEnvironment(version)));
@@ -56,7 +54,7 @@ export async function compareEnvironments({ folder, reader, summary }: Run): Pro
   for (const name of names)
     if ((await text(from.version, name)) !== (await text(after.version, name))) differing.push(name);
   if (differing.length === 0)
-    throw new UserError(vscode.l10n.t('The sources of {0} and {1} are the same: what differs is in a package.', brief(from.version), brief(after.version))); // prettier-ignore
+    return void tellInformation(vscode.l10n.t('The sources of {0} and {1} are the same: what differs is in a package.', brief(from.version), brief(after.version))); // prettier-ignore
 
   const effect = await reader.effect(from, after);
   const words = effect
@@ -73,21 +71,27 @@ export async function compareEnvironments({ folder, reader, summary }: Run): Pro
   void tellInformation(`${change}: ${words}`);
 }
 
-/** The versions of the same tag before the i-th that are not it. */
-const before = (ran: readonly RanVersion[], i: number): RanVersion[] =>
-  ran.slice(0, i).filter(({ tag, version }) => tag === ran[i].tag && version !== ran[i].version);
+/** The versions of the same tag that ran before one and are not it, each where it ran last before it. */
+const before = (ran: readonly RanVersion[], after: RanVersion): RanVersion[] =>
+  lastRuns(ran.slice(0, ran.indexOf(after))).filter(
+    ({ tag, version }) => tag === after.tag && version !== after.version,
+  );
 
-async function choose(versions: readonly RanVersion[], placeHolder: string): Promise<RanVersion | undefined> {
+async function choose(
+  versions: readonly RanVersion[],
+  ran: readonly RanVersion[],
+  placeHolder: string,
+): Promise<RanVersion | undefined> {
   const items = versions.map(version => ({
     label: plain(`${version.tag} ${brief(version.version)}`),
-    description:
-      version.to === null
-        ? vscode.l10n.t('from step {0}', version.from)
-        : vscode.l10n.t('steps {0} to {1}', version.from, version.to),
+    description: spansOf(ran, version).map(spanWords).join(', '),
     version,
   }));
   return items.length === 1 ? versions[0] : (await vscode.window.showQuickPick(items, { placeHolder }))?.version;
 }
+
+const spanWords = ({ from, to }: Pick<RanVersion, 'from' | 'to'>): string =>
+  to === null ? vscode.l10n.t('from step {0}', from) : vscode.l10n.t('steps {0} to {1}', from, to);
 
 /** As much of a version as one reads. */
 const brief = (version: string): string => version.slice(0, 8);

@@ -3,8 +3,8 @@ import * as vscode from 'vscode';
 import { UserError } from '../protocol/user-error';
 import type { Command } from './commands';
 import { plain } from './plain-text';
+import { inList } from './run-picker';
 import type { Run } from './run-store';
-import { stateWord } from './runs-tree';
 
 type Item = vscode.QuickPickItem & { runs: Run[] };
 
@@ -38,9 +38,7 @@ async function ask(runs: Run[], named: string | undefined): Promise<Run[] | unde
     })),
     heading(vscode.l10n.t('Runs')),
     ...runs.map(run => ({
-      label: plain(run.summary.name),
-      description: plain(stateWord(run.summary)),
-      detail: run.summary.id,
+      ...inList(run),
       picked: run.folder === named,
       runs: [run],
     })),

@@ -57,7 +57,7 @@ function editorFindings({ extension, editor, remote, trusted, folders, keys, run
     { name: 'RAGEN Workbench', state: 'good', value: extension },
     { name: 'Editor', state: 'good', value: `${editor}${place}` },
     folders.length > 0
-      ? { name: 'Workspace', state: 'good', value: `${folders.join(', ')}; ${runs.all} runs, ${runs.active} at work` }
+      ? { name: 'Workspace', state: 'good', value: `${folders.join(', ')}; ${runs.all} ${runs.all === 1 ? 'run' : 'runs'}, ${runs.active} at work` }
       : { name: 'Workspace', state: 'bad', value: 'no folder is open', remedy: 'open a folder: runs lie in its .ragen/runs' }, // prettier-ignore
     trusted
       ? { name: 'Trust', state: 'good', value: 'the workspace is trusted' }
@@ -117,10 +117,11 @@ function machineFindings({ platform, cpu, memory, onnxruntime, disk, folders, op
   ];
 }
 
-/** How a provider's library is had. */
-const librariesFor: Record<string, string | undefined> = {
-  cuda: 'on Linux x64 with CUDA 12 and cuDNN 9: ONNXRUNTIME_NODE_INSTALL=cuda12 npm rebuild onnxruntime-node, in the extension’s folder',
-};
+/** How a provider's library is had: that of CUDA is in no package, all others are in that of their platform. */
+const libraryOf = (provider: string): string =>
+  provider === 'cuda'
+    ? 'no package of the extension has it, and no run needs it: webgpu uses the same GPU; only a copy built from source takes it'
+    : 'install the extension again, from its package for this platform';
 
 function providerFinding({
   provider,
@@ -131,7 +132,7 @@ function providerFinding({
   const name = `  ${provider}`;
   if (!known)
     return { name, state: 'note', value: 'not in this build of onnxruntime', remedy: 'another system has it' };
-  if (!installed) return { name, state: 'note', value: 'library not installed', remedy: librariesFor[provider] };
+  if (!installed) return { name, state: 'note', value: 'library not installed', remedy: libraryOf(provider) };
   if (provider === 'cpu') return { name, state: 'good', value: 'there' };
   if (!self_check) return { name, state: 'note', value: 'there, not tried: no GPU is in sight' };
   return { name, state: self_check.faster ? 'good' : 'note', value: self_check.about };

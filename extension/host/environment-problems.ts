@@ -32,11 +32,11 @@ export function environmentProblems(events: readonly RunEvent[]): EnvironmentPro
       refused.set(tag, problems.map(({ kind: _, ...place }) => ({ ...place, severity: 'error' }))); // prettier-ignore
     } else if (kind === 'environment_error') {
       const { at = '', episodes = 1 } = environmentErrorSchema.safeParse(data).data ?? {};
-      const [, file, line] = /^(.*):(\d+)$/.exec(at) ?? [];
-      if (file === undefined) continue;
+      const found = placeIn(at);
+      if (!found) continue;
       const places = ended.get(tag) ?? new Map<string, { at: EnvironmentProblem; episodes: number }>();
       ended.set(tag, places);
-      const place = places.get(at) ?? { at: { file, line: Number(line), column: 1, message, severity: 'warning' }, episodes: 0 }; // prettier-ignore
+      const place = places.get(at) ?? { at: { ...found, column: 1, message, severity: 'warning' }, episodes: 0 }; // prettier-ignore
       places.set(at, { ...place, episodes: place.episodes + episodes });
     }
   }
@@ -47,6 +47,21 @@ export function environmentProblems(events: readonly RunEvent[]): EnvironmentPro
   ];
   const once = new Map(all.map(problem => [JSON.stringify(problem), problem]));
   return [...once.values()];
+}
+
+/** Where in an environment's source a run was ended that paused itself because of `sentence`; undefined where its events name no place. */
+export function placeOfFailure(
+  events: readonly RunEvent[],
+  sentence: string,
+): Pick<EnvironmentProblem, 'file' | 'line'> | undefined {
+  const event = events.findLast(({ kind, message }) => kind === 'environment_error' && sentence.startsWith(message));
+  return placeIn(environmentErrorSchema.safeParse(event?.data).data?.at ?? '');
+}
+
+/** `file:line`, apart. */
+function placeIn(at: string): Pick<EnvironmentProblem, 'file' | 'line'> | undefined {
+  const [, file, line] = /^(.*):(\d+)$/.exec(at) ?? [];
+  return file === undefined ? undefined : { file, line: Number(line) };
 }
 
 const counted = (episodes: number): string => `${episodes} ${episodes === 1 ? 'episode' : 'episodes'} ended here`;

@@ -1,28 +1,45 @@
-// The one thing the reader is told unasked: a run that was watched has failed, its trainer died, or it waits for something that he must
-// mend. He decides what to do next.
+// The one thing the reader is told unasked: a run that was watched has failed, its trainer died, or a run has paused itself and waits for
+// something that he must mend. He decides what to do next.
 import * as vscode from 'vscode';
 import { openLog } from './commands';
+import { placeOfFailure } from './environment-problems';
 import { tellError, tellWarning } from './notices';
-import type { RunStore } from './run-store';
+import type { Run, RunStore } from './run-store';
+import { WaitingRuns } from './waiting-runs';
 
-/** Watches the store; dispose to stop. */
-export function noticeFailures(store: RunStore): vscode.Disposable {
-  return store.onDidMove(async ({ run, to }) => {
-    const { name, status } = run.summary;
-    const waits = to === 'paused' && status.error !== undefined; // somebody who pauses a run gives no reason
-    if (to !== 'failed' && to !== 'interrupted' && !waits) return;
-    const [log, resume] = [vscode.l10n.t('Open Log'), vscode.l10n.t('Resume')];
-    if (waits) {
-      const choice = await tellWarning(vscode.l10n.t('Run {0} waits: {1}', name, status.error!), resume);
+/** Watches the store; `memory` is the workspace's. Dispose to stop. */
+export function noticeFailures(store: RunStore, memory: vscode.Memento): vscode.Disposable {
+  const waiting = new WaitingRuns(memory);
+  return vscode.Disposable.from(
+    store.onDidChange(() => {
+      for (const run of waiting.unheard(store.runs)) void tellOfWait(run);
+    }),
+    store.onDidMove(async ({ run, to }) => {
+      if (to !== 'failed' && to !== 'interrupted') return;
+      const { name, status } = run.summary;
+      const [log, resume] = [vscode.l10n.t('Open Log'), vscode.l10n.t('Resume')];
+      const message =
+        to === 'failed'
+          ? vscode.l10n.t('Run {0} failed: {1}', name, status.error ?? vscode.l10n.t('its log says why'))
+          : vscode.l10n.t('Run {0} was interrupted at step {1}: its trainer ended without a word.', name, status.step);
+      const choice = await tellError(message, ...(to === 'failed' ? [log] : [log, resume]));
+      if (choice === log) await openLog(run);
       if (choice === resume) await vscode.commands.executeCommand('ragen.resume', run.folder);
-      return;
-    }
-    const message =
-      to === 'failed'
-        ? vscode.l10n.t('Run {0} failed: {1}', name, status.error ?? vscode.l10n.t('its log says why'))
-        : vscode.l10n.t('Run {0} was interrupted at step {1}: its trainer ended without a word.', name, status.step);
-    const choice = await tellError(message, ...(to === 'failed' ? [log] : [log, resume]));
-    if (choice === log) await openLog(run);
-    if (choice === resume) await vscode.commands.executeCommand('ragen.resume', run.folder);
-  });
+    }),
+  );
+}
+
+async function tellOfWait({ folder, reader, summary }: Run): Promise<void> {
+  const { name, status } = summary;
+  const [show, resume] = [vscode.l10n.t('Show'), vscode.l10n.t('Resume')];
+  const choice = await tellWarning(vscode.l10n.t('Run {0} waits: {1}', name, status.error ?? ''), show, resume);
+  if (choice === resume) await vscode.commands.executeCommand('ragen.resume', folder);
+  if (choice !== show) return;
+  const place = placeOfFailure((await reader.events()).events, status.error ?? '');
+  const shown =
+    place &&
+    (await vscode.window
+      .showTextDocument(vscode.Uri.file(place.file), { selection: new vscode.Range(place.line - 1, 0, place.line - 1, 0) })
+      .then(() => true, () => false)); // prettier-ignore
+  if (!shown) await vscode.commands.executeCommand('ragen.openDashboard', folder);
 }

@@ -4,17 +4,21 @@ import { basename, join } from 'node:path';
 import * as vscode from 'vscode';
 import type { RunSummary } from '../protocol/pages';
 import type { Labels } from '../protocol/run-folder';
+import { isEvaluation } from '../protocol/run-progress';
 import { UserError } from '../protocol/user-error';
 import { changeSettings } from './change-settings';
 import { compareRuns } from './compare-runs';
-import { begin, noRuns, trusted, workspaceOf, type Command, type Host } from './commands';
+import { begin, noRuns, takesNoSteps, trusted, workspaceOf, type Command, type Host } from './commands';
 import { runConfigurationUri } from './configuration/configuration-documents';
-import { askFirst, tellBriefly, withProgress } from './notices';
+import { askFirst, tellBriefly, tellInformation, withProgress } from './notices';
+import { startWithOverrides } from './overrides-box';
 import { plain } from './plain-text';
 import { exportRun, partsOf, type ExportPart } from './run-export';
 import { changeLabels, notesFile, type LabelChange } from './run-labels';
+import { inList } from './run-picker';
 import type { Run } from './run-store';
-import { overridesProblem, splitOverrides, askTerminal } from './start-run';
+import { withoutArchived } from './run-words';
+import { splitOverrides, askTerminal } from './start-run';
 import { askForTags } from './tag-picker';
 
 const any = (): boolean => true;
@@ -54,6 +58,7 @@ export const runCommands: Record<string, Command> = {
   'ragen.archiveRuns': host => async (argument, all) => {
     const open = (run: RunSummary): boolean => !run.archived;
     const runs = await host.picker.pickMany(argument, all, open, vscode.l10n.t('There is no run to archive.'));
+    for (const run of runs) await refuseLive(run, archiving);
     await label(host, runs, () => ({ archived: true }));
   },
   'ragen.unarchiveRuns': host => async (argument, all) => {
@@ -90,17 +95,32 @@ export const runCommands: Record<string, Command> = {
     if (!trusted()) return;
     const run = await host.picker.pick(argument, any, noRuns());
     if (!run) return;
-    const overrides = await vscode.window.showInputBox({
+    const question = {
       title: vscode.l10n.t('Duplicate {0} with Changes', run.summary.name),
       prompt: vscode.l10n.t('Overrides as key=value; those of the run are filled in. Press Enter to start.'),
       value: (run.reader.origin?.overrides ?? []).map(quoted).join(' '),
-      placeHolder: 'trainer.total_training_steps=20 seed.train=7',
-      ignoreFocusOut: true,
-      validateInput: overridesProblem,
-    });
-    if (overrides === undefined) return;
-    const args = ['train', '--from', run.summary.id, ...splitOverrides(overrides)];
-    await begin(host, args, workspaceOf(run), run.summary.name);
+    };
+    await startWithOverrides(question, overrides =>
+      begin(host, ['train', '--from', run.summary.id, ...overrides], workspaceOf(run), run.summary.name),
+    );
+  },
+  'ragen.evaluateRun': host => async argument => {
+    if (!trusted()) return;
+    const trained = ({ status }: RunSummary): boolean => !isEvaluation(status);
+    const run = await host.picker.pick(argument, trained, noRuns());
+    if (!run || takesNoSteps(run)) return;
+    const { id, name } = run.summary;
+    const [newest] = await run.reader.checkpoints();
+    if (newest === undefined) return void tellInformation(vscode.l10n.t('Run {0} has no checkpoint yet.', name));
+    const question = {
+      title: vscode.l10n.t('Evaluate {0}', name),
+      prompt: vscode.l10n.t('{0} plays the validation episodes once. Overrides, if any. Press Enter to start.', newest),
+      placeholder: 'es_manager.val.group_size=8',
+    };
+    const title = vscode.l10n.t('the evaluation of {0}', name);
+    await startWithOverrides(question, overrides =>
+      begin(host, ['eval', '--run', id, ...overrides], workspaceOf(run), title),
+    );
   },
   'ragen.showRunConfiguration': host => async argument => {
     const run = await host.picker.pick(argument, any, noRuns());
@@ -149,10 +169,10 @@ const nameAtStart = ({ reader, summary }: Run): string => reader.origin?.name ??
 const quoted = (override: string): string => (splitOverrides(override).length === 1 ? override : `"${override}"`);
 
 async function otherThan(host: Host, first: Run): Promise<Run | undefined> {
-  const others = host.store.runs.filter(run => run.folder !== first.folder);
-  const items = others.map(run => ({ label: plain(run.summary.name), description: run.summary.id, run }));
+  const others = withoutArchived(host.store.runs.filter(run => run.folder !== first.folder));
+  const items = others.map(run => ({ ...inList(run), run }));
   const placeHolder = vscode.l10n.t('Compare the configuration of {0} with which run’s?', first.summary.name);
-  return (await vscode.window.showQuickPick(items, { placeHolder, matchOnDescription: true }))?.run;
+  return (await vscode.window.showQuickPick(items, { placeHolder, matchOnDetail: true }))?.run;
 }
 
 async function exportRuns(host: Host, runs: Run[]): Promise<void> {
@@ -198,15 +218,17 @@ async function exportRuns(host: Host, runs: Run[]): Promise<void> {
   tellBriefly(vscode.l10n.t('Exported to {0}', into.fsPath), 8000, 'check');
 }
 
-/** Throws where a run is at work, as it stands on disk now. */
-async function refuseLive({ reader, summary }: Run): Promise<void> {
+/** Throws `refusal` of the run's name where a run is at work, as it stands on disk now. */
+async function refuseLive({ reader, summary }: Run, refusal: (name: string) => string): Promise<void> {
   await reader.refresh();
-  if (reader.summary?.live)
-    throw new UserError(vscode.l10n.t('Run {0} is being trained: stop it before it is deleted.', summary.name));
+  if (reader.summary?.live) throw new UserError(refusal(summary.name));
 }
 
+const archiving = (name: string): string => vscode.l10n.t('Run {0} is at work: stop it before it is archived.', name);
+const deleting = (name: string): string => vscode.l10n.t('Run {0} is at work: stop it before it is deleted.', name);
+
 async function deleteRuns(host: Host, runs: Run[]): Promise<void> {
-  for (const run of runs) await refuseLive(run);
+  for (const run of runs) await refuseLive(run, deleting);
   const [one] = runs;
   const question =
     runs.length === 1
@@ -220,7 +242,7 @@ async function deleteRuns(host: Host, runs: Run[]): Promise<void> {
   let useTrash = true;
   for (const run of runs) {
     const uri = vscode.Uri.file(run.folder);
-    await refuseLive(run); // another window may have resumed it while the question stood there
+    await refuseLive(run, deleting); // another window may have resumed it while the question stood there
     host.closePages(run.folder);
     try {
       await vscode.workspace.fs.delete(uri, { recursive: true, useTrash });

@@ -2,12 +2,11 @@
 // only one that fits, else the reader is asked.
 import * as vscode from 'vscode';
 import type { RunSummary } from '../protocol/pages';
-import { progressOf } from '../protocol/run-progress';
 import { UserError } from '../protocol/user-error';
 import { plain } from './plain-text';
 import type { Run, RunStore } from './run-store';
-import { percent } from './run-words';
-import { stateWord, type RunNode } from './runs-tree';
+import { startWords, withoutArchived } from './run-words';
+import { progressWords, stateWord, type RunNode } from './runs-tree';
 
 /** What a command is called with: a node of the tree, the folder of a page's run, or nothing from the palette. */
 export type RunArgument = RunNode | string | undefined;
@@ -32,7 +31,8 @@ export class RunPicker {
       const run = fitting.find(candidate => candidate.folder === folder);
       if (run) return run;
     }
-    return fitting.length === 1 ? fitting[0] : this.ask(fitting);
+    const offered = withoutArchived(fitting);
+    return offered.length === 1 ? offered[0] : this.ask(offered);
   }
 
   /**
@@ -57,16 +57,9 @@ export class RunPicker {
   }
 
   private async ask(runs: Run[]): Promise<Run | undefined> {
-    const items = runs.map(run => ({
-      label: plain(run.summary.name),
-      description: plain(describe(run.summary)),
-      detail: run.summary.id,
-      run,
-    }));
-    const chosen = await vscode.window.showQuickPick(items, {
-      placeHolder: vscode.l10n.t('Which run?'),
-      matchOnDetail: true,
-    });
+    const items = runs.map(run => ({ ...inList(run), run }));
+    const options = { placeHolder: vscode.l10n.t('Which run?'), matchOnDescription: true, matchOnDetail: true };
+    const chosen = await vscode.window.showQuickPick(items, options);
     return chosen?.run;
   }
 }
@@ -76,9 +69,9 @@ function folderOf(argument: RunArgument): string[] {
   return folder === undefined ? [] : [folder];
 }
 
-function describe(run: RunSummary): string {
-  const { status } = run;
-  const { done, of } = progressOf(status);
-  const success = status.success === null ? [] : [percent(status.success)];
-  return [stateWord(run), `${done}/${of}`, ...success].join(' · ');
+/** A run as a list shows it, told apart from others of its name by when it began. */
+export function inList({ summary }: Run): vscode.QuickPickItem {
+  const began = vscode.l10n.t('began {0}', startWords(summary.created));
+  const description = [stateWord(summary), progressWords(summary), began].join(' · ');
+  return { label: plain(summary.name), description: plain(description), detail: summary.id };
 }

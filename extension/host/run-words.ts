@@ -1,6 +1,7 @@
 // How a run is named and grouped wherever the host shows it: its standing, and numbers as short texts (three significant
 // digits, success in per cent, times as `1 m 12 s`). Pure; the words that can be translated stay with the views.
 import type { RunSummary } from '../protocol/pages';
+import { isEvaluation } from '../protocol/run-progress';
 
 /** Where a run stands for a reader: RunState folded to what can be done about it, and `interrupted` for a dead trainer. */
 export type Standing = 'running' | 'paused' | 'finished' | 'stopped' | 'failed' | 'interrupted';
@@ -22,7 +23,56 @@ export function standingOf({ status, live }: Pick<RunSummary, 'status' | 'live'>
 }
 
 /** Whether the run's trainer is at work or waits. */
-export const isActive = (run: RunSummary): boolean => ['running', 'paused'].includes(standingOf(run));
+export const isActive = (run: Pick<RunSummary, 'status' | 'live'>): boolean =>
+  ['running', 'paused'].includes(standingOf(run));
+
+/** A run's row as the menus of package.json know it. */
+export function contextOf(run: Pick<RunSummary, 'status' | 'live' | 'archived'>): string {
+  const standing = standingOf(run);
+  const ended = standing === 'finished' ? standing : 'ended';
+  const marks = [...(isEvaluation(run.status) ? ['evaluation'] : []), ...(run.archived ? ['archived'] : [])];
+  return ['run', isActive(run) ? standing : ended, ...marks].join('.');
+}
+
+/** Why a run paused itself, in a sentence; undefined for one that runs or was paused by somebody, who gives no reason. */
+export const waitsBecause = (run: Pick<RunSummary, 'status' | 'live'>): string | undefined =>
+  standingOf(run) === 'paused' ? run.status.error : undefined;
+
+/** The beginning of a sentence, for a line that has little room: files without their folders, cut between words. */
+export function briefly(sentence: string, length = 60): string {
+  const text = sentence
+    .slice(0, 500)
+    .replace(/(?:[A-Za-z]:)?[^\s(]*[\\/](?=[^\s\\/])/g, '')
+    .replace(/\s+/g, ' ')
+    .trim();
+  if (text.length <= length) return text;
+  const cut = text.slice(0, length);
+  return `${cut.slice(0, cut.includes(' ') ? cut.lastIndexOf(' ') : length).replace(/[\s,;:]+$/, '')} …`;
+}
+
+/** Names that several of these runs have: more is to be said of those. */
+export function sharedNames(runs: readonly Pick<RunSummary, 'name'>[]): Set<string> {
+  const seen = new Set<string>();
+  return new Set(runs.map(({ name }) => name).filter(name => seen.size === seen.add(name).size));
+}
+
+/** Those that are not archived; all where there are only archived ones. */
+export function withoutArchived<R extends { summary: Pick<RunSummary, 'archived'> }>(runs: readonly R[]): R[] {
+  const open = runs.filter(({ summary }) => !summary.archived);
+  return open.length > 0 ? open : [...runs];
+}
+
+/** When a run began, by this machine's clock: `14:03`, with its day where that is not today's. */
+export function startWords(created: string, now = new Date(), locale?: string): string {
+  const start = new Date(created);
+  const today = start.toDateString() === now.toDateString();
+  const year = start.getFullYear() === now.getFullYear() ? undefined : 'numeric';
+  return start.toLocaleString(locale, {
+    ...(!today && { day: 'numeric', month: 'short', year }),
+    hour: '2-digit',
+    minute: '2-digit',
+  });
+}
 
 /** Whether a run has every word of `filter` in its name, a tag, its configuration's name or its id, in whatever case. */
 export function matches({ name, tags = [], config_name, id }: RunSummary, filter: string): boolean {

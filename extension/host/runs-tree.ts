@@ -4,9 +4,9 @@
 import * as vscode from 'vscode';
 import type { RunSummary } from '../protocol/pages';
 import { progressOf } from '../protocol/run-progress';
-import { unlinked } from './plain-text';
+import { plain, unlinked } from './plain-text';
 import type { Run, RunStore } from './run-store';
-import { duration, isActive, matches, percent, short, standingOf, type Standing } from './run-words';
+import { briefly, contextOf, duration, isActive, matches, percent, sharedNames, short, standingOf, startWords, waitsBecause, type Standing } from './run-words'; // prettier-ignore
 
 /** `interrupted` runs stand with the failed ones; an archived one stands with the archived ones unless it is at work. */
 type Group = Exclude<Standing, 'interrupted'> | 'archived';
@@ -30,6 +30,8 @@ export class RunsTree implements vscode.TreeDataProvider<RunNode>, vscode.Dispos
   private readonly changed = new vscode.EventEmitter<void>();
   private readonly subscription: vscode.Disposable;
   private filtered = '';
+  /** Names of several of the runs that are shown. */
+  private shared = new Set<string>();
   /** What the menus were told last. */
   private readonly context = new Map<string, boolean>();
   readonly onDidChangeTreeData = this.changed.event;
@@ -58,7 +60,9 @@ export class RunsTree implements vscode.TreeDataProvider<RunNode>, vscode.Dispos
 
   getTreeItem(node: RunNode): vscode.TreeItem {
     const run = node.folder === undefined ? undefined : this.store.get(node.folder);
-    return run ? runItem(run) : groupItem(node.group, this.getChildren({ group: node.group }).length);
+    return run
+      ? runItem(run, this.shared.has(run.summary.name))
+      : groupItem(node.group, this.getChildren({ group: node.group }).length);
   }
 
   /** Folders of the selected runs, in the order of their selection. */
@@ -100,6 +104,7 @@ export class RunsTree implements vscode.TreeDataProvider<RunNode>, vscode.Dispos
 
   private refresh(): void {
     const { runs } = this.store;
+    this.shared = sharedNames(this.shown.map(({ summary }) => summary));
     const active = runs.filter(run => isActive(run.summary)).length;
     this.view.badge = active === 0 ? undefined : { value: active, tooltip: atWork(active) };
     this.view.description = this.filtered;
@@ -143,17 +148,21 @@ function groupItem(group: Group, count: number): vscode.TreeItem {
   return item;
 }
 
-function runItem({ folder, summary }: Run): vscode.TreeItem {
+/** `isShared`: another run that is shown has its name, too. */
+function runItem({ folder, summary }: Run, isShared: boolean): vscode.TreeItem {
   const item = new vscode.TreeItem(summary.name, vscode.TreeItemCollapsibleState.None);
   const standing = standingOf(summary);
   item.id = folder;
   // Tags first: in a narrow side bar they are what is left of the line.
   const tags = (summary.tags ?? []).map(tag => `#${tag}`).join(' ');
-  item.description = [...(tags === '' ? [] : [tags]), progressWords(summary)].join(' · ');
-  item.iconPath = iconOf(standing);
+  const began = isShared ? [startWords(summary.created)] : [];
+  const rest = [...(tags === '' ? [] : [tags]), progressWords(summary), ...began].join(' · ');
+  const waits = waitsBecause(summary) !== undefined;
+  item.description = waits ? `${plain(stateWord(summary))} · ${rest}` : rest;
+  item.iconPath = iconOf(waits ? 'interrupted' : standing);
   item.tooltip = tooltipOf(summary);
-  item.contextValue = `${contextOf(standing)}${summary.archived ? '.archived' : ''}`;
-  item.accessibilityInformation = { label: `${summary.name}, ${stateWord(summary)}, ${item.description}` };
+  item.contextValue = contextOf(summary);
+  item.accessibilityInformation = { label: `${summary.name}, ${stateWord(summary)}, ${rest}` };
   item.command = {
     command: 'ragen.openDashboard',
     title: vscode.l10n.t('Open Dashboard'),
@@ -162,14 +171,8 @@ function runItem({ folder, summary }: Run): vscode.TreeItem {
   return item;
 }
 
-/** What the menus of package.json ask for. */
-function contextOf(standing: Standing): string {
-  if (standing === 'running' || standing === 'paused') return `run.${standing}`;
-  return standing === 'finished' ? 'run.finished' : 'run.ended';
-}
-
 /** `step 12/40 · success 61 %`, as far as it is known. */
-function progressWords({ status }: RunSummary): string {
+export function progressWords({ status }: RunSummary): string {
   const { unit, done, of } = progressOf(status);
   const words = unit === 'step' ? vscode.l10n.t('step {0}/{1}', done, of) : vscode.l10n.t('episode {0}/{1}', done, of);
   const parts = [
@@ -179,7 +182,10 @@ function progressWords({ status }: RunSummary): string {
   return parts.join(' · ');
 }
 
-/** The icon of a standing: a shape and a colour, since colour alone tells nothing to some eyes. */
+/**
+ * The icon of a standing (a run that paused itself has that of an interrupted one): a shape and a colour, since colour alone tells nothing
+ * to some eyes.
+ */
 function iconOf(standing: Standing): vscode.ThemeIcon {
   const icons: Record<Standing, [string, string]> = {
     running: ['pulse', 'charts.blue'],
@@ -193,16 +199,17 @@ function iconOf(standing: Standing): vscode.ThemeIcon {
   return new vscode.ThemeIcon(icon, new vscode.ThemeColor(colour));
 }
 
-/** The state in a word, with the phase while the run is at work. */
+/** The state in a word, with the phase while the run is at work, and with the reason of one that paused itself. */
 export function stateWord(run: RunSummary): string {
   const { state, phase, download } = run.status;
+  const because = waitsBecause(run);
   const words: Record<Standing, string> = {
     running: download
       ? vscode.l10n.t('fetching the model, {0}', percent(download.bytes / download.total))
       : state === 'running'
         ? phase
         : state,
-    paused: vscode.l10n.t('paused'),
+    paused: because === undefined ? vscode.l10n.t('paused') : vscode.l10n.t('paused: {0}', briefly(because)),
     finished: vscode.l10n.t('finished'),
     stopped: vscode.l10n.t('stopped'),
     failed: vscode.l10n.t('failed'),

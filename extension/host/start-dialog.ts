@@ -1,9 +1,8 @@
-// The questions before a run: which configuration, in which folder, with which overrides.
+// The questions before a run: which configuration, in which folder. Its overrides are asked for by overrides-box.ts.
 import * as vscode from 'vscode';
 import { UserError } from '../protocol/user-error';
 import { plain } from './plain-text';
 import { shippedPresets, workspacePresets, type Preset } from './presets';
-import { overridesProblem, splitOverrides } from './start-run';
 
 /** What to start, as the terminal wants it. */
 export interface StartRequest {
@@ -24,16 +23,8 @@ export async function askForRun(extensionPath: string): Promise<StartRequest | u
   if (!preset) return undefined;
   const folder = preset.own?.folder ?? (await askForFolder());
   if (!folder) return undefined;
-  const overrides = await vscode.window.showInputBox({
-    title: vscode.l10n.t('Start Run: {0}', preset.name),
-    prompt: vscode.l10n.t('Overrides as key=value, if any. Press Enter to start.'),
-    placeHolder: 'trainer.total_training_steps=20 seed.train=7',
-    ignoreFocusOut: true,
-    validateInput: overridesProblem,
-  });
-  if (overrides === undefined) return undefined;
   const config = preset.own ? ['--config', preset.own.file] : [];
-  const args = ['train', '--config-name', preset.name, ...config, ...splitOverrides(overrides)];
+  const args = ['train', '--config-name', preset.name, ...config];
   return { args, cwd: folder.uri.fsPath, name: preset.name };
 }
 

@@ -1,9 +1,10 @@
-// One item in the status bar: the newest run at work, `quickstart 12/40 · 61 %`. A click opens its dashboard. Hidden without one.
+// One item in the status bar: the newest run at work, `quickstart 12/40 · 61 %`; one that paused itself goes before, as a warning, since it
+// waits for the reader. A click opens its dashboard. Hidden without one.
 import * as vscode from 'vscode';
 import { progressOf } from '../protocol/run-progress';
 import { plain } from './plain-text';
 import type { RunStore } from './run-store';
-import { isActive, percent, standingOf } from './run-words';
+import { isActive, percent, standingOf, waitsBecause } from './run-words';
 import { stateWord, type RunNode } from './runs-tree';
 
 export class StatusBar implements vscode.Disposable {
@@ -23,7 +24,8 @@ export class StatusBar implements vscode.Disposable {
   private draw(): void {
     const active = this.store.runs.filter(run => isActive(run.summary));
     if (active.length === 0) return this.item.hide();
-    const { folder, summary } = active[0];
+    const { folder, summary } = active.find(run => waitsBecause(run.summary) !== undefined) ?? active[0];
+    const because = waitsBecause(summary);
     const { status, name } = summary;
     const paused = standingOf(summary) === 'paused';
     const { done, of } = progressOf(status);
@@ -31,10 +33,13 @@ export class StatusBar implements vscode.Disposable {
       of > 0 ? `${name} ${done}/${of}` : name,
       ...(status.success === null ? [] : [percent(status.success)]),
     ].join(' · ');
-    this.item.text = `$(${paused ? 'debug-pause' : 'pulse'}) ${plain(progress)}`;
+    this.item.text = `$(${because !== undefined ? 'warning' : paused ? 'debug-pause' : 'pulse'}) ${plain(progress)}`;
+    this.item.backgroundColor =
+      because === undefined ? undefined : new vscode.ThemeColor('statusBarItem.warningBackground');
+    const standing = because === undefined ? stateWord(summary) : vscode.l10n.t('paused: {0}', because);
     const more = active.length > 1 ? [vscode.l10n.t('and {0} more at work', active.length - 1)] : [];
-    this.item.tooltip = [`RAGEN: ${name}, ${stateWord(summary)}`, ...more].join(', ');
-    this.item.accessibilityInformation = { label: `RAGEN ${progress}, ${stateWord(summary)}`, role: 'button' };
+    this.item.tooltip = [`RAGEN: ${name}, ${standing}`, ...more].join(', ');
+    this.item.accessibilityInformation = { label: `RAGEN ${progress}, ${standing}`, role: 'button' };
     const node: RunNode = { group: paused ? 'paused' : 'running', folder };
     this.item.command = { command: 'ragen.openDashboard', title: vscode.l10n.t('Open Dashboard'), arguments: [node] };
     this.item.show();

@@ -8,6 +8,9 @@ export interface RunProgress {
   of: number;
 }
 
+/** Whether a run is an evaluation, which takes no steps and makes no checkpoints. */
+export const isEvaluation = ({ episodes }: Pick<RunStatus, 'episodes'>): boolean => episodes !== undefined;
+
 /** Where a run stands of all that it is to do. */
 export const progressOf = ({ step, total_steps, episodes }: RunStatus): RunProgress =>
   episodes ? { unit: 'episode', ...episodes } : { unit: 'step', done: step, of: total_steps };

@@ -42,6 +42,14 @@ export function ranVersions(
   return ran.filter(({ version }) => isVersionName(version));
 }
 
+/** Each version once, where it ran last, in that order: one that came back after another was undone ran more than once. */
+export const lastRuns = (ran: readonly RanVersion[]): RanVersion[] =>
+  ran.filter(({ tag, version }, i) => !ran.slice(i + 1).some(next => next.tag === tag && next.version === version));
+
+/** All steps that a version ran at, in order. */
+export const spansOf = (ran: readonly RanVersion[], { tag, version }: RanVersion): Pick<RanVersion, 'from' | 'to'>[] =>
+  ran.filter(span => span.tag === tag && span.version === version).map(({ from, to }) => ({ from, to }));
+
 /** Steps whose episodes tell what `after` changed against `before`. */
 export function comparedRange(before: RanVersion, after: RanVersion, steps = comparedSteps): number[] {
   const end = before.to ?? after.from;

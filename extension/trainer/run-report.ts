@@ -6,6 +6,8 @@ import { jsonOrNothing } from '../protocol/json';
 import { gibibytes } from '../protocol/numbers';
 import { metricsLineSchema, runFiles } from '../protocol/run-folder';
 import type { MetricsLine } from '../protocol/run-folder';
+import { UserError } from '../protocol/user-error';
+import { ConfigError } from './config/config-error';
 import { loadConfig } from './config/load-config';
 import type { LoadOptions, LoadedConfig } from './config/load-config';
 import { modelSource } from './config/model-path';
@@ -167,17 +169,31 @@ function remedySentence(
   return `${problem}: ${even}use a smaller model or a machine with more memory`;
 }
 
-/** Calls `work` with a folder that has at least the model's small files. `asked` names what gave the model (default: the key). */
+/**
+ * Calls `work` with a folder that has at least the model's small files. `asked` names what gave the model (default: the key, which then is
+ * where a model that cannot be had is a mistake: a form marks it there).
+ */
 async function withModelFolder<T>(
   path: string,
   workspace: string,
   asked: string | undefined,
   work: (folder: string) => Promise<T>,
 ): Promise<T> {
-  const source = modelSource(path, { workspace, modelFolders: [installation.models], asked });
-  if ('folder' in source) return work(source.folder);
-  const facts = await findHubModel(source.hub);
-  return facts.folder === null ? withSmallFiles(facts, work) : work(facts.folder);
+  let known = false;
+  const look = (folder: string): Promise<T> => {
+    readDecoderConfig(folder);
+    known = true;
+    return work(folder);
+  };
+  try {
+    const source = modelSource(path, { workspace, modelFolders: [installation.models], asked });
+    if ('folder' in source) return await look(source.folder);
+    const facts = await findHubModel(source.hub);
+    return await (facts.folder === null ? withSmallFiles(facts, look) : look(facts.folder));
+  } catch (error) {
+    const isOfModel = !known && asked === undefined && error instanceof UserError && !(error instanceof ConfigError);
+    throw isOfModel ? new ConfigError([{ key: 'model_path', message: error.message }]) : error;
+  }
 }
 
 /** Where nobody chose a configuration, episodes of the default one are cut to what the model has positions for. */

@@ -178,9 +178,14 @@ export class Editor {
     this.page.setDefaultTimeout(slow);
     this.console = [];
     this.page.on('console', message => this.console.push(`${message.type()}: ${message.text()}`));
+    await this.open('folder', this.workspace);
+  }
+
+  /** Opens a `folder`, or the `workspace` of a file that names some, in the window. */
+  async open(kind, path) {
     const payload = [['extensionDevelopmentPath', `vscode-remote://127.0.0.1:${this.port}${root}`]];
     const development = env.UNPACKED ? `&payload=${encodeURIComponent(JSON.stringify(payload))}` : '';
-    await this.page.goto(`http://127.0.0.1:${this.port}/?folder=${encodeURIComponent(this.workspace)}${development}`);
+    await this.page.goto(`http://127.0.0.1:${this.port}/?${kind}=${encodeURIComponent(path)}${development}`);
     await this.ready();
   }
 

@@ -55,14 +55,28 @@ scenario('the walkthrough leads from an empty folder to an environment of one’
 scenario('a workspace of two folders shows the runs of both', async () => {
   const file = join(workspace, 'two.code-workspace');
   writeFileSync(file, JSON.stringify({ folders: [{ path: '.' }, { path: other }] }));
-  await editor.page.goto(`http://127.0.0.1:${editor.port}/?workspace=${encodeURIComponent(file)}`);
-  await editor.ready();
+  await editor.open('workspace', file);
   await editor.showRuns();
-  await editor.page
+  const run = editor.page
     .locator('.part.sidebar')
     .getByRole('treeitem', { name: /bandit, .*stopped|bandit, stopped/ })
-    .first()
-    .waitFor();
+    .first();
+  await run.waitFor();
+  await run.click(); // no command of the palette, and the walkthrough was not yet shown in this window
+  await editor.webview('canvas');
+  await editor.command('Welcome: Open Walkthrough');
+  await editor.choose('Train an agent that reasons');
+  const steps = editor.page.locator('.gettingStartedContainer');
+  const checked = name =>
+    steps.locator(`.getting-started-step[data-step-id$="#${name}"] .codicon-getting-started-step-checked`).first();
+  await checked('dashboard').waitFor();
+  await checked('start').waitFor(); // there are runs
+  assert.equal(await checked('collapse').isVisible(), false);
+  await run.click();
+  await editor.command('RAGEN: Open Collapse Page');
+  await editor.command('Welcome: Open Walkthrough');
+  await editor.choose('Train an agent that reasons');
+  await checked('collapse').waitFor();
   await editor.command('RAGEN: New Run');
   const page = await editor.webview('.estimate-row');
   await page.locator('vscode-dropdown[aria-label="Folder of the run"]').waitFor();

@@ -48,6 +48,12 @@ scenario('overrides that are none are told before anything is started', async ()
   await editor.choose('quickstart');
   await editor.page.locator('.quick-input-widget input.input').fill('fast');
   await editor.page.locator('.quick-input-message', { hasText: 'fast is no override' }).waitFor();
+  // What only the trainer knows to be wrong is said there, too, and what was typed stays.
+  const misspelt = 'trainer.total_trainin_steps=2';
+  await editor.page.locator('.quick-input-widget input.input').fill(misspelt);
+  await editor.page.keyboard.press('Enter');
+  await editor.page.locator('.quick-input-message', { hasText: /total_training_steps/ }).waitFor();
+  assert.equal(await editor.page.locator('.quick-input-widget input.input').inputValue(), misspelt);
   await editor.page.keyboard.press('Escape');
   assert.equal(editor.leases().size, 0);
 });

@@ -16,6 +16,7 @@ const groups: [title: string, keys: [key: string, title: string][]][] = [
       ['trainer.total_training_steps', 'Steps'],
       ['trainer.test_freq', 'Steps between validations'],
       ['trainer.save_freq', 'Steps between checkpoints'],
+      ['workbench.keep_checkpoints', 'Checkpoints kept'],
       ['seed.train', 'Seed'],
     ],
   ],

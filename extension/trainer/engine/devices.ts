@@ -61,7 +61,7 @@ export function chooseProvider(device: Device, states: readonly ProviderState[],
   if (!state?.known)
     throw new UserError(`${asked} is ${device}, which onnxruntime has not on ${platform()}-${arch()}: ${rest}`);
   throw new UserError(
-    `${asked} is ${device}, but ${cudaLibrary} is not in ${cudaFolder()}: fetch it with ONNXRUNTIME_NODE_INSTALL=cuda12 npm rebuild onnxruntime-node in ${installation.root}, or ${rest}`,
+    `${asked} is ${device}, but ${cudaLibrary} is not in ${cudaFolder()}, since no package of the extension has it: ${rest} (a copy built from source takes it by ONNXRUNTIME_NODE_INSTALL=cuda12 npm rebuild onnxruntime-node)`,
   );
 }
 

@@ -6,6 +6,7 @@ import type { Command } from 'commander';
 import { UserError } from '../../protocol/user-error';
 import { adapterConfigName } from '../models/peft-adapter';
 import { checkpointNamed, newestValid, openCheckpoint } from '../store/checkpoint';
+import type { StoredCheckpoint } from '../store/checkpoint';
 import { RunFolder } from '../store/run-folder';
 import { answer } from './answer';
 import type { Answer } from './answer';
@@ -45,20 +46,30 @@ async function evaluate(overrides: string[], flags: EvalFlags): Promise<Answer> 
   if (flags.model !== undefined)
     throw new UserError(`eval: --run ${flags.run} names the model: leave out --model ${flags.model}`);
   const trained = RunFolder.find(workspaceOf(flags.workspace), flags.run);
-  const own = [...(await modelOf(trained, flags)), `trainer.experiment_name=eval-${trained.manifest.name}`];
+  const checkpoint = await checkpointOf(trained, flags);
+  const own = [
+    ...modelOf(trained, checkpoint.folder),
+    `trainer.experiment_name=${JSON.stringify(nameOf(trained, checkpoint.manifest.step))}`,
+  ];
   const named = flags.configName !== undefined || flags.config !== undefined;
   return start([...own, ...overrides, only], flags, named ? {} : { from: trained.manifest });
 }
 
-/** The checkpoint as overrides: a model, or an adapter over the run's own model. */
-async function modelOf(trained: RunFolder, { run, checkpoint: name }: EvalFlags): Promise<string[]> {
+/** Which run and which step of it is evaluated; the digits of the run's id tell it from others of its name. */
+const nameOf = ({ id, manifest: { name } }: RunFolder, step: number): string =>
+  `eval of ${name} ${id.slice(id.lastIndexOf('-') + 1)} step ${step}`;
+
+async function checkpointOf(trained: RunFolder, { run, checkpoint: name }: EvalFlags): Promise<StoredCheckpoint> {
   const checkpoint =
     name === undefined
       ? (await newestValid(trained.path)).checkpoint
       : await openCheckpoint(trained.file(checkpointNamed(name)));
-  if (!checkpoint)
-    throw new UserError(`eval: run ${run} has no checkpoint: train it further or give --config-name and model_path`);
-  const { folder } = checkpoint;
+  if (checkpoint) return checkpoint;
+  throw new UserError(`eval: run ${run} has no checkpoint: train it further or give --config-name and model_path`);
+}
+
+/** The checkpoint in `folder` as overrides: a model, or an adapter over the run's own model. */
+function modelOf(trained: RunFolder, folder: string): string[] {
   if (!existsSync(join(folder, adapterConfigName))) return [`model_path=${folder}`];
   const { config, model } = trained.manifest;
   const path = String(config.model_path);

@@ -104,10 +104,14 @@ async function followTrainer(
   trainer: TrainerProcess,
   flags: { json?: boolean; detach?: boolean },
 ): Promise<Answer> {
+  const evaluates = onlyEvaluates(folder);
   if (flags.detach)
-    return { document: { run: folder.id, folder: folder.path }, words: `Run ${folder.id} is training: ${folder.path}` };
+    return {
+      document: { run: folder.id, folder: folder.path },
+      words: `Run ${folder.id} is ${evaluates ? 'playing' : 'training'}: ${folder.path}`,
+    };
   process.stderr.write(`Run ${folder.id} → ${folder.path}\n`);
-  const status = await follow(folder, new StepTable());
+  const status = await follow(folder, new StepTable(evaluates ? 'episode' : 'step'));
   const summary = summarize(folder, metricLines(folder), status);
   const gone = status === null || unended.includes(status.state);
   const failed = gone ? await endWithoutWord(folder, trainer) : status?.error;
@@ -118,10 +122,13 @@ async function followTrainer(
       ...(evaluation && { evaluation }),
       ...(failed !== undefined && { error: { message: failed } }),
     },
-    words: evaluation ? evaluationWords(evaluation) : closingWords(summary, workspace),
+    words: evaluation ? evaluationWords(evaluation) : closingWords(summary, workspace, status?.episodes),
     failed,
   };
 }
+
+const onlyEvaluates = ({ manifest }: RunFolder): boolean =>
+  (manifest.config['trainer'] as { val_only?: unknown } | undefined)?.val_only === true;
 
 /** What an evaluation has come to; null for other runs, and before its end. */
 function evaluationOf(folder: RunFolder): EvaluationSummary | null {

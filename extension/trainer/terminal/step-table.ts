@@ -1,9 +1,11 @@
 // The live table of a run: a row a step (success, reward, in-group reward deviation, entropy, tokens/s) above one progress bar. On
-// a terminal that is no TTY (a log file, CI) the rows alone are written.
+// a terminal that is no TTY (a log file, CI) the rows alone are written. An evaluation takes no steps: its bar counts episodes, and where
+// there is no bar a line tells of each tenth of them.
 import { MultiBar, Presets } from 'cli-progress';
 import type { SingleBar } from 'cli-progress';
 import type { MetricsLine, RunStatus } from '../../protocol/run-folder';
 import { progressOf } from '../../protocol/run-progress';
+import type { RunProgress } from '../../protocol/run-progress';
 import { trainingSuccess, validationSuccess } from '../step-metrics';
 import { downloadBar, megabytes, showDownload } from './fetch-model';
 
@@ -23,11 +25,16 @@ export class StepTable {
   private download: SingleBar | undefined;
   private fetching = false;
   private headed = false;
-  private step = 0;
+  private done = 0;
+  /** Tenths of an evaluation's episodes that were told of. */
+  private tenths = 0;
   /** Why the run waits, as it was said. */
   private waits: string | undefined;
 
-  constructor(private readonly out: NodeJS.WriteStream = process.stderr) {
+  constructor(
+    private readonly counts: RunProgress['unit'] = 'step',
+    private readonly out: NodeJS.WriteStream = process.stderr,
+  ) {
     this.bars = out.isTTY
       ? new MultiBar(
           {
@@ -43,6 +50,7 @@ export class StepTable {
   }
 
   row(line: MetricsLine): void {
+    if (this.counts === 'episode') return; // what it came to is told at its end
     if (!this.headed) {
       this.print(columns.map(({ title, width }) => title.padStart(width)).join(' '));
       this.headed = true;
@@ -68,7 +76,7 @@ export class StepTable {
   }
 
   status(status: RunStatus): void {
-    if (status.step !== this.step || !this.bar || this.fetching) this.show(status, '');
+    if (progressOf(status).done !== this.done || !this.bar || this.fetching) this.show(status, '');
   }
 
   note(text: string): void {
@@ -84,17 +92,22 @@ export class StepTable {
     if (status.state === 'paused' && status.error !== undefined && status.error !== this.waits)
       this.print(`The run waits: ${status.error}`);
     this.waits = status.state === 'paused' ? status.error : undefined;
-    if (!this.bars) return;
+    const { unit, done, of } = progressOf(status);
+    if (!this.bars) return this.tellOfEpisodes(unit, done, of);
     const eta = status.eta_s === null || status.download ? '' : `· about ${Math.ceil(status.eta_s)} s left`;
-    const payload = {
-      phase: `${status.state === 'running' ? status.phase : status.state}${detail}`,
-      left: eta,
-    };
-    const { done, of } = progressOf(status);
+    const doing = status.state !== 'running' ? status.state : unit === 'episode' ? 'episodes' : status.phase;
+    const payload = { phase: `${doing}${unit === 'episode' ? '' : detail}`, left: eta };
     this.bar ??= this.bars.create(of, done, payload);
     this.bar.setTotal(of);
     this.bar.update(done, payload);
-    this.step = status.step;
+    this.done = done;
+  }
+
+  private tellOfEpisodes(unit: RunProgress['unit'], done: number, of: number): void {
+    const tenths = of > 0 ? Math.floor((10 * done) / of) : 0;
+    if (unit !== 'episode' || tenths <= this.tenths) return;
+    this.tenths = tenths;
+    this.print(`${done}/${of} episodes`);
   }
 
   /** A bar of its own while the model is fetched; a line where there are no bars. */

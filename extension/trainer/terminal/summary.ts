@@ -35,11 +35,19 @@ export function summarize(folder: RunFolder, lines: readonly MetricsLine[], stat
   };
 }
 
-/** The closing words: before → after, where the run lies and how to open it. */
-export function closingWords({ run, folder, steps, validation, wall_s, state }: RunSummary, workspace: string): string {
+/** The closing words: before → after, where the run lies and how to open it. `episodes` are those of an evaluation, which takes no steps. */
+export function closingWords(
+  { run, folder, steps, validation, wall_s, state }: RunSummary,
+  workspace: string,
+  episodes?: RunStatus['episodes'],
+): string {
   const first = validation.at(0);
   const last = validation.at(-1);
-  const lines = [`Run ${run} ${state} after ${steps} steps in ${duration(wall_s)}.`];
+  const lines = [
+    episodes
+      ? `Run ${run} ${state} after ${episodes.done} of ${episodes.of} episodes.`
+      : `Run ${run} ${state} after ${steps} steps in ${duration(wall_s)}.`,
+  ];
   if (first && last && last !== first) {
     const gain = (last.success - first.success) * 100;
     lines.push(

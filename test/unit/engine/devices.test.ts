@@ -38,7 +38,7 @@ describe('a device', () => {
       /^--device is webgpu, which onnxruntime has not on [\w-]+: use one of auto, cuda, cpu$/,
     );
     expect(() => chooseProvider('cuda', states({ cuda: 'absent' }), 'workbench.device')).toThrow(
-      /^workbench\.device is cuda, but \S+providers_cuda\S+ is not in \S+: fetch it with ONNXRUNTIME_NODE_INSTALL=cuda12 npm rebuild onnxruntime-node in \S+, or use one of auto, webgpu, cpu$/,
+      /^workbench\.device is cuda, but \S+providers_cuda\S+ is not in \S+, since no package of the extension has it: use one of auto, webgpu, cpu \(a copy built from source takes it by ONNXRUNTIME_NODE_INSTALL=cuda12 npm rebuild onnxruntime-node\)$/,
     );
   });
 });

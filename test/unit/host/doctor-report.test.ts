@@ -64,6 +64,18 @@ describe('the report', () => {
     expect(findings.map(({ name }) => name)).toEqual(['RAGEN Workbench', 'Editor', 'Workspace', 'Trust']);
   });
 
+  it('counts one run as one, and gives remedies that need no npm', () => {
+    expect(stateOf({ runs: { active: 0, all: 1 } }, machine, 'Workspace').value).toBe('/w; 1 run, 0 at work');
+    const providers = machine.onnxruntime.providers.map(provider => ({ ...provider, installed: false }));
+    const findings = findingsOf(editor, { ...machine, onnxruntime: { ...machine.onnxruntime, providers } });
+    const remedies = findings.filter(({ value }) => value === 'library not installed').map(({ remedy }) => remedy);
+    expect(remedies).toEqual([
+      expect.stringContaining('webgpu uses the same GPU'),
+      ...Array<string>(2).fill('install the extension again, from its package for this platform'),
+    ]);
+    expect(remedies.join()).not.toContain('npm');
+  });
+
   it('names the keys that the editor keeps', () => {
     expect(stateOf({ keys: ['HF_TOKEN'] }, machine, 'Keys').value).toBe('HF_TOKEN, kept by the editor');
   });

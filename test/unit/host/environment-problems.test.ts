@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { environmentProblems } from '../../../extension/host/environment-problems';
+import { environmentProblems, placeOfFailure } from '../../../extension/host/environment-problems';
 import type { RunEvent } from '../../../extension/protocol/run-folder';
 
 const event = (kind: RunEvent['kind'], data: Record<string, unknown>, message = kind as string): RunEvent => {
@@ -40,4 +40,18 @@ test('places that ended episodes are warnings with their number, until the code 
 test('a resume begins with what is on disk; data of another form is passed over', () => {
   expect(environmentProblems([refused('A', problem), error('A', '/w/lake.ts:1'), event('resume', {})])).toEqual([]);
   expect(environmentProblems([event('environment_refused', { tag: 'A', problems: 'none' })])).toEqual([]);
+});
+
+test('the place that paused a run is that of the failure its sentence begins with', () => {
+  const events = [
+    error('A', '/w/lake.ts:4'),
+    error('A', '/w/lake.ts:9'),
+    { ...error('A', '/w/b.ts:1'), message: 'other' },
+  ];
+  expect(placeOfFailure(events, 'it threw (35 of 128 episodes failed), then resume the run')).toEqual({
+    file: '/w/lake.ts',
+    line: 9,
+  });
+  expect(placeOfFailure(events, 'no room on the disk')).toBeUndefined();
+  expect(placeOfFailure([error('A', '/w/lake.ts')], 'it threw')).toBeUndefined();
 });

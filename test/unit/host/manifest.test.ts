@@ -2,11 +2,13 @@
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { contextOf } from '../../../extension/host/run-words';
+import type { RunStatus } from '../../../extension/protocol/run-folder';
 
 const text = readFileSync('package.json', 'utf8');
 const { activationEvents, contributes } = JSON.parse(text) as {
   activationEvents: string[];
-  contributes: { walkthroughs: { steps: { media: { markdown: string }; description: string }[] }[]; commands: { command: string }[] }; // prettier-ignore
+  contributes: { menus: Record<string, { command: string; when: string }[]>; walkthroughs: { steps: { media: { markdown: string }; description: string }[] }[]; commands: { command: string }[] }; // prettier-ignore
 };
 const words = JSON.parse(readFileSync('package.nls.json', 'utf8')) as Record<string, string>;
 const sources = readdirSync('extension/host', { recursive: true, encoding: 'utf8' })
@@ -23,6 +25,31 @@ it('each text has its words, and no words are left over', () => {
   const used = [...text.matchAll(/"%([\w.]+)%"/g)].map(([, key]) => key);
   expect(used.filter(key => !(key in words))).toEqual([]);
   expect(Object.keys(words).filter(key => !used.includes(key))).toEqual([]);
+});
+
+it('each step of the walkthrough that a context key ticks is one that the extension tells of', () => {
+  const told = /const steps = \[(.*)\] as const/.exec(sources.find(source => source.includes('ragen.seen.')) ?? '');
+  const steps = [...(told?.[1] ?? '').matchAll(/'(\w+)'/g)].map(([, step]) => step);
+  expect([...text.matchAll(/"onContext:ragen\.seen\.(\w+)"/g)].map(([, step]) => step)).toEqual(steps);
+});
+
+it('a row of the Runs view is offered what its run can do', () => {
+  const offered = (state: RunStatus['state'], more: { episodes?: RunStatus['episodes']; archived?: boolean } = {}) => {
+    const { episodes, archived } = more;
+    const context = contextOf({ status: { state, episodes } as RunStatus, live: state === 'paused', archived });
+    const fits = ({ when }: { when: string }) => new RegExp(/viewItem =~ \/(.*)\//.exec(when)![1]).test(context);
+    return new Set(contributes.menus['view/item/context'].filter(fits).map(({ command }) => command.slice(6)));
+  };
+  const episodes = { done: 1, of: 8 };
+  expect(offered('paused')).not.toContain('archiveRuns'); // it would only vanish once it has ended
+  expect(offered('stopped')).toContain('archiveRuns');
+  expect(offered('stopped', { archived: true })).not.toContain('archiveRuns');
+  expect(offered('stopped', { archived: true, episodes })).toContain('unarchiveRuns');
+  expect(offered('finished')).toContain('resumeFromCheckpoint');
+  expect(offered('finished', { episodes })).not.toContain('resumeFromCheckpoint');
+  expect(offered('paused')).toContain('changeSettings');
+  expect(offered('paused', { episodes })).not.toContain('changeSettings');
+  expect(offered('paused', { episodes })).toContain('stop');
 });
 
 it('each command that is named is one, and each page of the walkthrough is there', () => {

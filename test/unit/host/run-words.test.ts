@@ -1,5 +1,13 @@
 import { expect, test } from 'vitest';
-import { duration, percent, short, standingOf } from '../../../extension/host/run-words';
+import {
+  duration,
+  percent,
+  sharedNames,
+  short,
+  standingOf,
+  startWords,
+  withoutArchived,
+} from '../../../extension/host/run-words';
 import type { RunStatus } from '../../../extension/protocol/run-folder';
 
 const standing = (state: RunStatus['state'], live: boolean) => standingOf({ status: { state } as RunStatus, live });
@@ -46,3 +54,15 @@ test.each([
   [999_900, '1.00 M'],
   [2.5e9, '2.50 G'],
 ])('%d is %s', (value, text) => expect(short(value)).toBe(text));
+
+test('runs of one name are told apart by when they began; archived ones are offered where there are no others', () => {
+  expect(sharedNames([{ name: 'a' }, { name: 'b' }, { name: 'a' }, { name: 'a' }])).toEqual(new Set(['a']));
+  const now = new Date(2026, 4, 3, 18, 0);
+  const words = (...local: [number, number, number, number, number]) => startWords(new Date(...local).toISOString(), now, 'en-GB'); // prettier-ignore
+  expect(words(2026, 4, 3, 14, 3)).toBe('14:03');
+  expect(words(2026, 4, 2, 9, 30)).toBe('2 May, 09:30');
+  expect(words(2025, 4, 3, 14, 3)).toBe('3 May 2025, 14:03');
+  const [open, archived] = [{ summary: {} }, { summary: { archived: true } }];
+  expect(withoutArchived([archived, open])).toEqual([open]);
+  expect(withoutArchived([archived])).toEqual([archived]);
+});

@@ -5,7 +5,9 @@ import type { RunEvent } from '../../../extension/protocol/run-folder';
 import {
   comparedRange,
   effectWords,
+  lastRuns,
   ranVersions,
+  spansOf,
   versionEffect,
   welchInterval,
   type ComparedEpisode,
@@ -91,6 +93,19 @@ test('versions follow the manifest by reloads and by what a resume found', () =>
     { tag: 'U', version: 'a', from: 1, to: null },
     { tag: 'T', version: 'b', from: 5, to: 10 },
     { tag: 'T', version: 'c', from: 10, to: null },
+  ]);
+  const undone = ranVersions({ environments }, [
+    ...events.slice(0, 1),
+    happened(24, 'environment_reload', { tag: 'T', from: 'b', to: 'a', files: [], step: 25, ms: 1 }),
+  ]);
+  expect(lastRuns(undone).map(({ tag, version, from }) => [tag, version, from])).toEqual([
+    ['U', 'a', 1],
+    ['T', 'b', 5],
+    ['T', 'a', 25],
+  ]);
+  expect(spansOf(undone, undone[0])).toEqual([
+    { from: 1, to: 5 },
+    { from: 25, to: null },
   ]);
   expect(comparedRange(ran[0], ran[2], 2)).toEqual([3, 4, 5, 6, 7]);
   expect(comparedRange(ran[0], ran[3], 1)).toEqual([4, 5, 10, 11]);

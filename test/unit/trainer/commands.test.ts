@@ -189,7 +189,7 @@ describe('eval', () => {
     appendFileSync(join(workspace.folder, 'config/words.yaml'), '\nseed:\n  val: 777\n'); // changed since
     const last = await document<Summary>(workspace.folder, ['eval', '--run', whole.run]);
     expect(last.code, last.stderr).toBe(0);
-    expect(last.answer.run).toContain('eval-words');
+    expect(last.answer.run).toMatch(/-eval-of-words-\w{4}-step-\d+-\w{4}$/);
     const episodesAt = (run: string, step: number) =>
       readRun(run)
         .episodes.filter(e => e.mode === 'val' && e.step === step)

@@ -182,6 +182,8 @@ test('tells people success, pass@k and where the results are', async () => {
   expect(code, stderr).toBe(0);
   expect(stdout).toMatch(/^ +episodes +success \(95 %\) +pass@2 +pass@4\nWords +32 +\d+\.\d % \(\d+\.\d–\d+\.\d\)/);
   expect(stdout).toMatch(/\nTrajectories: .*val_rollouts\.jsonl\nSummary: .*val_rollouts_summary\.json\n$/);
+  expect(stderr).toMatch(/\n32\/32 episodes\n$/);
+  expect(stderr).not.toContain('in-group std'); // it takes no steps
   expect(statusOf(runsOf(workspace.folder).at(-1)!)!.state).toBe('finished');
 });
 

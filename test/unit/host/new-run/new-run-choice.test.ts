@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import fc from 'fast-check';
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it, vi } from 'vitest';
 import { readConfigurationSchema } from '../../../../extension/host/configuration/configuration-schema';
 import { groupsIn, overridesOf, yamlOfChoice } from '../../../../extension/host/new-run/new-run-choice';
 import { fieldGroups } from '../../../../extension/host/new-run/new-run-fields';
@@ -107,6 +107,18 @@ describe('the plan of a choice', () => {
     expect(problems.map(({ key }) => key)).toContain('actor_rollout_ref.actor.optim.lr');
     expect(values['trainer.total_training_steps']).toBe('24');
   });
+
+  it.each(['nobody/nothing-of-this-name', './no-such-folder'])(
+    'marks the model %s, which cannot be had, where it stands',
+    async model_path => {
+      vi.stubEnv('HF_HUB_OFFLINE', '1');
+      vi.stubEnv('HF_HOME', join(workspace, 'hub'));
+      const { problems, estimate } = await planChoice(choiceOf({ values: { model_path } }), quickstart, keys, ask);
+      vi.unstubAllEnvs();
+      expect(estimate).toBeNull();
+      expect(problems).toEqual([{ key: 'model_path', message: expect.stringContaining(model_path) as string }]);
+    },
+  );
 
   it('leaves out environments without groups, and says how many there are', () => {
     const groups = { train: { A: 3, B: 0 }, val: { A: 0, B: 2 } };

@@ -1,0 +1,53 @@
+// What is told of runs that pause themselves: once for each occurrence, and not again after a reload of the window.
+import { expect, test } from 'vitest';
+import { briefly, waitsBecause } from '../../../extension/host/run-words';
+import { WaitingRuns, type Memory } from '../../../extension/host/waiting-runs';
+import type { RunSummary } from '../../../extension/protocol/pages';
+import type { RunStatus } from '../../../extension/protocol/run-folder';
+
+const sentence =
+  'environment Bandit (/home/a/w/envs/bandit.ts:12) threw “no” in step(Left): mend it (35 of 128 episodes failed)';
+const run = (folder: string, state: RunStatus['state'], updated: string, error?: string, live = true) => ({
+  folder,
+  summary: { live, status: { state, updated, error } } as RunSummary,
+});
+const remembered = (): Memory => {
+  const kept = new Map<string, unknown>();
+  return {
+    get: <T>(key: string) => kept.get(key) as T | undefined,
+    update: async (key, value) => void kept.set(key, value),
+  };
+};
+const folders = (runs: { folder: string }[]): string[] => runs.map(({ folder }) => folder);
+
+test('a run that paused itself is told once, one that somebody paused never', () => {
+  const runs = new WaitingRuns(remembered());
+  expect(folders(runs.unheard([run('a', 'running', '1'), run('b', 'paused', '1')]))).toEqual([]);
+  expect(folders(runs.unheard([run('a', 'paused', '2', sentence), run('b', 'paused', '1')]))).toEqual(['a']);
+  expect(folders(runs.unheard([run('a', 'paused', '3', sentence)]))).toEqual([]); // something else of its status changed
+  expect(folders(runs.unheard([run('a', 'running', '4')]))).toEqual([]);
+  expect(folders(runs.unheard([run('a', 'paused', '5', sentence)]))).toEqual(['a']);
+});
+
+test('a reload of the window tells nothing again, in whatever order runs are read, and what came meanwhile is told', () => {
+  const memory = remembered();
+  const before = [run('a', 'paused', '1', sentence), run('b', 'paused', '2', sentence)];
+  expect(folders(new WaitingRuns(memory).unheard(before))).toEqual(['a', 'b']);
+  const again = new WaitingRuns(memory);
+  expect(again.unheard([before[0]])).toEqual([]);
+  expect(again.unheard([before[0], run('b', 'paused', '2', sentence, false)])).toEqual([]);
+  expect(again.unheard(before)).toEqual([]);
+  const later = new WaitingRuns(memory).unheard([before[0], run('b', 'paused', '7', sentence)]);
+  expect(folders(later)).toEqual(['b']);
+});
+
+test('only a run that paused itself, and whose trainer lives, has a reason; it is short in a row', () => {
+  expect(waitsBecause(run('a', 'paused', '1').summary)).toBeUndefined();
+  expect(waitsBecause(run('a', 'failed', '1', sentence).summary)).toBeUndefined();
+  expect(waitsBecause(run('a', 'paused', '1', sentence, false).summary)).toBeUndefined();
+  expect(waitsBecause(run('a', 'paused', '1', sentence).summary)).toBe(sentence);
+  expect(briefly(sentence)).toBe('environment Bandit (bandit.ts:12) threw “no” in step(Left) …');
+  expect(briefly('C:\\w\\runs\\a: no room')).toBe('a: no room');
+  expect(briefly('short')).toBe('short');
+  expect(briefly('x'.repeat(100))).toBe(`${'x'.repeat(60)} …`);
+});
