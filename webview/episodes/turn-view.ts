@@ -1,7 +1,7 @@
 // One turn: what the model saw, thought and did, and what it got for it. Everything from the model and the environment is text.
 import type { Episode, EpisodeTurn } from '../../extension/protocol/run-folder';
 import { h, type Child } from '../shared/dom';
-import { formatSigned } from '../shared/format';
+import { counted, formatSigned } from '../shared/format';
 import { hue } from '../shared/palette';
 import type { Theme } from '../shared/theme';
 import { actionFates } from '../../extension/protocol/action-fates';
@@ -29,9 +29,7 @@ export function turnView(
   const turn = episode.turns[index];
   const last = index === episode.turns.length - 1;
   const sampled = sampledTokens(episode, turn);
-  const facts = [`${turn.actions_left} action${turn.actions_left === 1 ? '' : 's'} left`, tokenSummary(sampled)].join(
-    ' · ',
-  );
+  const facts = [`${counted(turn.actions_left, 'action')} left`, tokenSummary(sampled)].join(' · ');
   const cut =
     turn.finish === 'length' &&
     h('span', { class: 'warning', title: 'Generation reached its limit of tokens' }, 'cut at the length limit');

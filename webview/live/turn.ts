@@ -4,7 +4,7 @@ import { readBoard } from '../../extension/protocol/board';
 import type { WatchedEpisode, WatchedTurn } from '../../extension/protocol/trainer-link';
 import { boardPicture } from '../episodes/board-picture';
 import { h, replaceChildren, setText } from '../shared/dom';
-import { formatNumber, formatSigned } from '../shared/format';
+import { counted, formatNumber, formatSigned } from '../shared/format';
 import { hue, withAlpha } from '../shared/palette';
 import type { Theme } from '../shared/theme';
 
@@ -31,7 +31,7 @@ export class TurnView {
     turn: WatchedTurn,
     private readonly theme: Theme,
   ) {
-    const left = `${turn.actions_left} action${turn.actions_left === 1 ? '' : 's'} left`;
+    const left = `${counted(turn.actions_left, 'action')} left`;
     const thinks = turn.prefix === '<think>';
     const block = (label: string, content: HTMLElement) =>
       h('div', { class: 'block' }, h('h4', { class: 'muted' }, label), content);
@@ -55,11 +55,11 @@ export class TurnView {
     );
   }
 
-  /** Adds the tokens that are not drawn yet, and the outcome when the turn is over. `running` is the return with this turn. */
+  /** Adds the tokens that are not drawn yet, and the outcome when the turn is over. `running` is the return with this turn (without penalties). */
   update({ tokens, outcome, prefix }: WatchedTurn, running: number): void {
     if (this.text === '') this.text = prefix;
     for (; this.drawn < tokens.length; this.drawn++) this.add(tokens[this.drawn]);
-    setText(this.count, `${tokens.length} token${tokens.length === 1 ? '' : 's'}`);
+    setText(this.count, counted(tokens.length, 'token'));
     if (outcome) {
       this.caret.remove();
       replaceChildren(this.outcome, ...outcomeView(outcome, running));

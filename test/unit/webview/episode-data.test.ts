@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { EpisodeRow } from '../../../extension/protocol/pages';
+import type { EpisodeTable } from '../../../extension/protocol/episode-table';
 import type { EpisodeTurn } from '../../../extension/protocol/run-folder';
 import { actionFates } from '../../../extension/protocol/action-fates';
 import { changedCells, describeBoard, readBoard } from '../../../extension/protocol/board';
@@ -188,24 +189,39 @@ describe('the list', () => {
     kept: true,
     ...change,
   });
+  const listed = (table: EpisodeTable) => {
+    const order = naturalOrder(table);
+    return new Listing(table, order, true, order);
+  };
   const items = (rows: Row[]) => {
     const table = tableOf(rows);
-    const listing = new Listing(table, naturalOrder(table), true);
+    const listing = listed(table);
     return Array.from({ length: listing.length }, (_, i) => listing.at(i));
   };
 
-  it('has groups and members in order, with the spread of scores', () => {
+  it('has groups and members in order, with the spread of scores; a member of its own has no heading', () => {
     const found = items([row(1, 1, 0), row(1, 0, 1), row(1, 0, 0), row(1, 0, 2)]);
     expect(found.map(item => item.key)).toEqual([
       'group train 1 0',
       'train-000001-g000-m00',
       'train-000001-g000-m01',
       'train-000001-g000-m02',
-      'group train 1 1',
       'train-000001-g001-m00',
     ]);
-    expect(found[0]).toMatchObject({ count: 3, solved: 1, std: 1 });
-    expect(found[4]).toMatchObject({ std: 0 });
+    expect(found[0]).toMatchObject({ count: 3, size: 3, solved: 1, std: 1 });
+    expect(found.slice(1).map(item => item.kind === 'episode' && item.place)).toEqual([
+      ...['member', 'member', 'member'],
+      'group',
+    ]);
+  });
+
+  it('says of a group what holds for all its members where a filter shows some', () => {
+    const table = tableOf([row(2, 0, 0), row(1, 0, 0), row(1, 0, 1), row(1, 0, 2), row(1, 1, 0), row(1, 1, 1)]);
+    const order = naturalOrder(table);
+    const shown = order.filter(row => [2, 4].includes(row));
+    const listing = new Listing(table, shown, true, order);
+    expect(listing.at(0)).toMatchObject({ kind: 'group', count: 1, size: 3, solved: 1, std: 1 });
+    expect(listing.at(2)).toMatchObject({ kind: 'group', count: 1, size: 2, solved: 1 });
   });
 
   it('has steps, the newest first, where there are several', () => {
@@ -219,14 +235,14 @@ describe('the list', () => {
 
   it('finds an episode and the nearest that can be chosen', () => {
     const table = tableOf([row(1, 0, 0), row(1, 1, 0), row(2, 0, 0)]);
-    const listing = new Listing(table, naturalOrder(table), true);
+    const listing = listed(table);
     const at = listing.find('train-000001-g001-m00');
     expect(listing.at(at)).toMatchObject({ kind: 'episode', row: { step: 1, group_id: 1 } });
     expect([listing.find('train-000009-g000-m00'), listing.find('nothing')]).toEqual([-1, -1]);
     expect([listing.episodeFrom(0, 1), listing.episodeFrom(0, -1), listing.episodeFrom(at - 1, -1)]).toEqual([
-      2,
+      1,
       -1,
-      at - 2,
+      at - 1,
     ]);
   });
 
