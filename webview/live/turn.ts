@@ -1,6 +1,6 @@
 // One turn of the episode that is watched: its state, the tokens as they come, split at the end of the thought, and what came of the answer.
 // What is there stays where it is while more comes. All text of model and environment is put in as text.
-import { readBoard } from '../../extension/protocol/board';
+import { gameOf, readBoard } from '../../extension/protocol/board';
 import type { WatchedEpisode, WatchedTurn } from '../../extension/protocol/trainer-link';
 import { boardPicture } from '../episodes/board-picture';
 import { h, replaceChildren, setText } from '../shared/dom';
@@ -88,10 +88,10 @@ export class TurnView {
 /** The state before turn `index`, or, behind the last, the state at the end; as a board where it is one. */
 export function stateView(episode: WatchedEpisode, index: number, theme: Theme): HTMLElement {
   const stateAt = (i: number): string => episode.turns[i]?.state ?? episode.state;
-  const name = `${episode.environment.name} ${episode.tag}`;
-  const board = readBoard(stateAt(index), name);
+  const game = gameOf({ ...episode, states: [...episode.turns.map(({ state }) => state), episode.state] });
+  const board = readBoard(stateAt(index), game);
   if (!board) return h('pre', { class: 'live-state' }, stateAt(index));
-  const before = index > 0 ? readBoard(stateAt(index - 1), name) : null;
+  const before = index > 0 ? readBoard(stateAt(index - 1), game) : null;
   return h(
     'figure',
     { class: 'live-state', title: stateAt(index) },

@@ -3,7 +3,7 @@ import type { EpisodeRow } from '../../../extension/protocol/pages';
 import type { EpisodeTable } from '../../../extension/protocol/episode-table';
 import type { EpisodeTurn } from '../../../extension/protocol/run-folder';
 import { actionFates } from '../../../extension/protocol/action-fates';
-import { changedCells, describeBoard, readBoard } from '../../../extension/protocol/board';
+import { changedCells, describeBoard, gameOf, readBoard } from '../../../extension/protocol/board';
 import { markedLines, markedWords } from '../../../webview/episodes/changes';
 import { ending } from '../../../webview/episodes/episode-view';
 import { groupRows, Listing, naturalOrder, promptRows, sortRows } from '../../../webview/episodes/listing';
@@ -83,19 +83,38 @@ describe('what became of actions', () => {
 });
 
 describe('boards', () => {
-  it('reads Sokoban by its walls and FrozenLake by its goal', () => {
-    expect(readBoard('####\n#PX#\n#_O#\n####', '')).toMatchObject({ game: 'sokoban', before: '', after: '' });
-    expect(readBoard('####\n#PX#\n#_O#\n####', '')!.cells[1]).toEqual(['wall', 'player', 'box', 'wall']);
-    expect(readBoard('P_\nOG', '')!.cells).toEqual([
-      ['player', 'empty'],
-      ['hole', 'goal'],
+  const played = (name: string, ...states: string[]) => gameOf({ environment: { name }, tag: 'T', states });
+  const sokoban = '####\n#PX#\n#_O#\n####';
+
+  it('are Sokoban’s or FrozenLake’s by name, else by all that the game is played with', () => {
+    expect(played('CoordSokoban', 'PX')).toBe('sokoban');
+    expect(played('frozen_lake', 'X_\n_O')).toBe('frozen_lake');
+    expect(played('mine', sokoban)).toBe('sokoban');
+    expect(played('mine', '####\n#_P#\n####', '####\n#√P#\n####')).toBe('sokoban');
+    expect(played('mine', 'P_\nOG')).toBe('frozen_lake');
+    expect(played('mine', 'X_\n_O')).toBeNull();
+    expect(played('snowflake', 'X_\n_O')).toBeNull();
+  });
+
+  it('of another game with walls, players and a goal stay text, also where the player stands on the goal', () => {
+    const [before, after] = ['####\n#PG#\n####', '####\n#_P#\n####'];
+    expect([played('maze', before, after), played('maze', after), played('my sokoban', before, after)]).toEqual([
+      null,
+      null,
+      null,
     ]);
   });
 
-  it('tells the two by name where the letters do not', () => {
-    expect(readBoard('X_\n_O', 'frozen_lake FrozenLake')!.cells[0][0]).toBe('player_in_hole');
-    expect(readBoard('X_\n_O', 'sokoban CoordSokoban')!.cells[0][0]).toBe('box');
-    expect(readBoard('X_\n_O', 'mine')).toBeNull();
+  it('are read by the game’s symbols', () => {
+    expect(readBoard(sokoban, 'sokoban')).toMatchObject({ game: 'sokoban', before: '', after: '' });
+    expect(readBoard(sokoban, 'sokoban')!.cells[1]).toEqual(['wall', 'player', 'box', 'wall']);
+    expect(readBoard('P_\nOG', 'frozen_lake')!.cells).toEqual([
+      ['player', 'empty'],
+      ['hole', 'goal'],
+    ]);
+    expect(readBoard('X_\n_O', 'frozen_lake')!.cells[0][0]).toBe('player_in_hole');
+    expect(readBoard('X_\n_O', 'sokoban')!.cells[0][0]).toBe('box');
+    expect(readBoard('X_\n_O', null)).toBeNull();
   });
 
   it('finds the map among other text', () => {
@@ -108,22 +127,26 @@ describe('boards', () => {
   });
 
   it('reads maps with blanks between the cells', () => {
-    expect(readBoard(' # \t # \t #\n # \t P \t #\n # \t # \t #', '')!.cells[1]).toEqual(['wall', 'player', 'wall']);
+    expect(readBoard(' # \t # \t #\n # \t P \t #\n # \t # \t #', 'sokoban')!.cells[1]).toEqual([
+      'wall',
+      'player',
+      'wall',
+    ]);
   });
 
   it.each(['', 'Turn 1', 'OX', 'PO\nP', 'A_B\n#P#', 'SOS\nSOS', 'GO\nGO\nx', '1 2\n3 4'])('%j is no board', text => {
-    expect(readBoard(text, 'GO\nGO\nx' === text ? 'sokoban' : '')).toBeNull();
+    expect(readBoard(text, played('mine', text))).toBeNull();
   });
 
   it('knows what changed, and says nothing of another size', () => {
-    const [a, b] = ['####\n#PX#\n#_O#\n####', '####\n#_X#\n#PO#\n####'].map(text => readBoard(text, '')!);
+    const [a, b] = ['####\n#PX#\n#_O#\n####', '####\n#_X#\n#PO#\n####'].map(text => readBoard(text, 'sokoban')!);
     expect([...changedCells(b, a)]).toEqual(['1,1', '2,1']);
     expect(changedCells(b, null).size).toBe(0);
-    expect(changedCells(b, readBoard('P_\nOG', '')).size).toBe(0);
+    expect(changedCells(b, readBoard('P_\nOG', 'frozen_lake')).size).toBe(0);
   });
 
   it('describes itself in words', () => {
-    expect(describeBoard(readBoard('####\n#PX#\n#√S#\n####', '')!)).toBe(
+    expect(describeBoard(readBoard('####\n#PX#\n#√S#\n####', 'sokoban')!)).toBe(
       'Sokoban board, 4 × 4, (row, column) from 0; player (1, 1) (2, 2); boxes (1, 2); boxes on target (2, 1); targets (2, 2)',
     );
   });
