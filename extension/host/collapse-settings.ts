@@ -21,8 +21,13 @@ const configSchema = z.object({
     }),
     trainer: section({ gradient_analysis_mode: flag, gradient_analysis_every: z.number().catch(0) }),
     agent_proxy: section({ context_window_mode: z.string().catch('full') }),
-    algorithm: section({ filter_groups: section({ enable: flag }) }),
-    actor_rollout_ref: section({ rollout: z.unknown().optional() }),
+    algorithm: section({
+      filter_groups: section({ enable: flag }),
+      adv_estimator: z.string().catch(''),
+      use_kl_in_reward: flag,
+      kl_ctrl: section({ kl_coef: z.number().catch(0) }),
+    }),
+    actor_rollout_ref: section({ rollout: z.unknown().optional(), actor: z.unknown().optional() }),
   }),
 });
 
@@ -35,11 +40,19 @@ const filterSchema = z.object({
   rollout_filter_top_p_prob_mode: z.string(),
 });
 
+const actorSchema = z.object({
+  use_kl_loss: z.boolean(),
+  kl_loss_coef: z.number(),
+  entropy_coeff: z.number(),
+  clip_ratio_high: z.number(),
+});
+
 /** Of a parsed manifest, whatever it is. */
 export function collapseSettings(manifest: unknown): CollapseSettings {
   const { config } = configSchema.parse(manifest ?? {});
   const { collapse_detection: detection, workbench, trainer, actor_rollout_ref: actor, algorithm } = config;
   const filter = filterSchema.safeParse(actor.rollout).data;
+  const policy = actorSchema.safeParse(actor.actor).data;
   return {
     first_turn: detection.first_turn_enabled,
     multi_turn: detection.multi_turn_enabled,
@@ -59,6 +72,15 @@ export function collapseSettings(manifest: unknown): CollapseSettings {
           top_p_prob_mode: filter.rollout_filter_top_p_prob_mode,
           dynamic_sampling: algorithm.filter_groups.enable,
           normalised: workbench.compat === 'ragen',
+        }
+      : null,
+    policy: policy
+      ? {
+          kl_loss_coef: policy.use_kl_loss ? policy.kl_loss_coef : 0,
+          kl_coef: algorithm.use_kl_in_reward ? algorithm.kl_ctrl.kl_coef : 0,
+          entropy_coeff: policy.entropy_coeff,
+          adv_estimator: algorithm.adv_estimator,
+          clip_ratio_high: policy.clip_ratio_high,
         }
       : null,
   };

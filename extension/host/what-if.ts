@@ -263,10 +263,12 @@ async function tell(asked: Asked, origin: Episode, { written, episode, notes }: 
   await vscode.window.showTextDocument(before, { preview: false, preserveFocus: true });
   await vscode.window.showTextDocument(after, { viewColumn: vscode.ViewColumn.Beside, preview: false });
   const ends = (each: Episode) => (each.success ? vscode.l10n.t('solved') : vscode.l10n.t('not solved'));
+  const turns = ({ turns: { length } }: Episode) =>
+    length === 1 ? vscode.l10n.t('1 turn') : vscode.l10n.t('{0} turns', length);
   const message = vscode.l10n.t(
-    'What if: return {0}, {1}, in {2} turns; the original {3}, {4}, in {5}.',
-    ...[formatSigned(episode.reward), ends(episode), episode.turns.length],
-    ...[formatSigned(origin.reward), ends(origin), origin.turns.length],
+    'What if: return {0}, {1}, in {2}; the original: {3}, {4}, in {5}.',
+    ...[formatSigned(episode.reward), ends(episode), turns(episode)],
+    ...[formatSigned(origin.reward), ends(origin), turns(origin)],
   );
   const compare = vscode.l10n.t('Compare');
   const choice = await tellInformation([message, ...notes].join(' '), compare);

@@ -115,6 +115,29 @@ export function boundsOver({ bound }: AlarmRule, values: ArrayLike<number>): Flo
   });
 }
 
+/** How long a rule's metric has passed its bound. */
+export interface Streak {
+  /** The newest bound. */
+  bound: number;
+  /** Newest values in a row beyond it. */
+  now: number;
+  /** Most values in a row that were ever beyond it. */
+  most: number;
+}
+
+/** How near the values of a rule's metric have come to its alarm; null where none was held against a bound yet. */
+export function streakOf(rule: AlarmRule, values: ArrayLike<number>): Streak | null {
+  const bounds = boundsOver(rule, values);
+  let streak: Streak | null = null;
+  bounds.forEach((bound, i) => {
+    if (!Number.isFinite(bound)) return;
+    const passed = rule.side === 'under' ? values[i] < bound : values[i] > bound;
+    const now: number = passed ? (streak?.now ?? 0) + 1 : 0;
+    streak = { bound, now, most: Math.max(now, streak?.most ?? 0) };
+  });
+  return streak;
+}
+
 const mean = (values: readonly number[]): number => values.reduce((sum, x) => sum + x, 0) / values.length;
 
 const percent = (share: number): string => `${Math.round(100 * share)} %`;

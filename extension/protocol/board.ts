@@ -1,6 +1,6 @@
 // Finds a grid map in a state's text and reads it as a board: Sokoban's and FrozenLake's symbols as RAGEN writes them. The same
-// letter means different things in the two (O: target or hole; X: box or player in a hole), so the game is told by its walls or
-// its name; what is not surely one of the two stays text. Pure.
+// letter means different things in the two (O: target or hole; X: box or player in a hole), and other games have walls and players as
+// well, so the game is told by its environment's name or by all states of an episode; what is not surely one of the two stays text. Pure.
 
 export type Game = 'sokoban' | 'frozen_lake';
 
@@ -30,9 +30,40 @@ const symbols: Record<Game, Record<string, Cell>> = {
   frozen_lake: { P: 'player', _: 'empty', O: 'hole', G: 'goal', X: 'player_in_hole', '√': 'player_on_goal' },
 };
 
-/** The board in a state's text, null where there is none. `environment` is the environment's name or tag. */
-export function readBoard(state: string, environment: string): Board | null {
+/** What of an episode tells its game. */
+export interface PlayedStates {
+  environment: { name: string };
+  tag: string;
+  /** Of all turns, and at the end. */
+  states: readonly string[];
+}
+
+/** The game that an episode's states are boards of; null where it is not surely one of the two. */
+export function gameOf({ environment, tag, states }: PlayedStates): Game | null {
+  const name = `${environment.name} ${tag}`.toLowerCase();
+  const present = new Set(states.flatMap(state => findMap(state.split('\n'))?.map.flat() ?? []));
+  const named = name.includes('sokoban') ? 'sokoban' : /frozen[\s_-]?lake/.test(name) ? 'frozen_lake' : null;
+  if (named) return fits(present, named) ? named : null;
+  const has = (...some: string[]) => some.some(symbol => present.has(symbol));
+  // One state may lack what sets a game apart, as where the player stands on the goal: each game has to show all that it is played with.
+  if (fits(present, 'sokoban') && has('#') && has('X', '√') && has('O', '√', 'S')) return 'sokoban';
+  return fits(present, 'frozen_lake') && has('P') && has('G') && has('O') ? 'frozen_lake' : null;
+}
+
+/** The board of a game in a state's text; null where there is none. */
+export function readBoard(state: string, game: Game | null): Board | null {
+  if (!game) return null;
   const lines = state.split('\n');
+  const found = findMap(lines);
+  if (!found || !fits(new Set(found.map.flat()), game)) return null;
+  const { map, from, to } = found;
+  const cells = map.map(row => row.map(symbol => symbols[game][symbol]));
+  const text = (part: string[]) => part.join('\n').trim();
+  return { game, cells, before: text(lines.slice(0, from)), after: text(lines.slice(to)) };
+}
+
+/** The largest block of lines [from, to) that are rows of one width. */
+function findMap(lines: readonly string[]): { map: string[][]; from: number; to: number } | null {
   const rows = lines.map(line => cellsOf(line));
   let best: { from: number; to: number } | null = null;
   for (let from = 0; from < rows.length;) {
@@ -42,13 +73,7 @@ export function readBoard(state: string, environment: string): Board | null {
     if (to - from >= 2 && (!best || to - from > best.to - best.from)) best = { from, to };
     from = Math.max(to, from + 1);
   }
-  if (!best) return null;
-  const map = rows.slice(best.from, best.to) as string[][];
-  const game = gameOf(map, environment);
-  if (!game) return null;
-  const cells = map.map(row => row.map(symbol => symbols[game][symbol]));
-  const text = (part: string[]) => part.join('\n').trim();
-  return { game, cells, before: text(lines.slice(0, best.from)), after: text(lines.slice(best.to)) };
+  return best && { map: rows.slice(best.from, best.to) as string[][], ...best };
 }
 
 /** Cells that differ between two boards of one size, as `row,column`; none where sizes differ. */
@@ -83,12 +108,5 @@ function cellsOf(line: string): string[] | null {
   return cells.length > 0 && cells.every(cell => '#_O√XPSG'.includes(cell)) ? cells : null;
 }
 
-function gameOf(map: string[][], environment: string): Game | null {
-  const present = new Set(map.flat());
-  const fits = (game: Game) => [...present].every(symbol => symbol in symbols[game]);
-  const name = environment.toLowerCase();
-  const named = name.includes('sokoban') ? 'sokoban' : /frozen|lake/.test(name) ? 'frozen_lake' : null;
-  if (named) return fits(named) ? named : null;
-  if (present.has('#')) return fits('sokoban') ? 'sokoban' : null;
-  return present.has('G') && fits('frozen_lake') ? 'frozen_lake' : null;
-}
+const fits = (present: ReadonlySet<string>, game: Game): boolean =>
+  [...present].every(symbol => symbol in symbols[game]);

@@ -24,6 +24,16 @@ export interface FilterSettings {
   normalised: boolean;
 }
 
+/** What the run began with of what moves the policy; `setting` events change the weights. */
+export interface PolicySettings {
+  /** Weights of the terms, 0 where a term is off. */
+  kl_loss_coef: number;
+  kl_coef: number;
+  entropy_coeff: number;
+  adv_estimator: string;
+  clip_ratio_high: number;
+}
+
 /** What the run's configuration has of the diagnoses. */
 export interface CollapseSettings {
   first_turn: boolean;
@@ -37,6 +47,7 @@ export interface CollapseSettings {
   watch: boolean;
   /** Null where the manifest is of another version's making. */
   filter: FilterSettings | null;
+  policy: PolicySettings | null;
 }
 
 /** Steps that a file of the diagnostics or of the episodes is there for, ascending. */
@@ -63,6 +74,8 @@ export interface CollapseSnapshot {
   /** As the newest diagnosis has them; null while there is none. */
   thresholds: RegimeThresholds | null;
   diagnosed: DiagnosedSteps;
+  /** Steps whose checkpoints are kept, ascending. */
+  checkpoints: number[];
 }
 
 export const collapseReady: RequestType<null, CollapseSnapshot> = { method: 'collapse/ready' };
@@ -74,6 +87,7 @@ export const collapseLines: NotificationType<{
   events: RunEvent[];
   thresholds: RegimeThresholds | null;
   diagnosed: DiagnosedSteps;
+  checkpoints: number[];
 }> = { method: 'collapse/lines' };
 
 /** The matrix of a diagnosed step with its texts; null where the file or the family is not there. */

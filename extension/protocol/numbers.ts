@@ -31,6 +31,9 @@ export function formatSigned(value: number): string {
   return value > 0 ? `+${formatNumber(value)}` : formatNumber(value);
 }
 
+/** `1 turn`, `2 turns`. */
+export const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`;
+
 /** A share 0…1 as `61.2 %`, without the decimal at and above 99.95 and at 0. */
 export function formatPercent(share: number): string {
   if (!Number.isFinite(share)) return '–';

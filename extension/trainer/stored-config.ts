@@ -8,20 +8,25 @@ import type { RunConfig } from './config/schema';
 import { readValues } from './store/line-log';
 import type { RunFolder } from './store/run-folder';
 
-/** @throws UserError where this version has other keys than the one that made the run */
-export function storedConfig({ id, path, manifest }: Pick<RunFolder, 'id' | 'path' | 'manifest'>): RunConfig {
+/** What can be done with a run of another version, which cannot be gone on with: for the sentence that refuses it. */
+const startFrom = (path: string): string =>
+  `start a new run with trainer.resume_mode=resume_path and trainer.resume_from_path=${path}`;
+
+/** @throws UserError, whose sentence ends with `remedy`, where this version has other keys than the one that made the run */
+export function storedConfig(
+  { id, path, manifest }: Pick<RunFolder, 'id' | 'path' | 'manifest'>,
+  remedy = startFrom(path),
+): RunConfig {
   const parsed = runConfigSchema.safeParse(manifest.config);
   if (parsed.success) return parsed.data;
   const [{ path: key, message }] = parsed.error.issues;
-  throw new UserError(
-    `run ${id}: its configuration is of another version (${key.join('.')}: ${message}): start a new run with trainer.resume_mode=resume_path and trainer.resume_from_path=${path}`,
-  );
+  throw new UserError(`run ${id}: its configuration is of another version (${key.join('.')}: ${message}): ${remedy}`);
 }
 
 /** The configuration after all changes that the run's events tell of. @throws UserError as `storedConfig` does */
-export function presentConfig(folder: RunFolder): RunConfig {
+export function presentConfig(folder: RunFolder, remedy?: string): RunConfig {
   const { id, path, manifest } = folder;
-  return storedConfig({ id, path, manifest: { ...manifest, config: { ...changedConfig(folder) } } });
+  return storedConfig({ id, path, manifest: { ...manifest, config: { ...changedConfig(folder) } } }, remedy);
 }
 
 /** The same, of any version. */

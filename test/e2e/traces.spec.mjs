@@ -88,7 +88,7 @@ scenario('an episode opens as a document, best first, with its facts, turns and 
   assert.match(await shown(), /^train-000002-/);
   const words = await text();
   assert.match(words, /run lake · step 2 · training/);
-  assert.match(words, /success · score \+1 · reward \+1 · penalty 0 · advantage/);
+  assert.match(words, /success · score \+1 · return \+1 · penalty 0 · advantage/);
   assert.match(words, /## Turn 1 · reward/);
   await status(/log-prob −/).waitFor();
   await lens('what if').waitFor();
@@ -196,7 +196,7 @@ scenario('the environment’s source tells how its code does', async () => {
   await editor.page.getByRole('tab', { name: /^index\.ts/ }).waitFor();
   await editor.command('Go to Line');
   await editor.answer(':96');
-  await lens(/lake: reward \+0\.\d+ · success \d/).waitFor();
+  await lens(/lake: return \+0\.\d+ · success \d/).waitFor();
   await lens(/lake: version [0-9a-f]{8} · 256 episodes in steps 1–2/).waitFor();
   await editor.keep('traces-environment-dark');
   await editor.command('View: Close Editor');

@@ -1,8 +1,8 @@
 // Which small charts the page has: what the diagnosis measured over training, and the signals of an Echo Trap, each with the bound that its
 // alarm is raised by.
-import { alarmNames, alarmRules, boundsOver, type AlarmName } from '../../extension/protocol/alarm-rules';
+import { alarmNames, alarmRules, boundsOver, streakOf, type AlarmName } from '../../extension/protocol/alarm-rules';
 import type { RegimeThresholds } from '../../extension/protocol/collapse-page';
-import type { Unit } from '../shared/format';
+import { formatValue, type Unit } from '../shared/format';
 import { hue } from '../shared/palette';
 import type { ChartLine, LineChartSpec } from './line-chart';
 import type { RunSeries } from './run-series';
@@ -109,6 +109,16 @@ const titles: Record<AlarmName, string> = {
   invalid_answers: 'Answers without a valid action',
 };
 
+/** Why a line beyond its bound has raised no alarm: `alarm after 5 steps in a row over 81.1; now 4`. */
+function streakWords(name: AlarmName, values: readonly number[], unit: Unit): string[] {
+  const rule = alarmRules[name];
+  const streak = streakOf(rule, values);
+  if (!streak || streak.most === 0 || rule.steps === 1) return [];
+  const { bound, now, most } = streak;
+  const longest = most > now ? `, at most ${most} so far` : '';
+  return [`alarm after ${rule.steps} steps in a row ${rule.side} ${formatValue(bound, unit)}; now ${now}${longest}`];
+}
+
 /** What may be taken as a sign, by the metric that alarms watch; a metric of two rules has both bounds. */
 export const signalCharts: LineChartSpec[] = [...new Set(alarmNames.map(name => alarmRules[name].metric))].map(
   metric => {
@@ -119,6 +129,7 @@ export const signalCharts: LineChartSpec[] = [...new Set(alarmNames.map(name => 
       title: titles[names[0]],
       unit,
       empty: 'not logged',
+      notes: (now, row) => names.flatMap(name => streakWords(name, now.column(metric).slice(0, row + 1), unit)),
       lines: [
         { key: metric, label: 'now', colour: colour(hue.blue) },
         ...names.map((name): ChartLine => {

@@ -1,7 +1,44 @@
 // What a reading is made from: the run's series of one family of pairs, gathered once and cut at each step that is looked at.
-import type { FilterSettings, RegimeThresholds } from '../../extension/protocol/collapse-page';
-import type { Evidence } from './reading';
+import type { CollapseSnapshot, PolicySettings, RegimeThresholds } from '../../extension/protocol/collapse-page';
+import type { RunEvent } from '../../extension/protocol/run-folder';
+import { filterAt } from './filter-words';
+import type { ChangedSetting, Circumstances, Evidence } from './reading';
 import { pathOf, reached, type PathPoint, type RunSeries, type StepValue } from './run-series';
+
+const nothingKnown: Circumstances = { filter: null, policy: null, changes: [], checkpoints: null };
+
+/** What of a run's configuration holds at a step, what of it was changed before, and which checkpoints of before are left. */
+export function circumstancesAt(
+  { settings, events, checkpoints }: Pick<CollapseSnapshot, 'settings' | 'events' | 'checkpoints'>,
+  step: number,
+): Circumstances {
+  const changes = events.flatMap(event => (event.step <= step ? changeOf(event) : []));
+  return {
+    filter: filterAt(settings.filter, events, step + 1),
+    policy: settings.policy && policyAfter(settings.policy, changes),
+    changes,
+    checkpoints: checkpoints.filter(each => each <= step),
+  };
+}
+
+function changeOf({ kind, step, data }: RunEvent): ChangedSetting[] {
+  const { key, from, to } = data ?? {};
+  if (kind !== 'setting' || typeof key !== 'string' || typeof from !== 'number' || typeof to !== 'number') return [];
+  return [{ key, from, to, step }];
+}
+
+/** The weights of a policy's terms by their keys. */
+const weights = {
+  'actor_rollout_ref.actor.kl_loss_coef': 'kl_loss_coef',
+  'algorithm.kl_ctrl.kl_coef': 'kl_coef',
+  'actor_rollout_ref.actor.entropy_coeff': 'entropy_coeff',
+} as const satisfies Record<string, keyof PolicySettings>;
+
+const policyAfter = (policy: PolicySettings, changes: readonly ChangedSetting[]): PolicySettings =>
+  changes.reduce(
+    (now, { key, to }) => (Object.hasOwn(weights, key) ? { ...now, [weights[key as keyof typeof weights]]: to } : now),
+    policy,
+  );
 
 /** All of a run's evidence; `path` is the family's, where it was computed already. */
 export function evidenceOf(
@@ -13,7 +50,7 @@ export function evidenceOf(
   return {
     path,
     thresholds,
-    filter: null,
+    ...nothingKnown,
     rewardStd: series.points('rollout/in_group_reward_std'),
     tokenEntropy: series.points('actor/entropy'),
     gradientNorm: series.points('actor/grad_norm'),
@@ -24,13 +61,13 @@ export function evidenceOf(
   };
 }
 
-/** The evidence up to a step, with the filter that is then in effect. */
-export function evidenceUpTo(all: Evidence, step: number, filter: FilterSettings | null): Evidence {
+/** The evidence up to a step, under what then holds. */
+export function evidenceUpTo(all: Evidence, step: number, circumstances: Circumstances): Evidence {
   const cut = <T extends { step: number }>(points: readonly T[]): readonly T[] =>
     points.slice(0, reached(points, step));
   return {
     thresholds: all.thresholds,
-    filter,
+    ...circumstances,
     path: cut(all.path),
     rewardStd: cut(all.rewardStd),
     tokenEntropy: cut(all.tokenEntropy),

@@ -25,6 +25,8 @@ export interface LineChartSpec {
   lines: readonly ChartLine[];
   /** Said under the title where the chart is empty. */
   empty: string;
+  /** What there is to say of the values up to a row, a sentence each. */
+  notes?(series: RunSeries, row: number): string[];
 }
 
 export interface LineChart {
@@ -41,13 +43,14 @@ const resolution = 400;
 export function lineChart(spec: LineChartSpec, scrub: (step: number) => void): LineChart {
   const values = h('dl', { class: 'small-values' });
   const title = h('h3', {}, spec.title);
+  const notes = h('div', { class: 'small-notes muted' });
   const cursor = h('div', { class: 'cursor', 'aria-hidden': 'true' });
   const picture = svg('svg', { viewBox: '0 0 1 1', preserveAspectRatio: 'none', 'aria-hidden': 'true' });
   const plot = h('div', { class: 'small-plot' });
   const element = h(
     'figure',
     { class: 'small-chart', 'data-chart': spec.id },
-    h('figcaption', {}, title, values),
+    h('figcaption', {}, title, values, notes),
     plot,
   );
   let series: RunSeries | null = null;
@@ -99,7 +102,7 @@ export function lineChart(spec: LineChartSpec, scrub: (step: number) => void): L
       replaceChildren(plot, ...ticks, picture, cursor, h('span', { class: 'tick-x' }, String(last)));
     },
     look(step) {
-      if (!series || element.hasAttribute('data-empty')) return replaceChildren(values);
+      if (!series || element.hasAttribute('data-empty')) return [values, notes].forEach(each => replaceChildren(each));
       cursor.style.left = percent(place(step));
       const row = series.rowAt(step);
       const parts = spec.lines.flatMap(({ label, colour, bound }, i) => {
@@ -109,6 +112,7 @@ export function lineChart(spec: LineChartSpec, scrub: (step: number) => void): L
         return h('div', {}, name, h('dd', {}, formatValue(value, spec.unit)));
       });
       replaceChildren(values, ...parts);
+      replaceChildren(notes, ...(spec.notes?.(series, row) ?? []).map(text => h('p', {}, text)));
     },
   };
 }

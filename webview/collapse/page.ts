@@ -21,7 +21,7 @@ import { onThemeChange, readTheme, type Theme } from '../shared/theme';
 import { button } from '../shared/toolkit';
 import { alarmList } from './alarm-list';
 import { familyCharts, signalCharts } from './charts';
-import { evidenceOf, evidenceUpTo } from './evidence';
+import { circumstancesAt, evidenceOf, evidenceUpTo } from './evidence';
 import { filterAt } from './filter-words';
 import { gradientsView } from './gradients';
 import { groupsView } from './groups';
@@ -180,7 +180,7 @@ export function startCollapse(host: Host, root: HTMLElement): void {
     if (path.length === 0) replaceChildren(heroPlace, missingNotice(missingFamily(settings, family), copy));
     else if (hero.element.parentElement !== heroPlace) replaceChildren(heroPlace, hero.element);
     hero.draw(path, present, thresholds);
-    reading.draw(readingOf(evidenceUpTo(evidence, step, filterAt(settings.filter, now.events, step + 1))));
+    reading.draw(readingOf(evidenceUpTo(evidence, step, circumstancesAt(now, step))));
     for (const chart of charts) chart.look(step);
     replaceChildren(alarms, alarmList(now.events, step, settings.watch, go));
     fetchParts(now, family, step, present);
@@ -231,9 +231,9 @@ export function startCollapse(host: Host, root: HTMLElement): void {
     replaceChildren(root, notice({ kind: error && !episodes ? 'error' : 'empty', title: episodes ? 'Nothing to diagnose' : 'No step has finished yet', text, action })); // prettier-ignore
   }
 
-  host.onNotify(collapseLines, ({ run, lines, events, thresholds, diagnosed }) => {
+  host.onNotify(collapseLines, ({ run, lines, events, thresholds, diagnosed, checkpoints }) => {
     if (!snapshot) return; // the snapshot that is on its way has them
-    snapshot = { ...snapshot, run, events: [...snapshot.events, ...events], thresholds, diagnosed };
+    snapshot = { ...snapshot, run, events: [...snapshot.events, ...events], thresholds, diagnosed, checkpoints };
     series.append(lines);
     if (lines.length > 0 || events.length > 0) drawSoon(true);
     else dot.update(run);

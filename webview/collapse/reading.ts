@@ -1,17 +1,30 @@
 // What a run looks like, in plain words, with how sure that is and what to try. A pure function of what was logged up to the step that is
 // looked at: no reading of texts, no model. It judges the last diagnoses together, since a single one moves by its interval, and tells a
 // policy whose reasoning has come to ignore the prompt from one that has not yet learnt to look at it. Rules of thumb are docs/METRICS.md's.
-import type { FilterSettings, RegimeThresholds } from '../../extension/protocol/collapse-page';
+import type { FilterSettings, PolicySettings, RegimeThresholds } from '../../extension/protocol/collapse-page';
 import { alarmRules, boundsOver } from '../../extension/protocol/alarm-rules';
 import { median } from '../../extension/protocol/estimate';
+import type { SettingChange } from '../../extension/protocol/run-folder';
 import { formatNumber, formatPercent } from '../shared/format';
 import type { Estimate, PathPoint, StepValue } from './run-series';
 
+/** A value of the configuration that was changed while the run trained, from the step after `step` on. */
+export type ChangedSetting = SettingChange & { step: number };
+
+/** What holds at the step that is looked at; null where it is not known. */
+export interface Circumstances {
+  filter: FilterSettings | null;
+  policy: PolicySettings | null;
+  /** In their order. */
+  changes: readonly ChangedSetting[];
+  /** Steps whose checkpoints are left, ascending. */
+  checkpoints: readonly number[] | null;
+}
+
 /** All that the reading is made from; nothing of it lies after the step that is looked at. */
-export interface Evidence {
+export interface Evidence extends Circumstances {
   path: readonly PathPoint[];
   thresholds: RegimeThresholds | null;
-  filter: FilterSettings | null;
   rewardStd: readonly StepValue[];
   tokenEntropy: readonly StepValue[];
   gradientNorm: readonly StepValue[];
@@ -28,7 +41,7 @@ export interface Evidence {
 export type Anchor =
   'in-what-order-to-look' | 'the-task' | 'policy' | 'rollout-filter' | 'rollout' | 'collapse' | 'alarms';
 
-export type SignKind = 'validation' | 'echo trap' | 'solved' | 'spike' | 'format' | 'entropy' | 'thoughts';
+export type SignKind = 'validation' | 'echo trap' | 'solved' | 'spike' | 'format' | 'entropy' | 'thoughts' | 'setting';
 
 export interface Sign {
   kind: SignKind;
@@ -36,7 +49,18 @@ export interface Sign {
   anchor: Anchor;
   /** Where it began, to scrub there. */
   step?: number;
+  onset?: Onset;
+  /** The setting that is suspected. */
+  key?: string;
 }
+
+/** When something fell: the first step that shows it, and the one before, of which nothing is to be seen yet. */
+interface Onset {
+  fine: number;
+  began: number;
+}
+
+type DatedSign = Sign & { step: number; onset: Onset };
 
 export interface Advice {
   text: string;
@@ -67,20 +91,22 @@ const largestBound = 100;
 const enoughPrompts = 8;
 /** A fall for good is one under this share of the best, on means over three (test/experiments). */
 const fallen = 0.85;
+/** Steps before a fall within which a changed setting may be its cause. */
+const suspicious = 10;
 
 /** Reads the evidence. Deterministic; every number in its texts is finite. */
 export function readingOf(evidence: Evidence): Reading {
   const { path, thresholds } = evidence;
   const now = path.at(-1);
-  const signs = signsOf(evidence);
-  if (!now || !thresholds || !(now.bound > 0 && now.bound < largestBound)) {
+  const place = now && thresholds && now.bound > 0 && now.bound < largestBound ? placeOf(path, thresholds) : null;
+  const signs = signsOf(evidence, place?.fall ?? null);
+  if (!place || !thresholds) {
     const headline = now
       ? 'The diagnoses cannot be placed: what counts as high is not in the run’s folder'
       : 'Nothing is known yet of whether the reasoning depends on the prompt';
     const why = now ? 'without thresholds there are no regimes' : 'no diagnosis of collapse was logged up to this step';
     return { headline, sentence: '', confidence: 'none', why, signs, advice: adviceFor(null, signs, evidence) };
   }
-  const place = placeOf(path, thresholds);
   return {
     headline: headlines[place.state],
     sentence: sentenceOf(path, place),
@@ -114,7 +140,7 @@ interface Place {
   diverse: boolean;
   informed: boolean;
   /** Best mean over three diagnoses of the mutual information, where it has fallen from that for good. */
-  fall: { from: StepValue; now: number; since: number } | null;
+  fall: { from: StepValue; now: number; since: number; onset: Onset } | null;
 }
 
 function placeOf(path: readonly PathPoint[], { entropy, informationShare }: RegimeThresholds): Place {
@@ -123,9 +149,12 @@ function placeOf(path: readonly PathPoint[], { entropy, informationShare }: Regi
   const informed = median(last.map(share)) >= informationShare;
   const found = median(last.map(({ retrieval, chance }) => (retrieval.value - chance) / (1 - chance)));
   const dependence = informed ? 'clear' : found >= foundAgain ? 'faint' : 'none';
-  const fall = fallOf(path.map(({ step, information }) => ({ step, value: information.value })));
+  const fall = informationFall(path);
   return { state: stateOf(dependence, diverse, fall !== null), dependence, diverse, informed, fall };
 }
+
+const informationFall = (path: readonly PathPoint[]): Place['fall'] =>
+  fallOf(path.map(({ step, information }) => ({ step, value: information.value })));
 
 function stateOf(dependence: Dependence, diverse: boolean, fell: boolean): State {
   switch (dependence) {
@@ -157,7 +186,7 @@ function sentenceOf(path: readonly PathPoint[], { fall }: Place): string {
       : `under one prompt it has ${formatNumber(now.entropy.value)} nats a token`,
     ...(fall
       ? [
-          `the information has been under ${Math.round(100 * fallen)} % of its best since step ${fall.since} (${formatNumber(fall.from.value)} around step ${fall.from.step}, ${formatNumber(fall.now)} now)`,
+          `the information has been under ${Math.round(100 * fallen)} % of its best since step ${fall.since} (${formatNumber(fall.from.value)} around step ${fall.from.step}, ${formatNumber(fall.now)} now, each the mean of 3 diagnoses)`,
         ]
       : []),
   ];
@@ -212,37 +241,51 @@ function confidenceOf(
   };
 }
 
-function signsOf(evidence: Evidence): Sign[] {
-  return [
-    validationFall(evidence),
-    rewardStdFall(evidence),
-    gradientSpike(evidence),
-    invalidAnswers(evidence),
-    entropyFall(evidence),
-    fewThoughts(evidence),
-  ].filter(sign => sign !== null);
+function signsOf(evidence: Evidence, information: Place['fall']): Sign[] {
+  const dated = [validationFall(evidence), rewardStdFall(evidence), gradientSpike(evidence), entropyFall(evidence)];
+  const falls = dated.filter(sign => sign !== null);
+  const onsets = [...falls.map(({ onset }) => onset), ...(information ? [information.onset] : [])];
+  const suspects = suspectsOf(evidence, onsets);
+  const [validation, rewardStd, spike, entropy] = dated;
+  return [validation, ...suspects, rewardStd, spike, invalidAnswers(evidence), entropy, fewThoughts(evidence)].filter(
+    sign => sign !== null,
+  );
 }
 
-function validationFall({ validation }: Evidence): Sign | null {
+/** Settings that were changed shortly before something fell or spiked. */
+function suspectsOf({ changes }: Evidence, onsets: readonly Onset[]): Sign[] {
+  const before = changes.filter(({ step }) =>
+    onsets.some(({ fine, began }) => step >= fine - suspicious && step < began),
+  );
+  return before.map(({ key, from, to, step }) => ({
+    kind: 'setting',
+    text: `${key} was changed from ${formatNumber(from)} to ${formatNumber(to)} after step ${step}, shortly before what fell here: it may be the cause`,
+    anchor: 'policy',
+    step,
+    key,
+  }));
+}
+
+function validationFall({ validation }: Evidence): DatedSign | null {
   const fall = fallOf(validation);
   if (!fall) return null;
-  const text = `Validation success fell from ${formatPercent(fall.from.value)} (around step ${fall.from.step}) to ${formatPercent(fall.now)}`;
-  return { kind: 'validation', text, anchor: 'the-task', step: fall.since };
+  const text = `Validation success fell from ${formatPercent(fall.from.value)} (around step ${fall.from.step}) to ${formatPercent(fall.now)}, each the mean of 3 validations`;
+  return { kind: 'validation', text, anchor: 'the-task', step: fall.since, onset: fall.onset };
 }
 
 /** The Echo Trap's first sign; of a solved task it is none. */
-function rewardStdFall({ rewardStd, success }: Evidence): Sign | null {
+function rewardStdFall({ rewardStd, success }: Evidence): DatedSign | null {
   const fall = fallUnderFirst(rewardStd, 0.5);
   if (!fall) return null;
   const solved = tail(success, 10) >= 0.9;
   const meaning = solved
     ? 'with nearly all episodes solved it has to'
     : 'episodes of a group come to score alike, and there is less to learn from (the Echo Trap’s first sign)';
-  const text = `In-group reward std has been under half of its first ten steps’ mean since step ${fall.since} (${formatNumber(fall.first)}, now ${formatNumber(fall.now)}): ${meaning}`;
-  return { kind: solved ? 'solved' : 'echo trap', text, anchor: 'rollout-filter', step: fall.since };
+  const text = `In-group reward std has been under half of its first ten steps’ mean since step ${fall.since} (${formatNumber(fall.first)}, now ${formatNumber(fall.now)}, the mean of 10 steps): ${meaning}`;
+  return { kind: solved ? 'solved' : 'echo trap', text, anchor: 'rollout-filter', step: fall.since, onset: fall.onset };
 }
 
-function gradientSpike({ gradientNorm }: Evidence): Sign | null {
+function gradientSpike({ gradientNorm }: Evidence): DatedSign | null {
   const last = gradientNorm.slice(-60); // the last 20, with what they are compared with
   const values = last.map(({ value }) => value);
   const bounds = boundsOver(alarmRules.gradient_spike, values);
@@ -254,21 +297,22 @@ function gradientSpike({ gradientNorm }: Evidence): Sign | null {
     text: `The gradient’s norm spiked at step ${step} (${formatNumber(value)}, ten times the usual is ${formatNumber(bounds[at])})`,
     anchor: 'policy',
     step,
+    onset: { fine: last[at - 1].step, began: step },
   };
 }
 
 function invalidAnswers({ invalidAnswers: shares }: Evidence): Sign | null {
   const now = tail(shares, 3);
   if (!(now > 0.5)) return null;
-  const text = `${formatPercent(now)} of the answers hold no valid action: the format is being lost`;
+  const text = `${formatPercent(now)} of the answers (mean of 3 steps) hold no valid action: the format is being lost`;
   return { kind: 'format', text, anchor: 'rollout' };
 }
 
-function entropyFall({ tokenEntropy }: Evidence): Sign | null {
+function entropyFall({ tokenEntropy }: Evidence): DatedSign | null {
   const fall = fallUnderFirst(tokenEntropy, 0.25);
   if (!fall) return null;
-  const text = `Token entropy has been under a quarter of its first ten steps’ mean since step ${fall.since} (${formatNumber(fall.first)}, now ${formatNumber(fall.now)} nats): the policy is sure of nearly every word`;
-  return { kind: 'entropy', text, anchor: 'policy', step: fall.since };
+  const text = `Token entropy has been under a quarter of its first ten steps’ mean since step ${fall.since} (${formatNumber(fall.first)}, now ${formatNumber(fall.now)} nats, the mean of 10 steps): the policy is sure of nearly every word`;
+  return { kind: 'entropy', text, anchor: 'policy', step: fall.since, onset: fall.onset };
 }
 
 function fewThoughts({ thinking }: Evidence): Sign | null {
@@ -293,17 +337,18 @@ const filterMore = (filter: FilterSettings | null): Advice => ({
 });
 
 /** What to try by each sign. */
-const bySign: Record<SignKind, (evidence: Evidence) => Advice[]> = {
-  validation: () => [
-    { anchor: 'the-task', text: 'Resume from the best checkpoint: what came after it made the policy worse' },
-  ],
-  'echo trap': ({ filter }) => [
-    filterMore(filter),
-    {
-      anchor: 'in-what-order-to-look',
-      text: 'Against the Echo Trap: a critic (GAE) in place of group means, clip_ratio_high 0.28, no KL term',
-    },
-  ],
+const bySign: Record<SignKind, (evidence: Evidence, sign: Sign) => Advice[]> = {
+  validation: evidence => [goBack(evidence, fallOf(evidence.validation), 'what came after it made the policy worse')],
+  setting: (_, { key }) => [{ anchor: 'policy', text: `Set ${key} back and see whether it recovers` }],
+  'echo trap': ({ filter, policy }) => {
+    const means = [
+      policy?.adv_estimator !== 'gae' && 'a critic (GAE) in place of group means',
+      !(policy && policy.clip_ratio_high >= 0.28) && 'clip_ratio_high 0.28',
+      !(policy && klIsOff(policy)) && 'no KL term',
+    ].filter(Boolean);
+    const more: Advice = { anchor: 'in-what-order-to-look', text: `Against the Echo Trap: ${means.join(', ')}` };
+    return [filterMore(filter), ...(means.length > 0 ? [more] : [])];
+  },
   solved: () => [],
   spike: () => [
     { anchor: 'policy', text: 'Lower the learning rate or grad_clip; in published runs none recovered after a spike' },
@@ -317,32 +362,62 @@ const bySign: Record<SignKind, (evidence: Evidence) => Advice[]> = {
   ],
 };
 
-const lessTerms: Advice = {
-  anchor: 'collapse',
-  text: 'Lessen the KL and entropy terms: where scores do not differ, they alone move the policy',
-};
-const watchOn: Advice = {
-  anchor: 'collapse',
-  text: 'Watch mi_zscore_ema: if it goes on falling, filter groups and lessen the KL and entropy terms',
-};
+const klIsOff = ({ kl_loss_coef, kl_coef }: PolicySettings): boolean => kl_loss_coef === 0 && kl_coef === 0;
+
+/** The terms that move the policy where scores do not differ; those that are off are not named, none where all are. */
+function termsOf({ policy }: Evidence): string {
+  const terms = [
+    !(policy && klIsOff(policy)) && 'KL',
+    (policy === null || policy.entropy_coeff !== 0) && 'entropy',
+  ].filter(Boolean);
+  return terms.length === 0 ? '' : `the ${terms.join(' and ')} term${terms.length === 1 ? '' : 's'}`;
+}
+
+function lessTerms(evidence: Evidence): Advice[] {
+  const terms = termsOf(evidence);
+  const text = `Lessen ${terms}: where scores do not differ, ${terms.endsWith('s') ? 'they alone move' : 'it alone moves'} the policy`;
+  return terms === '' ? [] : [{ anchor: 'collapse', text }];
+}
+
+function watchOn(evidence: Evidence): Advice {
+  const terms = termsOf(evidence);
+  const text = `Watch mi_zscore_ema: if it goes on falling, filter groups${terms && ` and lessen ${terms}`}`;
+  return { anchor: 'collapse', text };
+}
+
+/** Back to the newest checkpoint of before a fall, where one is left. */
+function goBack({ checkpoints }: Evidence, fall: Place['fall'], why: string): Advice {
+  const before = checkpoints?.filter(step => fall === null || step < fall.onset.began) ?? [];
+  const last = before.at(-1);
+  const when = fall ? `of before step ${fall.onset.began}` : 'of before';
+  const text =
+    last !== undefined
+      ? `Resume from the checkpoint of step ${last}, the newest ${fall ? 'of before the fall' : 'there is'}: ${why}`
+      : checkpoints
+        ? `No checkpoint ${when} is left to resume from: let the next run keep more of them (workbench.keep_checkpoints)`
+        : `Resume from a checkpoint ${when}, where one is kept: ${why}`;
+  return { anchor: 'the-task', text };
+}
 
 /** What to try by what the reasoning looks like. */
 const byState: Record<State, (evidence: Evidence) => Advice[]> = {
   diverse: () => [],
   begun: () => [],
-  falling: () => [watchOn],
-  compressed: () => [
+  falling: evidence => [watchOn(evidence)],
+  compressed: ({ validation, success }) => [
     {
       anchor: 'policy',
-      text: 'While success rises, leave it: sure and informed is what a solved task looks like; else raise temperature or entropy_coeff',
+      text: fallOf(validation.length > 0 ? validation : success)
+        ? 'Raise temperature or entropy_coeff: success has fallen while answers to one prompt hardly vary'
+        : 'While success rises, leave it: sure and informed is what a solved task looks like; else raise temperature or entropy_coeff',
     },
   ],
-  faint: ({ filter }) => [filterMore(filter), watchOn],
+  faint: evidence => [filterMore(evidence.filter), watchOn(evidence)],
   'faint and narrow': ({ filter }) => [
     filterMore(filter),
     { anchor: 'policy', text: 'Raise temperature or entropy_coeff, with a lower learning rate' },
   ],
-  template: ({ filter }) => [filterMore(filter), lessTerms],
+  template: evidence => [filterMore(evidence.filter), ...lessTerms(evidence)],
   'not yet': ({ path }) => [
     path.length < 3
       ? { anchor: 'collapse', text: 'Wait for more diagnoses: every run begins here' }
@@ -351,11 +426,9 @@ const byState: Record<State, (evidence: Evidence) => Advice[]> = {
           text: 'If success does not rise either, read episodes: thoughts may not speak of the state',
         },
   ],
-  'low entropy': () => [
-    {
-      anchor: 'policy',
-      text: 'Go back to an earlier checkpoint with a lower learning rate, and raise entropy_coeff or temperature',
-    },
+  'low entropy': evidence => [
+    goBack(evidence, informationFall(evidence.path), 'reasoning told prompts apart then'),
+    { anchor: 'policy', text: 'Train on with a lower learning rate and a higher entropy_coeff or temperature' },
   ],
   never: () => [
     { anchor: 'policy', text: 'Raise the rollout’s temperature, and read episodes: the model may not think at all' },
@@ -363,7 +436,7 @@ const byState: Record<State, (evidence: Evidence) => Advice[]> = {
 };
 
 function adviceFor(state: State | null, signs: readonly Sign[], evidence: Evidence): Advice[] {
-  const all = [...signs.flatMap(({ kind }) => bySign[kind](evidence)), ...(state ? byState[state](evidence) : [])];
+  const all = [...signs.flatMap(sign => bySign[sign.kind](evidence, sign)), ...(state ? byState[state](evidence) : [])];
   const advice = all.filter(({ text }, i) => all.findIndex(other => other.text === text) === i);
   if (advice.length > 0) return advice;
   if (state === null) return [{ anchor: 'collapse', text: 'Have the run diagnose its reasoning (collapse_detection)' }];
@@ -383,26 +456,37 @@ function fallOf(points: readonly StepValue[]): Place['fall'] {
   let best = means[0];
   let since: number | null = null;
   let from = best;
-  for (const point of means) {
+  means.forEach((point, i) => {
     if (point.value > best.value) best = point;
     if (best.value > 0 && point.value < fallen * best.value) {
-      since ??= point.step;
+      since ??= i;
       from = best;
     } else since = null;
-  }
-  return since === null ? null : { from, now: means[means.length - 1].value, since };
+  });
+  if (since === null) return null;
+  const now = means[means.length - 1].value;
+  return { from, now, since: means[since].step, onset: onsetOf(points, since, fallen * from.value) };
 }
 
 /** Since when means of ten stay under a share of the first ten's; null where they do not, or there are too few. */
 function fallUnderFirst(
   points: readonly StepValue[],
   part: number,
-): { first: number; now: number; since: number } | null {
+): { first: number; now: number; since: number; onset: Onset } | null {
   const means = smoothed(points, 10);
   if (means.length < 2 || !(means[0].value > 0)) return null;
   const over = means.findLastIndex(({ value }) => !(value < part * means[0].value));
   const since = means[over + 1];
-  return since ? { first: means[0].value, now: means[means.length - 1].value, since: since.step } : null;
+  if (!since) return null;
+  const [{ value: first }, { value: now }] = [means[0], means[means.length - 1]];
+  return { first, now, since: since.step, onset: onsetOf(points, over + 1, part * first) };
+}
+
+/** A mean stands at its last value's step: of the values from `first` on that it is made of, the first under the bound. */
+function onsetOf(points: readonly StepValue[], first: number, bound: number): Onset {
+  const at = points.findIndex(({ value }, i) => i >= first && value < bound);
+  const began = at < 0 ? first : at;
+  return { fine: points[Math.max(0, began - 1)].step, began: points[began].step };
 }
 
 /** Since when H(Z|X), as means of three, stays under half of where it began. */

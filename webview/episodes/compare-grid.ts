@@ -73,11 +73,15 @@ function head({ episode, title, current }: GridColumn, i: number, { reference, c
       type: 'button',
       title: `${episode.id}: ${outcome}`,
       'aria-current': current ? 'true' : null,
-      'aria-label': `${title}, ${outcome}, return ${formatSigned(episode.reward)}`,
+      'aria-label': `${title}, ${outcome}, score ${formatSigned(episode.score)}`,
     },
     mark(episode.success),
     h('span', { class: 'grid-title' }, title),
-    h('span', {}, formatSigned(episode.reward)),
+    h(
+      'span',
+      { title: `Return ${formatSigned(episode.reward)} and penalties ${formatSigned(episode.penalty)}` },
+      `score ${formatSigned(episode.score)}`,
+    ),
     episode.advantage !== null &&
       h(
         'span',

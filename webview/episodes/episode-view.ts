@@ -2,7 +2,7 @@
 import type { EpisodeRow } from '../../extension/protocol/pages';
 import type { Episode } from '../../extension/protocol/run-folder';
 import { h } from '../shared/dom';
-import { formatNumber, formatSigned } from '../shared/format';
+import { counted, formatNumber, formatSigned } from '../shared/format';
 import { mark } from './list-rows';
 import { stateView, turnView, type TurnOptions } from './turn-view';
 
@@ -46,7 +46,7 @@ export function ending({
   if (success) return 'The task was solved.';
   if (truncated) return 'Ended without success, or out of actions.';
   if (terminated) return 'The environment ended the episode.';
-  return `Not over after ${turns.length} turn${turns.length === 1 ? '' : 's'}: the limit of turns.`;
+  return `Not over after ${counted(turns.length, 'turn')}: the limit of turns.`;
 }
 
 function episodeHead(episode: Episode, { members, openMember }: EpisodeViewOptions): HTMLElement {
@@ -56,8 +56,9 @@ function episodeHead(episode: Episode, { members, openMember }: EpisodeViewOptio
     [
       'score',
       formatSigned(score),
-      `Return ${formatSigned(reward)} and penalties ${formatSigned(penalty)}, before normalisation`,
+      `Return ${formatSigned(reward)} and penalties ${formatSigned(penalty)}: what is trained on, before normalisation`,
     ],
+    ['return', formatSigned(reward), 'Sum of turn rewards, without penalties'],
     [
       'advantage',
       advantage === null ? '–' : formatSigned(advantage),
@@ -103,7 +104,7 @@ function memberButton(row: EpisodeRow, current: boolean, open: () => void): HTML
   const button = h('button', {
     class: `plain member-button ${row.success ? 'success' : 'failure'}`,
     type: 'button',
-    title: `member ${row.member}: ${outcome}, return ${formatSigned(row.reward ?? row.score)}`,
+    title: `member ${row.member}: ${outcome}, return ${formatSigned(row.reward ?? row.score)}, score ${formatSigned(row.score)}`,
     'aria-label': `member ${row.member}, ${outcome}`,
     'aria-current': current ? 'true' : null,
   });

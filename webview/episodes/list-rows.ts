@@ -1,12 +1,11 @@
 // How the list's items look: a step's and a group's heading, an episode's row; and the heads of its columns, which sort.
 import { h, type Child } from '../shared/dom';
-import { formatNumber, formatSigned } from '../shared/format';
+import { counted, formatNumber, formatSigned } from '../shared/format';
 import type { ListItem, Sort, SortColumn } from './listing';
 import type { EpisodeRow } from '../../extension/protocol/pages';
 
 /** Columns that are shown only while they sort. */
 const extra: Partial<Record<SortColumn, { label: string; value(row: EpisodeRow): number | null | undefined }>> = {
-  score: { label: 'score', value: row => row.score },
   advantage: { label: 'adv.', value: row => row.advantage },
 };
 
@@ -22,8 +21,13 @@ export function renderItem(item: ListItem, sort: Sort | null): { content: Node[]
       };
     }
     case 'group': {
-      const { tag, group_id, count, solved, std, kept } = item;
-      const facts = [`${solved}/${count} solved`, `std ${formatNumber(std)}`, kept === false && 'dropped']
+      const { tag, group_id, count, size, solved, std, kept } = item;
+      const facts = [
+        count < size && `${count} of ${size} shown`,
+        `${solved}/${size} solved`,
+        `std ${formatNumber(std)}`,
+        kept === false && 'dropped',
+      ]
         .filter(Boolean)
         .join(' · ');
       const content = [
@@ -37,38 +41,46 @@ export function renderItem(item: ListItem, sort: Sort | null): { content: Node[]
       };
     }
     case 'episode':
-      return episodeRow(item.row, item.flat, sort);
+      return episodeRow(item, sort);
   }
 }
 
-function episodeRow(row: EpisodeRow, flat: boolean, sort: Sort | null) {
-  const value = row.reward ?? row.score;
+function episodeRow({ row, place: named }: ListItem & { kind: 'episode' }, sort: Sort | null) {
+  const flat = named === 'step';
   const added = flat && sort ? extra[sort.by] : undefined;
   const addedValue = added?.value(row);
   const step = row.mode === 'val' ? `val ${row.step}` : String(row.step);
-  const place = flat
-    ? h(
+  const title = `${row.id} · ${row.tag}`;
+  const places: Record<typeof named, () => HTMLElement> = {
+    member: () => h('span', { class: 'member' }, String(row.member)),
+    group: () => h('span', { class: 'place', title }, `group ${row.group_id} `, h('span', { class: 'muted' }, row.tag)),
+    step: () =>
+      h(
         'span',
-        { class: 'place', title: `${row.id} · ${row.tag}` },
+        { class: 'place', title },
         h('span', { class: 'place-step' }, step),
         h('span', { class: 'muted' }, ` ${row.group_id}·${row.member} ${row.tag}`),
-      )
-    : h('span', { class: 'member' }, String(row.member));
+      ),
+  };
   const number = (text: string, name = 'number muted') => h('span', { class: name }, text);
   const content = [
     mark(row.success),
-    place,
+    places[named](),
     ...(added ? [number(typeof addedValue === 'number' ? formatSigned(addedValue) : '–')] : []),
-    number(formatSigned(value), 'number'),
+    number(formatSigned(row.reward ?? row.score), 'number muted'),
+    number(formatSigned(row.score), 'number'),
     number(String(row.turns)),
     number(formatNumber(row.tokens)),
     row.invalid ? h('span', { class: 'number warning' }, String(row.invalid)) : number('·'),
     filterMark(row.kept),
   ];
   const kept = row.kept === null ? '' : row.kept ? ', kept' : ', dropped by the filter';
-  const invalid = row.invalid ? `, ${row.invalid} invalid action${row.invalid === 1 ? '' : 's'}` : '';
-  const where = flat ? `step ${row.step}, group ${row.group_id}, ${row.tag}, ` : '';
-  const label = `${where}member ${row.member}, ${row.success ? 'success' : 'no success'}, return ${formatSigned(value)}, ${row.turns} turns, ${row.tokens} tokens${invalid}${kept}`;
+  const invalid = row.invalid ? `, ${counted(row.invalid, 'invalid action')}` : '';
+  const where = [
+    ...(flat ? [`step ${row.step}`] : []),
+    ...(named === 'member' ? [] : [`group ${row.group_id}, ${row.tag}`]),
+  ];
+  const label = `${[...where, `member ${row.member}`].join(', ')}, ${row.success ? 'success' : 'no success'}, return ${formatSigned(row.reward ?? row.score)}, score ${formatSigned(row.score)}, ${counted(row.turns, 'turn')}, ${counted(row.tokens, 'token')}${invalid}${kept}`;
   const names = ['episode-row', flat && 'flat', added && 'extended', row.kept === false && 'dropped'];
   return { content, label, class: names.filter(Boolean).join(' ') };
 }
@@ -83,6 +95,7 @@ export function listHead(sort: Sort | null, change: (sort: Sort | null) => void)
       : ['#', 'step', 'Member, under its step and group', 'place'],
     ...(added && sort ? [[added.label, sort.by, `What the list is sorted by`, 'number'] as [string, SortColumn, string, string]] : []), // prettier-ignore
     ['return', 'reward', 'Sum of turn rewards, without penalties', 'number'],
+    ['score', 'score', 'Return plus format penalties: what is trained on, before normalisation', 'number'],
     ['turns', 'turns', 'Turns played', 'number'],
     ['tokens', 'tokens', 'Tokens sampled', 'number'],
     ['inv.', 'invalid', 'Invalid actions: those the environment does not know, and answers that held none', 'number'],

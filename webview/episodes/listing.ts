@@ -10,12 +10,16 @@ export type ListItem =
       key: string;
       tag: string;
       group_id: number;
+      /** Members that are listed, of `size` that there are. */
       count: number;
+      size: number;
+      /** Of all members, listed or not. */
       solved: number;
       std: number;
       kept: boolean | null;
     }
-  | { kind: 'episode'; key: string; row: EpisodeRow; flat: boolean };
+  /** `place` tells how much of where it belongs is said beside it: a member stands under its group's heading. */
+  | { kind: 'episode'; key: string; row: EpisodeRow; place: 'member' | 'group' | 'step' };
 
 /** Columns that the list is sorted by, with their names. */
 export const sortColumns = {
@@ -75,11 +79,15 @@ export class Listing {
   private readonly entries: Int32Array;
   private readonly headings: Heading[] = [];
 
-  /** `rows` in their order; headings where `grouped`, those of steps only where there are several. */
+  /**
+   * `rows` in their order; headings where `grouped`, those of steps only where there are several, those of groups only where a group has
+   * several members. `all` are the table's rows in their natural order: what a heading says of its group it says of the whole of it.
+   */
   constructor(
     private readonly table: EpisodeTable,
     readonly rows: Uint32Array,
     private readonly grouped: boolean,
+    private readonly all: Uint32Array,
   ) {
     this.entries = grouped ? this.withHeadings() : Int32Array.from(rows);
   }
@@ -92,7 +100,8 @@ export class Listing {
     const entry = this.entries[index];
     if (entry < 0) return this.heading(this.headings[-1 - entry]);
     const row = this.table.row(entry);
-    return { kind: 'episode', key: row.id, row, flat: !this.grouped };
+    const place = !this.grouped ? 'step' : this.groupOf(entry).length === 1 ? 'group' : 'member';
+    return { kind: 'episode', key: row.id, row, place };
   }
 
   /** Where an episode stands; -1 where it is not listed. */
@@ -123,8 +132,10 @@ export class Listing {
     rows.forEach((row, i) => {
       const newStep = i === 0 || !sameStep(row, rows[i - 1]);
       if (newStep && several) entries.push(this.begin((lastStep = { kind: 'step', from: i, to: i })));
-      if (newStep || group[row] !== group[rows[i - 1]])
-        entries.push(this.begin((lastGroup = { kind: 'group', from: i, to: i })));
+      if (newStep || group[row] !== group[rows[i - 1]]) {
+        lastGroup = this.groupOf(row).length > 1 ? { kind: 'group', from: i, to: i } : null;
+        if (lastGroup) entries.push(this.begin(lastGroup));
+      }
       entries.push(row);
       for (const heading of [lastStep, lastGroup]) if (heading) heading.to = i + 1;
     });
@@ -140,12 +151,37 @@ export class Listing {
     const { step, mode, group_id, tag, kept } = table.row(rows[from]);
     const count = to - from;
     if (kind === 'step') return { kind, key: `step ${mode} ${step}`, step, mode, count };
-    const members = rows.subarray(from, to);
+    const members = this.groupOf(rows[from]);
     const [success, score] = [table.column('success'), table.column('score')];
     const solved = members.reduce((total, row) => total + success[row], 0);
     const std = deviation(Array.from(members, row => score[row]));
-    return { kind, key: `group ${mode} ${step} ${group_id}`, tag, group_id, count, solved, std, kept };
+    return {
+      ...{ kind, key: `group ${mode} ${step} ${group_id}`, tag, group_id },
+      ...{ count, size: members.length, solved, std, kept },
+    };
   }
+
+  /** All rows of a row's prompt group, listed or not. */
+  private groupOf(row: number): Uint32Array {
+    const { table, all } = this;
+    const [step, mode, group] = (['step', 'mode', 'group'] as const).map(name => table.column(name));
+    const order = (other: number) => step[row] - step[other] || mode[other] - mode[row] || group[other] - group[row];
+    return all.subarray(
+      countWhere(all, other => order(other) < 0),
+      countWhere(all, other => order(other) <= 0),
+    );
+  }
+}
+
+/** How many rows at the beginning pass a test that all rows up to some place pass and none behind it does. */
+function countWhere(rows: Uint32Array, test: (row: number) => boolean): number {
+  let [low, high] = [0, rows.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (test(rows[middle])) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }
 
 /** The rows of a row's prompt group, by member. */

@@ -34,7 +34,7 @@ export function startEpisodes(host: Host, root: HTMLElement): void {
   let theme = readTheme();
   let run: RunSummary | null = null;
   let read = 1;
-  let listing = new Listing(store.table, new Uint32Array(0), true);
+  let listing = new Listing(store.table, new Uint32Array(0), true, new Uint32Array(0));
   /** The episode on the right, and what stands there besides it. */
   let opened: Episode | null = null;
   let openedRow: EpisodeRow | null = null;
@@ -58,13 +58,15 @@ export function startEpisodes(host: Host, root: HTMLElement): void {
     goStep,
   });
   const heads = h('div', { class: 'list-heads' });
+  /** In the list's place where the filter lets nothing through. */
+  const nothing = h('div', { hidden: true });
   const time = timeline(at => goOccurrence(at));
   const pane = h('main', { class: 'episode-pane', tabindex: -1 });
   const tools = readerTools({ back, readAs, toggle, openTrace });
   const layout = h(
     'div',
     { class: 'episodes' },
-    h('aside', { class: 'side' }, side.element, heads, list.element),
+    h('aside', { class: 'side' }, side.element, heads, nothing, list.element),
     h('div', { class: 'reader' }, tools.element, pane),
   );
 
@@ -165,24 +167,42 @@ export function startEpisodes(host: Host, root: HTMLElement): void {
 
   function showList(rows: Uint32Array, all: number, more: string[], problems: string[]): void {
     const { table } = store;
-    listing = new Listing(table, rows, state.value.sort === null);
+    listing = new Listing(table, rows, state.value.sort === null, store.rows);
     list.setSource(listing);
     showStep(list.top);
     const reading = read < 1 ? [`reading the episodes, ${formatPercent(read)}`] : [];
     side.say([summary(table.column('success'), rows, all), ...more, ...reading], problems);
-    const asked = openedRow?.id ?? state.value.open;
-    const at = asked === null ? -1 : table.find(asked);
-    if (at >= 0 && !openedRow) {
-      list.select(asked);
-      open(table.row(at));
-    } else if (!openedRow) showHint();
+    showWhereNothing(rows.length === 0 && more.length === 0);
+    if (openedRow) return;
+    const remembered = state.value.open;
+    const at = remembered === null ? (rows.length > 0 ? rows[0] : -1) : table.find(remembered);
+    if (at < 0) return showHint();
+    const row = table.row(at);
+    list.select(row.id);
+    if (remembered === null) display(row);
+    else open(row);
   }
 
+  /** Says that no episode passes the filter, which a press clears. */
+  function showWhereNothing(none: boolean): void {
+    if (nothing.hidden === !none) return;
+    nothing.hidden = !none;
+    list.element.hidden = none;
+    const action = { label: 'Clear the filter', run: () => side.clearFilter() };
+    const text = 'Loosen a term, or list all episodes again.';
+    replaceChildren(nothing, none && notice({ kind: 'empty', title: 'No episode passes the filter', text, action }));
+  }
+
+  /** Opens what the reader asked for: it is remembered, and where it is narrow it takes the list's place. */
   function open(row: EpisodeRow): void {
-    const turn = ++opening;
-    openedRow = row;
     state.change({ open: row.id });
     layout.classList.add('reading');
+    display(row);
+  }
+
+  function display(row: EpisodeRow): void {
+    const turn = ++opening;
+    openedRow = row;
     const failed = (title: string, text: string, again?: () => void) => {
       if (turn !== opening) return;
       opened = null;
@@ -191,7 +211,7 @@ export function startEpisodes(host: Host, root: HTMLElement): void {
         notice({ kind: 'error', title, text, action: again && { label: 'Try again', run: again } }),
       );
     };
-    show(row, turn).catch(error => failed('The episode could not be read', messageOf(error), () => open(row)));
+    show(row, turn).catch(error => failed('The episode could not be read', messageOf(error), () => display(row)));
 
     async function show(row: EpisodeRow, turn: number): Promise<void> {
       const { reading } = state.value;
@@ -345,7 +365,8 @@ export function startEpisodes(host: Host, root: HTMLElement): void {
   }
 
   function showNothing({ status }: RunSummary): void {
-    listing = new Listing(store.table, new Uint32Array(0), true);
+    showWhereNothing(false);
+    listing = new Listing(store.table, new Uint32Array(0), true, new Uint32Array(0));
     list.setSource(listing);
     side.showStep(null, false);
     side.say(read < 1 ? ['reading the episodes'] : [], []);

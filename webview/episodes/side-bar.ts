@@ -26,6 +26,7 @@ export interface SideBar {
   /** One line of facts, and what is wrong with the filter. */
   say(facts: string[], problems: string[]): void;
   focusFilter(): void;
+  clearFilter(): void;
 }
 
 export interface SideBarEvents {
@@ -37,7 +38,7 @@ export interface SideBarEvents {
 }
 
 const filterHelp =
-  'success:false  return<0  score>=1  text:"stuck"  step:40..60  group:3  member:0  seed:10144  turns:5  tokens>200  invalid>0  tag:sokoban  mode:val  kept:false  -text:wall  ( / )';
+  'success:false  score<0  return>=1  text:"stuck"  step:40..60  group:3  member:0  seed:10144  turns:5  tokens>200  invalid>0  tag:sokoban  mode:val  kept:false  -text:wall  ( / )';
 
 const modeNames: Record<Mode, string> = { train: 'Training', val: 'Validation', all: 'All' };
 
@@ -52,7 +53,7 @@ export function sideBar(filter: string, events: SideBarEvents): SideBar {
   const choices = h('div', { class: 'choices' });
   const line = textField({
     label: 'Filter episodes',
-    placeholder: 'success:false return<0 text:"…"',
+    placeholder: 'success:false score<0',
     class: 'filter',
     title: filterHelp,
     value: filter,
@@ -111,5 +112,9 @@ export function sideBar(filter: string, events: SideBarEvents): SideBar {
       wrong.hidden = problems.length === 0;
     },
     focusFilter: () => line.focus(),
+    clearFilter() {
+      line.value = '';
+      events.filter('');
+    },
   };
 }

@@ -2,7 +2,7 @@
 // shown as the ids that were sampled, shaded by surprise, and summed up in one line.
 import type { Episode, EpisodeTurn } from '../../extension/protocol/run-folder';
 import { h } from '../shared/dom';
-import { formatNumber } from '../shared/format';
+import { counted, formatNumber } from '../shared/format';
 import { hue, withAlpha } from '../shared/palette';
 import type { Theme } from '../shared/theme';
 
@@ -29,7 +29,7 @@ export function sampledTokens(
 /** `57 tokens · mean log-prob −0.43`. */
 export function tokenSummary(tokens: readonly SampledToken[]): string {
   const known = tokens.flatMap(token => (token.logprob === null ? [] : [token.logprob]));
-  const count = `${tokens.length} token${tokens.length === 1 ? '' : 's'}`;
+  const count = counted(tokens.length, 'token');
   if (known.length === 0) return count;
   return `${count} · mean log-prob ${formatNumber(known.reduce((total, value) => total + value, 0) / known.length)}`;
 }

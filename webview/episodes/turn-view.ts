@@ -1,11 +1,11 @@
 // One turn: what the model saw, thought and did, and what it got for it. Everything from the model and the environment is text.
 import type { Episode, EpisodeTurn } from '../../extension/protocol/run-folder';
 import { h, type Child } from '../shared/dom';
-import { formatSigned } from '../shared/format';
+import { counted, formatSigned } from '../shared/format';
 import { hue } from '../shared/palette';
 import type { Theme } from '../shared/theme';
 import { actionFates } from '../../extension/protocol/action-fates';
-import { readBoard } from '../../extension/protocol/board';
+import { gameOf, readBoard, type Game } from '../../extension/protocol/board';
 import { boardPicture } from './board-picture';
 import { markedLines } from './changes';
 import { sampledTokens, tokenStrip, tokenSummary } from './tokens';
@@ -29,9 +29,7 @@ export function turnView(
   const turn = episode.turns[index];
   const last = index === episode.turns.length - 1;
   const sampled = sampledTokens(episode, turn);
-  const facts = [`${turn.actions_left} action${turn.actions_left === 1 ? '' : 's'} left`, tokenSummary(sampled)].join(
-    ' · ',
-  );
+  const facts = [`${counted(turn.actions_left, 'action')} left`, tokenSummary(sampled)].join(' · ');
   const cut =
     turn.finish === 'length' &&
     h('span', { class: 'warning', title: 'Generation reached its limit of tokens' }, 'cut at the length limit');
@@ -60,17 +58,29 @@ export function turnView(
   );
 }
 
+/** Games of the episodes that were shown: told once by all their states. */
+const games = new WeakMap<Episode, Game | null>();
+
+function gameOfEpisode(episode: Episode): Game | null {
+  const known = games.get(episode);
+  if (known !== undefined) return known;
+  const states = [...episode.turns.map(({ state }) => state), episode.final_state];
+  const game = gameOf({ ...episode, states });
+  games.set(episode, game);
+  return game;
+}
+
 /** A state: as a board where it is one, else as text; what changed since `previous` is marked. */
 export function stateView(
   state: string,
   previous: string | null,
-  { environment, tag }: Episode,
+  episode: Episode,
   { theme, raw }: TurnOptions,
 ): HTMLElement {
-  const name = `${environment.name} ${tag}`;
-  const board = raw ? null : readBoard(state, name);
+  const game = raw ? null : gameOfEpisode(episode);
+  const board = readBoard(state, game);
   if (!board) return textState(state, previous);
-  const before = previous === null ? null : readBoard(previous, name);
+  const before = previous === null ? null : readBoard(previous, game);
   return h(
     'figure',
     { class: 'state-board', title: state },

@@ -125,7 +125,7 @@ export function startLive(host: Host, root: HTMLElement): void {
         turns[i] = new TurnView(episode, turn, theme);
         list.append(turns[i].element);
       }
-      running += (turn.outcome?.reward ?? 0) + (turn.outcome?.penalty ?? 0);
+      running += turn.outcome?.reward ?? 0;
       turns[i].update(turn, running);
     });
     drawFacts(episode);
@@ -164,14 +164,14 @@ export function startLive(host: Host, root: HTMLElement): void {
     if (!episode.over) return end.replaceChildren();
     const { success, reward, penalty, error } = episode;
     const words = error !== undefined ? 'Ended by its environment' : success ? 'Solved' : 'Not solved';
-    const value = formatSigned(reward + penalty);
+    const value = `return ${formatSigned(reward)} · score ${formatSigned(reward + penalty)}`;
     replaceChildren(
       end,
       stateView(episode, episode.turns.length, theme),
-      h('p', { class: success ? 'verdict success' : 'verdict' }, h('strong', {}, words), ` · return ${value}`),
+      h('p', { class: success ? 'verdict success' : 'verdict' }, h('strong', {}, words), ` · ${value}`),
       error !== undefined && h('p', { class: 'warning' }, error),
     );
-    setText(spoken, `${words}, return ${value}`);
+    setText(spoken, `${words}, ${value}`);
   }
 
   function draw(): void {
@@ -187,12 +187,12 @@ export function startLive(host: Host, root: HTMLElement): void {
     if (main.parentElement !== layout) layout.replaceChild(main, empty);
     const waits = told === null;
     const next = !waits && told!.id !== shown.id;
-    const { title: what, text } = phaseWords(run);
+    const { title: what, text } = phaseWords(run, isTagChosen());
     setText(phase, waits ? `${what}. ${text}` : next && !state.value.follow ? 'Another episode is being played: follow to see it.' : ''); // prettier-ignore
   }
 
   function drawNothing(now: RunSummary): void {
-    const { title: what, text, action } = phaseWords(now);
+    const { title: what, text, action } = phaseWords(now, isTagChosen());
     const labels = { resume: 'Resume', episodes: 'Episodes', log: 'Log' };
     const offer = action && { label: labels[action], run: () => command(action) };
     replaceChildren(empty, notice({ kind: 'empty', title: what, text, action: offer }));
@@ -215,6 +215,8 @@ export function startLive(host: Host, root: HTMLElement): void {
     });
     replaceChildren(choice, tags.length > 1 && control);
   }
+
+  const isTagChosen = (): boolean => tags.includes(state.value.tag);
 
   function setFollow(on: boolean): void {
     state.change({ follow: on });

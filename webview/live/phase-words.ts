@@ -16,8 +16,8 @@ const ended: Record<'stopped' | 'finished' | 'failed' | 'interrupted', PhaseWord
   interrupted: { title: 'The run was interrupted', text: 'Resume it, and its next episode shows here.', action: 'resume' }, // prettier-ignore
 };
 
-/** Of a run of which no episode is in hand. */
-export function phaseWords(run: RunSummary): PhaseWords {
+/** Of a run of which no episode is in hand; `chosen` where the reader watches episodes of one tag alone. */
+export function phaseWords(run: RunSummary, chosen: boolean): PhaseWords {
   const standing = standingOf(run);
   const { step, phase } = run.status;
   switch (standing) {
@@ -43,7 +43,7 @@ export function phaseWords(run: RunSummary): PhaseWords {
     case 'download':
       return { title: 'Fetching the model', text: 'Episodes begin when it is here.' };
     case 'rollout':
-      return { title: 'Episodes begin', text: `Environments of step ${next} are being reset, or none of them fits the choice above.` }; // prettier-ignore
+      return { title: 'Episodes begin', text: `Environments of step ${next} are being reset${chosen ? ', or none of them is of the tag chosen above' : ''}.` }; // prettier-ignore
     default:
       return { title: 'Between two steps', text: `Step ${next} comes next.` };
   }

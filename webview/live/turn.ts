@@ -1,10 +1,10 @@
 // One turn of the episode that is watched: its state, the tokens as they come, split at the end of the thought, and what came of the answer.
 // What is there stays where it is while more comes. All text of model and environment is put in as text.
-import { readBoard } from '../../extension/protocol/board';
+import { gameOf, readBoard } from '../../extension/protocol/board';
 import type { WatchedEpisode, WatchedTurn } from '../../extension/protocol/trainer-link';
 import { boardPicture } from '../episodes/board-picture';
 import { h, replaceChildren, setText } from '../shared/dom';
-import { formatNumber, formatSigned } from '../shared/format';
+import { counted, formatNumber, formatSigned } from '../shared/format';
 import { hue, withAlpha } from '../shared/palette';
 import type { Theme } from '../shared/theme';
 
@@ -31,7 +31,7 @@ export class TurnView {
     turn: WatchedTurn,
     private readonly theme: Theme,
   ) {
-    const left = `${turn.actions_left} action${turn.actions_left === 1 ? '' : 's'} left`;
+    const left = `${counted(turn.actions_left, 'action')} left`;
     const thinks = turn.prefix === '<think>';
     const block = (label: string, content: HTMLElement) =>
       h('div', { class: 'block' }, h('h4', { class: 'muted' }, label), content);
@@ -55,11 +55,11 @@ export class TurnView {
     );
   }
 
-  /** Adds the tokens that are not drawn yet, and the outcome when the turn is over. `running` is the return with this turn. */
+  /** Adds the tokens that are not drawn yet, and the outcome when the turn is over. `running` is the return with this turn (without penalties). */
   update({ tokens, outcome, prefix }: WatchedTurn, running: number): void {
     if (this.text === '') this.text = prefix;
     for (; this.drawn < tokens.length; this.drawn++) this.add(tokens[this.drawn]);
-    setText(this.count, `${tokens.length} token${tokens.length === 1 ? '' : 's'}`);
+    setText(this.count, counted(tokens.length, 'token'));
     if (outcome) {
       this.caret.remove();
       replaceChildren(this.outcome, ...outcomeView(outcome, running));
@@ -88,10 +88,10 @@ export class TurnView {
 /** The state before turn `index`, or, behind the last, the state at the end; as a board where it is one. */
 export function stateView(episode: WatchedEpisode, index: number, theme: Theme): HTMLElement {
   const stateAt = (i: number): string => episode.turns[i]?.state ?? episode.state;
-  const name = `${episode.environment.name} ${episode.tag}`;
-  const board = readBoard(stateAt(index), name);
+  const game = gameOf({ ...episode, states: [...episode.turns.map(({ state }) => state), episode.state] });
+  const board = readBoard(stateAt(index), game);
   if (!board) return h('pre', { class: 'live-state' }, stateAt(index));
-  const before = index > 0 ? readBoard(stateAt(index - 1), name) : null;
+  const before = index > 0 ? readBoard(stateAt(index - 1), game) : null;
   return h(
     'figure',
     { class: 'live-state', title: stateAt(index) },

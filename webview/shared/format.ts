@@ -1,8 +1,15 @@
 // Numbers as texts: three significant digits, SI prefixes, per cent, times as `1 m 12 s`. A proper minus sign is shown;
 // `plainNumbers` turns it back when numbers are copied.
-import { formatNumber, formatPercent, formatSigned, minus, threeDigits } from '../../extension/protocol/numbers';
+import {
+  counted,
+  formatNumber,
+  formatPercent,
+  formatSigned,
+  minus,
+  threeDigits,
+} from '../../extension/protocol/numbers';
 
-export { formatNumber, formatPercent, formatSigned };
+export { counted, formatNumber, formatPercent, formatSigned };
 
 /** A difference of shares as `+3.1 pp` (percentage points). */
 export function formatPoints(difference: number): string {

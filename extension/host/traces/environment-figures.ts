@@ -49,7 +49,7 @@ export function resetWords({ run, version, episodes, steps: [from, to] }: Enviro
 /** What stands over `step`: what comes of it. */
 export function stepWords({ run, reward, success, errors }: EnvironmentFigures): string {
   const failed = errors === 0 ? 'no errors' : `${errors} error${errors === 1 ? '' : 's'}`;
-  return `${run}: reward ${formatSigned(reward)} · success ${formatPercent(success)} · ${failed}`;
+  return `${run}: return ${formatSigned(reward)} · success ${formatPercent(success)} · ${failed}`;
 }
 
 /** Lines (from 0) where a source defines the two methods, as methods, properties or functions. */

@@ -50,11 +50,11 @@ export const traceCommands: Record<string, Command> = {
   'ragen.traceCheckpoint': async (services, argument) => {
     const { place } = await current(services, argument);
     await services.scores.choose(place);
-    services.scores.want(place, true);
+    services.scores.want(place, 'asked for');
   },
   'ragen.scoreTrace': async (services, argument) => {
     const { place } = await current(services, argument);
-    services.scores.want(place, true);
+    services.scores.want(place, 'asked for');
   },
   'ragen.nextTrace': (services, argument) => neighbour(services, argument, 1),
   'ragen.previousTrace': (services, argument) => neighbour(services, argument, -1),
@@ -79,7 +79,9 @@ export const traceCommands: Record<string, Command> = {
     if (!against) return;
     const label = ({ step, id }: TracePlace) => `${shortId(id)} (${vscode.l10n.t('step {0}', step)})`;
     const title = `${label(open.place)} ↔ ${label(against)}`;
-    await vscode.commands.executeCommand('vscode.diff', traceUri(open.place), traceUri(against), title);
+    // In preview it would take the place of the trace that it was asked from.
+    const options: vscode.TextDocumentShowOptions = { preview: false };
+    await vscode.commands.executeCommand('vscode.diff', traceUri(open.place), traceUri(against), title, options);
   },
   'ragen.replayEpisode': async (services, argument) => {
     if (!trusted(vscode.l10n.t('An environment is code of this workspace, which is not trusted: trust it first.')))

@@ -1,6 +1,6 @@
 // What a trace says under the pointer: a token's card, a state's picture where it is a board, and what the overlays' decorations say.
 import * as vscode from 'vscode';
-import { describeBoard, readBoard } from '../../protocol/board';
+import { describeBoard, gameOf, readBoard } from '../../protocol/board';
 import { boardDrawing, boardSvg } from '../../protocol/board-picture';
 import { paletteOf, type ThemeKind } from '../../protocol/palette';
 import type { Span } from './spelling';
@@ -54,10 +54,10 @@ function stateHover(document: vscode.TextDocument, { trace }: OpenTrace, at: num
   ];
   const i = states.findIndex(({ span }) => at >= span.from && at <= span.to);
   if (i < 0) return undefined;
-  const name = `${episode.environment.name} ${episode.tag}`;
-  const board = readBoard(states[i].state, name);
+  const game = gameOf({ ...episode, states: states.map(({ state }) => state) });
+  const board = readBoard(states[i].state, game);
   if (!board) return undefined;
-  const before = i > 0 ? readBoard(states[i - 1].state, name) : null;
+  const before = i > 0 ? readBoard(states[i - 1].state, game) : null;
   const image = Buffer.from(boardSvg(boardDrawing(board, before, boardColours()))).toString('base64');
   const content = new vscode.MarkdownString();
   content.appendMarkdown(`![${describeBoard(board)}](data:image/svg+xml;base64,${image})`);

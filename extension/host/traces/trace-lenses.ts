@@ -3,6 +3,7 @@
 import * as vscode from 'vscode';
 import { formatSigned } from '../../protocol/numbers';
 import { byScore, groupOf } from './episode-heads';
+import type { PromptTimes } from './prompt-times';
 import { fileOf, type TraceDocuments } from './trace-documents';
 import { rangeOf } from './trace-structure';
 import { traceScheme } from './trace-uri';
@@ -16,7 +17,10 @@ export class TraceLenses implements vscode.CodeLensProvider, vscode.Disposable {
   private readonly subscription: vscode.Disposable;
   private timer: NodeJS.Timeout | undefined;
 
-  constructor(private readonly documents: TraceDocuments) {
+  constructor(
+    private readonly documents: TraceDocuments,
+    private readonly prompts: PromptTimes,
+  ) {
     this.subscription = vscode.window.onDidChangeActiveTextEditor(editor => {
       clearTimeout(this.timer);
       if (editor?.document.uri.scheme === traceScheme) this.timer = setTimeout(() => this.changed.fire(), askAgainMs);
@@ -34,6 +38,8 @@ export class TraceLenses implements vscode.CodeLensProvider, vscode.Disposable {
     if (!open) return [];
     const { trace, place } = open;
     const heads = await this.documents.heads.ofFile(fileOf(place));
+    const unknown = { earlier: true, later: true };
+    const { earlier, later } = await this.prompts.around(place.folder, trace.episode).catch(() => unknown);
     const group = groupOf(heads, trace.episode);
     const ranked = byScore(group);
     const [best, worst] = [ranked[0], ranked.at(-1)];
@@ -66,8 +72,24 @@ export class TraceLenses implements vscode.CodeLensProvider, vscode.Disposable {
             lens(vscode.l10n.t('worst {0}', formatSigned(worst.score)), 'ragen.worstTrace', worst.id),
           ]
         : []),
-      lens(vscode.l10n.t('same prompt earlier'), 'ragen.earlierTrace', vscode.l10n.t('In the nearest step before')),
-      lens(vscode.l10n.t('later'), 'ragen.laterTrace', vscode.l10n.t('In the nearest step after')),
+      ...(earlier
+        ? [
+            lens(
+              vscode.l10n.t('same prompt earlier'),
+              'ragen.earlierTrace',
+              vscode.l10n.t('In the nearest step before'),
+            ),
+          ]
+        : []),
+      ...(later
+        ? [
+            lens(
+              earlier ? vscode.l10n.t('later') : vscode.l10n.t('same prompt later'),
+              'ragen.laterTrace',
+              vscode.l10n.t('In the nearest step after'),
+            ),
+          ]
+        : []),
       lens(
         vscode.l10n.t('compare…'),
         'ragen.compareEpisodes',

@@ -38,8 +38,8 @@ export class TraceOverlay implements vscode.Disposable {
   private readonly item = vscode.window.createStatusBarItem('ragen.trace', vscode.StatusBarAlignment.Right, 110);
   private readonly subscriptions: vscode.Disposable[];
   private drawing: NodeJS.Timeout | undefined;
-  /** The overlay was chosen anew: what failed to be scored is asked again. */
-  private again = false;
+  /** A reader chose the overlay from the list: what failed to be scored is asked again, and told where it fails again. */
+  private chosen = false;
 
   constructor(
     private readonly documents: TraceDocuments,
@@ -77,8 +77,10 @@ export class TraceOverlay implements vscode.Disposable {
       placeHolder: vscode.l10n.t('What to lay over the tokens'),
       matchOnDescription: true,
     });
-    if (choice?.overlay) this.use(choice.overlay);
-    else if (choice) await vscode.commands.executeCommand('ragen.traceCheckpoint');
+    if (choice?.overlay) {
+      this.chosen = true;
+      this.use(choice.overlay);
+    } else if (choice) await vscode.commands.executeCommand('ragen.traceCheckpoint');
   }
 
   /** Goes to the overlay `by` places on. */
@@ -96,7 +98,6 @@ export class TraceOverlay implements vscode.Disposable {
   private use(kind: OverlayKind): void {
     this.kind = kind;
     void this.state.update(stored, kind);
-    this.again = true;
     this.soon();
   }
 
@@ -109,19 +110,20 @@ export class TraceOverlay implements vscode.Disposable {
   }
 
   private async drawAll(): Promise<void> {
+    const why = this.chosen ? 'asked for' : 'shown';
+    this.chosen = false;
     const active = vscode.window.activeTextEditor;
     let shown = false;
     for (const editor of vscode.window.visibleTextEditors.filter(isTrace)) {
       const open = await this.documents.of(editor.document);
       if (!open) continue;
       const painted = this.draw(editor, open);
-      if (!painted.range) this.wantScores(open);
+      if (!painted.range) this.wantScores(open, why);
       if (editor !== active) continue;
       this.tell(open, painted);
       shown = true;
     }
     if (!shown) this.item.hide();
-    this.again = false;
   }
 
   private draw(editor: vscode.TextEditor, { trace, place, clip }: OpenTrace): Painted {
@@ -132,32 +134,45 @@ export class TraceOverlay implements vscode.Disposable {
   }
 
   /** Asks a checkpoint for what the overlay shows and the episode does not hold. */
-  private wantScores({ trace, place }: OpenTrace): void {
-    if (this.kind === 'none' || !overlays[this.kind].needsModel || trace.tokens.length === 0) return;
-    this.scores.want(place, this.again);
+  private wantScores({ trace, place }: OpenTrace, why: 'asked for' | 'shown'): void {
+    if (!this.needsModel() || trace.tokens.length === 0) return;
+    this.scores.want(place, why);
+  }
+
+  private needsModel(): boolean {
+    return this.kind !== 'none' && overlays[this.kind].needsModel;
   }
 
   private tell({ trace, place }: OpenTrace, { range }: Painted): void {
     const name = overlayNames()[this.kind];
     const rescored = this.scores.known(place);
+    const failure = this.needsModel() && !range ? this.scores.failure(place) : undefined;
     const words =
-      trace.tokens.length === 0 ? vscode.l10n.t('tokens not known') : this.words(range, rescored !== undefined);
+      trace.tokens.length === 0
+        ? vscode.l10n.t('tokens not known')
+        : failure !== undefined
+          ? vscode.l10n.t('cannot be scored')
+          : this.words(range, rescored !== undefined);
     this.item.text = `$(symbol-color) ${[name, ...(words === '' ? [] : [words])].join(' ')}`;
     this.item.accessibilityInformation = {
       label: vscode.l10n.t('Trace overlay: {0} {1}', name, words),
       role: 'button',
     };
-    this.item.tooltip = this.legend(name, words, rescored?.checkpoint.name);
+    this.item.tooltip = this.legend(name, words, { checkpoint: rescored?.checkpoint.name, failure });
     this.item.show();
   }
 
   private words(range: Painted['range'], scored: boolean): string {
     if (this.kind === 'none') return '';
     if (range) return rangeWords(this.kind, range);
-    return overlays[this.kind].needsModel && !scored ? vscode.l10n.t('…') : vscode.l10n.t('none recorded');
+    return this.needsModel() && !scored ? vscode.l10n.t('…') : vscode.l10n.t('none recorded');
   }
 
-  private legend(name: string, words: string, checkpoint: string | undefined): vscode.MarkdownString {
+  private legend(
+    name: string,
+    words: string,
+    { checkpoint, failure }: { checkpoint: string | undefined; failure: string | undefined },
+  ): vscode.MarkdownString {
     const text = new vscode.MarkdownString('', true);
     text.supportHtml = true;
     text.appendMarkdown(`**${name}** ${words}  \n${meanings()[this.kind]}`);
@@ -169,6 +184,7 @@ export class TraceOverlay implements vscode.Disposable {
       const swatch = (shade: string) => `<span style="background-color:var(--vscode-ragen-trace-${shade});">&nbsp;&nbsp;&nbsp;</span>`; // prettier-ignore
       if (this.kind !== 'mask') text.appendMarkdown(`\n\n${shades.map(swatch).join('')}`);
     }
+    if (failure !== undefined) text.appendMarkdown('\n\n').appendText(failure);
     if (checkpoint !== undefined) text.appendMarkdown('\n\n').appendText(vscode.l10n.t('scored with {0}', checkpoint));
     text.appendMarkdown(`\n\n${vscode.l10n.t('Alt+. and Alt+, go through the overlays')}`);
     return text;

@@ -1,5 +1,6 @@
 // What a checkpoint says of an episode's tokens: asked of the inspection process when an overlay or a reader first wants it, with progress
-// in the status bar, and remembered by episode and checkpoint.
+// in the status bar, and remembered by episode and checkpoint. An overlay that was remembered asks unasked: what goes wrong then is
+// remembered too, for whoever wants to say it quietly, and told aloud only to a reader who asked.
 import * as vscode from 'vscode';
 import type { CheckpointChoice, Rescored, RescoreRequest } from '../../protocol/inspection';
 import { withProgress } from '../notices';
@@ -16,7 +17,9 @@ export interface Scorer {
 const remembered = 32;
 
 export class TraceScores implements vscode.Disposable {
-  private readonly scores = new Map<string, Rescored | 'asked' | 'failed'>();
+  private readonly scores = new Map<string, Rescored | 'asked' | { failed: string }>();
+  /** What a reader has asked for, and hears of when it fails. */
+  private readonly askedFor = new Set<string>();
   /** Checkpoints that were chosen, by the run's folder; the newest where none was. */
   private readonly chosen = new Map<string, string>();
   private readonly changed = new vscode.EventEmitter<void>();
@@ -25,21 +28,29 @@ export class TraceScores implements vscode.Disposable {
 
   constructor(
     private readonly scorer: Scorer | undefined,
-    private readonly report: (error: unknown) => void,
+    private readonly hears: { tell(error: unknown): void; log(words: string): void },
   ) {}
 
   /** What is known; nothing is asked. */
   known(place: TracePlace): Rescored | undefined {
     const scores = this.scores.get(this.key(place));
-    return typeof scores === 'object' ? scores : undefined;
+    return typeof scores === 'object' && 'tokens' in scores ? scores : undefined;
   }
 
-  /** Asks where it was not asked yet; one that failed is asked again where `again`. */
-  want(place: TracePlace, again = false): void {
+  /** Why an episode was not scored when that was last tried. */
+  failure(place: TracePlace): string | undefined {
+    const scores = this.scores.get(this.key(place));
+    return typeof scores === 'object' && 'failed' in scores ? scores.failed : undefined;
+  }
+
+  /** Asks where it was not asked yet; one that failed is asked again, and its failure told, where a reader asked for it. */
+  want(place: TracePlace, why: 'shown' | 'asked for'): void {
     if (!this.scorer) return;
     const key = this.key(place);
-    const before = this.scores.get(key);
-    if (before !== undefined && !(again && before === 'failed')) return;
+    if (this.known(place)) return;
+    if (why === 'asked for') this.askedFor.add(key);
+    const isWaiting = this.scores.get(key) === 'asked';
+    if (isWaiting || (this.failure(place) !== undefined && why === 'shown')) return;
     this.scores.set(key, 'asked');
     for (const old of [...this.scores.keys()].slice(0, -remembered)) this.scores.delete(old);
     const checkpoint = this.chosen.get(place.folder);
@@ -51,12 +62,15 @@ export class TraceScores implements vscode.Disposable {
     void asked.then(
       scores => {
         this.scores.set(key, scores);
+        this.askedFor.delete(key);
         this.changed.fire();
       },
       (error: unknown) => {
-        this.scores.set(key, 'failed');
+        const words = error instanceof Error ? error.message : String(error);
+        this.scores.set(key, { failed: words });
         this.changed.fire();
-        this.report(error);
+        if (this.askedFor.delete(key)) this.hears.tell(error);
+        else this.hears.log(words);
       },
     );
   }

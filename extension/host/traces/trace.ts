@@ -3,7 +3,7 @@
 // token's range holds its text; an answer whose ids do not spell what the run recorded (another tokenizer) stands as recorded, without
 // tokens.
 import { actionFates } from '../../protocol/action-fates';
-import { formatSigned } from '../../protocol/numbers';
+import { counted, formatSigned } from '../../protocol/numbers';
 import type { Episode, EpisodeTurn } from '../../protocol/run-folder';
 import { shown, spell, type Span } from './spelling';
 import type { TokenBytes } from './token-bytes';
@@ -143,7 +143,7 @@ function writeHeader(writer: Writer, episode: Episode, run: string): void {
   line(
     success ? 'success' : 'no success',
     `score ${formatSigned(score)}`,
-    `reward ${formatSigned(reward)}`,
+    `return ${formatSigned(reward)}`,
     `penalty ${formatSigned(penalty)}`,
     `advantage ${advantage === null ? '–' : formatSigned(advantage)}`,
     useOf(episode),
@@ -239,8 +239,6 @@ export function endingOf({ success, terminated, truncated, error }: Episode): st
     ? `${how}, ${success ? 'success' : 'no success'}`
     : `${how} by an error of the environment`;
 }
-
-const counted = (n: number, what: string): string => `${n} ${what}${n === 1 ? '' : 's'}`;
 
 /** A text that grows by lines and says where they are. */
 class Writer {

@@ -5,6 +5,7 @@ import type { Terminal } from '../environment-terminal';
 import type { RunPicker } from '../run-picker';
 import type { RunStore } from '../run-store';
 import { EnvironmentLenses } from './environment-lenses';
+import { PromptTimes } from './prompt-times';
 import { traceCommands, type TraceServices } from './trace-commands';
 import { TraceDocuments } from './trace-documents';
 import { TraceHover } from './trace-hover';
@@ -29,10 +30,13 @@ export interface TraceNeeds {
 export function addTraces(context: vscode.ExtensionContext, needs: TraceNeeds): vscode.Disposable {
   const { store, picker, scorer, log, terminal } = needs;
   const documents = new TraceDocuments(store, context.extensionPath, log);
-  const scores = new TraceScores(scorer, error => void report({ log }, error));
+  const scores = new TraceScores(scorer, {
+    tell: error => void report({ log }, error),
+    log: words => log.info(words),
+  });
   const overlay = new TraceOverlay(documents, scores, context.workspaceState);
   const structure = new TraceStructure(documents);
-  const lenses = new TraceLenses(documents);
+  const lenses = new TraceLenses(documents, new PromptTimes());
   const services: TraceServices = { documents, overlay, scores, picker, terminal };
   const commands = Object.entries(traceCommands).map(([id, command]) =>
     vscode.commands.registerCommand(id, async (argument: unknown, other: unknown) => {

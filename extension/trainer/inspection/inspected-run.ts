@@ -20,6 +20,10 @@ import { presentConfig } from '../stored-config';
 /** Characters of a line's beginning in which an episode's id stands. */
 const headLength = 200;
 
+/** Nothing was resumed: what is wanted is a look at the model, which only the version that trained it can take. */
+const otherVersion =
+  'its tokens cannot be scored and no what-if played by this version; use the version that made the run, or look at what it recorded';
+
 export class InspectedRun {
   private model: Promise<string> | undefined;
   private reader: ChatTokenizer | undefined;
@@ -32,7 +36,7 @@ export class InspectedRun {
   /** @throws UserError where there is no run, one of another version, or one of a model that is not here */
   static open(path: string): InspectedRun {
     const folder = RunFolder.open(path);
-    const config = presentConfig(folder);
+    const config = presentConfig(folder, otherVersion);
     if (config.model_config !== null)
       throw new UserError(
         `run ${folder.id} was played by a model behind an API, whose tokens nobody has: inspect a run of a model of your own`,

@@ -66,6 +66,7 @@ export function storedHost(files: StoredFiles, metrics: string, until = Infinity
         settings: collapseSettings(manifest),
         thresholds: one<CollapseDiagnosis>(collapseFile(1))?.thresholds ?? null,
         diagnosed: { gradients: steps('gradients'), groups: steps('groups') },
+        checkpoints: [],
       };
     },
     [collapseFamilyAt.method]: ({ step, family }: { step: number; family: string }) =>

@@ -22,6 +22,20 @@ const evidence: fc.Arbitrary<Evidence> = fc.record({
   path: fc.array(point, { maxLength: 20 }),
   thresholds: fc.option(fc.record({ entropy: finite, informationShare: fc.double({ min: 0, max: 1, noNaN: true }) })),
   filter: fc.constant(null),
+  policy: fc.option(
+    fc.record({
+      kl_loss_coef: fc.constantFrom(0, 0.001),
+      kl_coef: fc.constantFrom(0, 0.001),
+      entropy_coeff: fc.constantFrom(0, 0.001),
+      adv_estimator: fc.constantFrom('gae', 'grpo'),
+      clip_ratio_high: fc.constantFrom(0.2, 0.28),
+    }),
+  ),
+  changes: fc.array(
+    fc.record({ key: fc.constant('actor_rollout_ref.actor.optim.lr'), from: finite, to: finite, step: fc.nat(10_000) }),
+    { maxLength: 3 },
+  ),
+  checkpoints: fc.option(fc.array(fc.nat(10_000), { maxLength: 3 })),
   rewardStd: points,
   tokenEntropy: points,
   gradientNorm: points,

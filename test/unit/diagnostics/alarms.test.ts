@@ -1,6 +1,6 @@
 // When the watch raises its alarms, and what it says.
 import { describe, expect, it } from 'vitest';
-import { alarmNames, alarmRules, boundsOver } from '../../../extension/protocol/alarm-rules';
+import { alarmNames, alarmRules, boundsOver, streakOf } from '../../../extension/protocol/alarm-rules';
 import type { AlarmName } from '../../../extension/protocol/alarm-rules';
 import { nothingWatched, standingAlarms, watchStep } from '../../../extension/trainer/diagnostics/alarms';
 import type { Alarm } from '../../../extension/trainer/diagnostics/alarms';
@@ -91,4 +91,12 @@ describe('the watch', () => {
   it('has a rule for every name', () => {
     expect(Object.keys(alarmRules)).toEqual([...alarmNames]);
   });
+});
+
+it('tells how near a metric has come to its alarm, which wants several steps in a row', () => {
+  const long = [90, 90, 90];
+  const values = [...Array<number>(10).fill(40), ...long, 40, ...long, 90];
+  expect(streakOf(alarmRules.response_length, values)).toEqual({ bound: 80, now: 4, most: 4 });
+  expect(streakOf(alarmRules.response_length, values.slice(0, 14))).toEqual({ bound: 80, now: 0, most: 3 });
+  expect(streakOf(alarmRules.response_length, values.slice(0, 10))).toBeNull();
 });

@@ -18,6 +18,13 @@ describe('a stored configuration', () => {
     expect(stored({})).toEqual(config);
   });
 
+  it('of another version is refused with what its reader can do, where that is not to go on', () => {
+    const manifest = { config: { ...structuredClone(config), data: undefined } } as never;
+    expect(() => storedConfig({ id: 'r1', path: '/r1', manifest }, 'look at what it recorded')).toThrow(
+      /^run r1: its configuration is of another version \(data: .*\): look at what it recorded$/,
+    );
+  });
+
   it('of another version is refused with a way to go on from its checkpoint', () => {
     expect(() => stored({ data: undefined })).toThrow(
       /^run r1: its configuration is of another version \(data: .*\): start a new run with trainer\.resume_mode=resume_path and trainer\.resume_from_path=\/w\/\.ragen\/runs\/r1$/,

@@ -145,7 +145,7 @@ describe('the Collapse page', () => {
   it('follows a run at work, unless the reader looks at an earlier step', async () => {
     const { host, text, key } = await open(collapsing, { until: 20 });
     const lines = collapsing['metrics.jsonl'].split('\n').filter(Boolean).map(line => JSON.parse(line) as { step: number }); // prettier-ignore
-    const snapshot = storedHost(collapsing, guide, 22).answer(collapseReady.method, null) as { run: never; thresholds: never; diagnosed: never }; // prettier-ignore
+    const snapshot = storedHost(collapsing, guide, 22).answer(collapseReady.method, null) as { run: never; thresholds: never; diagnosed: never; checkpoints: never }; // prettier-ignore
     const grow = async (step: number) => {
       host.send(collapseLines, { ...snapshot, lines: lines.filter(line => line.step === step) as never, events: [] });
       await settle();

@@ -182,6 +182,7 @@ describe('what is missing', () => {
     gradients_every: 50,
     watch: true,
     filter: null,
+    policy: null,
   };
   it('names the override that has it measured', () => {
     expect(missingFamily(settings, 'collapse_first_turn_sample').override).toBe('collapse_detection.first_turn_enabled=true'); // prettier-ignore

@@ -2,9 +2,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { FilterSettings } from '../../../extension/protocol/collapse-page';
-import { evidenceOf, evidenceUpTo } from '../../../webview/collapse/evidence';
-import { readingOf, type Evidence } from '../../../webview/collapse/reading';
+import type { CollapseSettings, FilterSettings } from '../../../extension/protocol/collapse-page';
+import { circumstancesAt, evidenceOf, evidenceUpTo } from '../../../webview/collapse/evidence';
+import { readingOf, type Circumstances, type Evidence } from '../../../webview/collapse/reading';
 import { RunSeries, type FamilyName, type PathPoint } from '../../../webview/collapse/run-series';
 import { storedFiles } from '../../e2e/fixtures/stored-run.mjs';
 
@@ -20,8 +20,9 @@ const keepsAll: FilterSettings = {
   normalised: false,
 };
 
+const nothingKnown: Circumstances = { filter: null, policy: null, changes: [], checkpoints: null };
 const evidenceAt = (series: RunSeries, family: string, step: number, filter: FilterSettings | null) =>
-  evidenceUpTo(evidenceOf(series, family, thresholds), step, filter);
+  evidenceUpTo(evidenceOf(series, family, thresholds), step, { ...nothingKnown, filter });
 
 const seriesOf = (name: string): RunSeries => {
   const series = new RunSeries();
@@ -65,14 +66,16 @@ describe('the run that was driven into collapse', () => {
       ['validation', 58],
       ['echo trap', 42],
     ]);
-    expect(later[0].text).toBe('Validation success fell from 63.0 % (around step 22) to 43.8 %');
+    expect(later[0].text).toBe(
+      'Validation success fell from 63.0 % (around step 22) to 43.8 %, each the mean of 3 validations',
+    );
   });
 
   it('ends compressed, its information fallen for good', () => {
     const reading = at(90);
     expect(reading.headline).toBe('Reasoning still differs between prompts, but under one prompt it hardly varies');
     expect(reading.sentence).toBe(
-      'Mutual information is 0.852 of at most 2.77 nats, retrieval finds 85.9 % against 6.3 % by chance; under one prompt it narrowed since step 10, from 1.69 to 0.139 nats a token; the information has been under 85 % of its best since step 64 (1.16 around step 48, 0.807 now).',
+      'Mutual information is 0.852 of at most 2.77 nats, retrieval finds 85.9 % against 6.3 % by chance; under one prompt it narrowed since step 10, from 1.69 to 0.139 nats a token; the information has been under 85 % of its best since step 64 (1.16 around step 48, 0.807 now, each the mean of 3 diagnoses).',
     );
     expect(reading.advice[0]).toMatchObject({ anchor: 'the-task' });
     expect(at(90, 'collapse_trajectory_sample').headline).toBe(
@@ -117,7 +120,7 @@ const pathOf = (
 const evidence = (path: PathPoint[], more: Partial<Evidence> = {}): Evidence => ({
   path,
   thresholds,
-  filter: null,
+  ...nothingKnown,
   rewardStd: [],
   tokenEntropy: [],
   gradientNorm: [],
@@ -197,6 +200,70 @@ describe('signs', () => {
     expect(kinds({ invalidAnswers: points([0.1, 0.8, 0.9, 0.9]) })).toEqual(['format']);
     expect(kinds({ tokenEntropy: points(fall) })).toEqual(['entropy']);
     expect(kinds({ thinking: points([1, 0.4]) })).toEqual(['thoughts']);
+  });
+});
+
+describe('advice', () => {
+  const path = pathOf([...steady(5, [1, 1.5]), ...steady(5, [1, 0.1, 0.1])]);
+  const narrow = pathOf(steady(8, [0.05, 1.5]));
+  const fall = [...Array<number>(6).fill(0.6), ...Array<number>(6).fill(0.3)].map((value, i) => ({ step: 10 * i, value })); // prettier-ignore
+  const advice = (of: PathPoint[], more: Partial<Evidence>) =>
+    readingOf(evidence(of, more)).advice.map(({ text }) => text);
+  const policy = { kl_loss_coef: 0, kl_coef: 0, entropy_coeff: 0.001, adv_estimator: 'grpo', clip_ratio_high: 0.28 };
+
+  it('names no term that is off', () => {
+    const last = (more: Partial<Evidence>) => advice(path, more).at(-1);
+    expect(last({})).toMatch(/^Lessen the KL and entropy terms: .* they alone move the policy$/);
+    expect(last({ policy })).toMatch(/^Lessen the entropy term: .* it alone moves the policy$/);
+    expect(last({ policy: { ...policy, entropy_coeff: 0 } })).not.toContain('Lessen');
+    const std = points([...Array<number>(12).fill(0.5), ...Array<number>(20).fill(0.1)]);
+    expect(advice(path, { rewardStd: std, policy })).toContain(
+      'Against the Echo Trap: a critic (GAE) in place of group means',
+    );
+  });
+
+  it('goes back to a checkpoint that is there, and of before the fall', () => {
+    const back = (checkpoints: number[] | null) => advice(path, { validation: fall, checkpoints })[0];
+    expect(back([10, 50, 60, 100])).toMatch(/^Resume from the checkpoint of step 50, the newest of before the fall: /);
+    expect(back([110])).toMatch(
+      /^No checkpoint of before step \d+ is left to resume from: .*workbench\.keep_checkpoints/,
+    );
+    expect(back(null)).toMatch(/^Resume from a checkpoint of before step \d+, where one is kept/);
+  });
+
+  it('leaves a sure policy alone only while success has not fallen', () => {
+    expect(advice(narrow, {})[0]).toMatch(/^While success rises, leave it/);
+    const told = advice(narrow, { validation: fall });
+    expect(told.join()).not.toContain('leave it');
+    expect(told).toContain(
+      'Raise temperature or entropy_coeff: success has fallen while answers to one prompt hardly vary',
+    );
+  });
+
+  it('suspects a setting that was changed shortly before a fall, and no other', () => {
+    const change = (step: number) => ({ key: 'actor_rollout_ref.actor.optim.lr', from: 1e-6, to: 1e-5, step });
+    const signs = (step: number) => readingOf(evidence(path, { validation: fall, changes: [change(step)] })).signs;
+    expect(signs(45).map(({ kind, step }) => [kind, step])).toEqual([
+      ['validation', 60],
+      ['setting', 45],
+    ]);
+    expect(signs(45)[1].text).toMatch(
+      /^actor_rollout_ref\.actor\.optim\.lr was changed from .* to .* after step 45, shortly before/,
+    );
+    expect(signs(70).map(({ kind }) => kind)).toEqual(['validation']);
+    expect(advice(path, { validation: fall, changes: [change(45)] })).toContain(
+      'Set actor_rollout_ref.actor.optim.lr back and see whether it recovers',
+    );
+  });
+
+  it('is given what holds at the step: changed weights, and checkpoints of before it', () => {
+    const setting = (step: number, key: string, to: number) =>
+      ({ time: '', step, kind: 'setting', message: '', data: { key, from: 0.001, to } }) as const;
+    const events = [setting(5, 'actor_rollout_ref.actor.entropy_coeff', 0), setting(9, 'actor_rollout_ref.actor.optim.lr', 1)]; // prettier-ignore
+    const settings = { policy, filter: keepsAll } as CollapseSettings;
+    const at = (step: number) => circumstancesAt({ settings, events, checkpoints: [4, 8] }, step);
+    expect([at(4).policy?.entropy_coeff, at(6).policy?.entropy_coeff]).toEqual([0.001, 0]);
+    expect([at(6).changes.length, at(9).changes.length, at(6).checkpoints]).toEqual([1, 2, [4]]);
   });
 });
 

@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { EpisodeRow } from '../../../extension/protocol/pages';
+import type { EpisodeTable } from '../../../extension/protocol/episode-table';
 import type { EpisodeTurn } from '../../../extension/protocol/run-folder';
 import { actionFates } from '../../../extension/protocol/action-fates';
-import { changedCells, describeBoard, readBoard } from '../../../extension/protocol/board';
+import { changedCells, describeBoard, gameOf, readBoard } from '../../../extension/protocol/board';
 import { markedLines, markedWords } from '../../../webview/episodes/changes';
 import { ending } from '../../../webview/episodes/episode-view';
 import { groupRows, Listing, naturalOrder, promptRows, sortRows } from '../../../webview/episodes/listing';
@@ -82,19 +83,38 @@ describe('what became of actions', () => {
 });
 
 describe('boards', () => {
-  it('reads Sokoban by its walls and FrozenLake by its goal', () => {
-    expect(readBoard('####\n#PX#\n#_O#\n####', '')).toMatchObject({ game: 'sokoban', before: '', after: '' });
-    expect(readBoard('####\n#PX#\n#_O#\n####', '')!.cells[1]).toEqual(['wall', 'player', 'box', 'wall']);
-    expect(readBoard('P_\nOG', '')!.cells).toEqual([
-      ['player', 'empty'],
-      ['hole', 'goal'],
+  const played = (name: string, ...states: string[]) => gameOf({ environment: { name }, tag: 'T', states });
+  const sokoban = '####\n#PX#\n#_O#\n####';
+
+  it('are Sokoban’s or FrozenLake’s by name, else by all that the game is played with', () => {
+    expect(played('CoordSokoban', 'PX')).toBe('sokoban');
+    expect(played('frozen_lake', 'X_\n_O')).toBe('frozen_lake');
+    expect(played('mine', sokoban)).toBe('sokoban');
+    expect(played('mine', '####\n#_P#\n####', '####\n#√P#\n####')).toBe('sokoban');
+    expect(played('mine', 'P_\nOG')).toBe('frozen_lake');
+    expect(played('mine', 'X_\n_O')).toBeNull();
+    expect(played('snowflake', 'X_\n_O')).toBeNull();
+  });
+
+  it('of another game with walls, players and a goal stay text, also where the player stands on the goal', () => {
+    const [before, after] = ['####\n#PG#\n####', '####\n#_P#\n####'];
+    expect([played('maze', before, after), played('maze', after), played('my sokoban', before, after)]).toEqual([
+      null,
+      null,
+      null,
     ]);
   });
 
-  it('tells the two by name where the letters do not', () => {
-    expect(readBoard('X_\n_O', 'frozen_lake FrozenLake')!.cells[0][0]).toBe('player_in_hole');
-    expect(readBoard('X_\n_O', 'sokoban CoordSokoban')!.cells[0][0]).toBe('box');
-    expect(readBoard('X_\n_O', 'mine')).toBeNull();
+  it('are read by the game’s symbols', () => {
+    expect(readBoard(sokoban, 'sokoban')).toMatchObject({ game: 'sokoban', before: '', after: '' });
+    expect(readBoard(sokoban, 'sokoban')!.cells[1]).toEqual(['wall', 'player', 'box', 'wall']);
+    expect(readBoard('P_\nOG', 'frozen_lake')!.cells).toEqual([
+      ['player', 'empty'],
+      ['hole', 'goal'],
+    ]);
+    expect(readBoard('X_\n_O', 'frozen_lake')!.cells[0][0]).toBe('player_in_hole');
+    expect(readBoard('X_\n_O', 'sokoban')!.cells[0][0]).toBe('box');
+    expect(readBoard('X_\n_O', null)).toBeNull();
   });
 
   it('finds the map among other text', () => {
@@ -107,22 +127,26 @@ describe('boards', () => {
   });
 
   it('reads maps with blanks between the cells', () => {
-    expect(readBoard(' # \t # \t #\n # \t P \t #\n # \t # \t #', '')!.cells[1]).toEqual(['wall', 'player', 'wall']);
+    expect(readBoard(' # \t # \t #\n # \t P \t #\n # \t # \t #', 'sokoban')!.cells[1]).toEqual([
+      'wall',
+      'player',
+      'wall',
+    ]);
   });
 
   it.each(['', 'Turn 1', 'OX', 'PO\nP', 'A_B\n#P#', 'SOS\nSOS', 'GO\nGO\nx', '1 2\n3 4'])('%j is no board', text => {
-    expect(readBoard(text, 'GO\nGO\nx' === text ? 'sokoban' : '')).toBeNull();
+    expect(readBoard(text, played('mine', text))).toBeNull();
   });
 
   it('knows what changed, and says nothing of another size', () => {
-    const [a, b] = ['####\n#PX#\n#_O#\n####', '####\n#_X#\n#PO#\n####'].map(text => readBoard(text, '')!);
+    const [a, b] = ['####\n#PX#\n#_O#\n####', '####\n#_X#\n#PO#\n####'].map(text => readBoard(text, 'sokoban')!);
     expect([...changedCells(b, a)]).toEqual(['1,1', '2,1']);
     expect(changedCells(b, null).size).toBe(0);
-    expect(changedCells(b, readBoard('P_\nOG', '')).size).toBe(0);
+    expect(changedCells(b, readBoard('P_\nOG', 'frozen_lake')).size).toBe(0);
   });
 
   it('describes itself in words', () => {
-    expect(describeBoard(readBoard('####\n#PX#\n#√S#\n####', '')!)).toBe(
+    expect(describeBoard(readBoard('####\n#PX#\n#√S#\n####', 'sokoban')!)).toBe(
       'Sokoban board, 4 × 4, (row, column) from 0; player (1, 1) (2, 2); boxes (1, 2); boxes on target (2, 1); targets (2, 2)',
     );
   });
@@ -188,24 +212,39 @@ describe('the list', () => {
     kept: true,
     ...change,
   });
+  const listed = (table: EpisodeTable) => {
+    const order = naturalOrder(table);
+    return new Listing(table, order, true, order);
+  };
   const items = (rows: Row[]) => {
     const table = tableOf(rows);
-    const listing = new Listing(table, naturalOrder(table), true);
+    const listing = listed(table);
     return Array.from({ length: listing.length }, (_, i) => listing.at(i));
   };
 
-  it('has groups and members in order, with the spread of scores', () => {
+  it('has groups and members in order, with the spread of scores; a member of its own has no heading', () => {
     const found = items([row(1, 1, 0), row(1, 0, 1), row(1, 0, 0), row(1, 0, 2)]);
     expect(found.map(item => item.key)).toEqual([
       'group train 1 0',
       'train-000001-g000-m00',
       'train-000001-g000-m01',
       'train-000001-g000-m02',
-      'group train 1 1',
       'train-000001-g001-m00',
     ]);
-    expect(found[0]).toMatchObject({ count: 3, solved: 1, std: 1 });
-    expect(found[4]).toMatchObject({ std: 0 });
+    expect(found[0]).toMatchObject({ count: 3, size: 3, solved: 1, std: 1 });
+    expect(found.slice(1).map(item => item.kind === 'episode' && item.place)).toEqual([
+      ...['member', 'member', 'member'],
+      'group',
+    ]);
+  });
+
+  it('says of a group what holds for all its members where a filter shows some', () => {
+    const table = tableOf([row(2, 0, 0), row(1, 0, 0), row(1, 0, 1), row(1, 0, 2), row(1, 1, 0), row(1, 1, 1)]);
+    const order = naturalOrder(table);
+    const shown = order.filter(row => [2, 4].includes(row));
+    const listing = new Listing(table, shown, true, order);
+    expect(listing.at(0)).toMatchObject({ kind: 'group', count: 1, size: 3, solved: 1, std: 1 });
+    expect(listing.at(2)).toMatchObject({ kind: 'group', count: 1, size: 2, solved: 1 });
   });
 
   it('has steps, the newest first, where there are several', () => {
@@ -219,14 +258,14 @@ describe('the list', () => {
 
   it('finds an episode and the nearest that can be chosen', () => {
     const table = tableOf([row(1, 0, 0), row(1, 1, 0), row(2, 0, 0)]);
-    const listing = new Listing(table, naturalOrder(table), true);
+    const listing = listed(table);
     const at = listing.find('train-000001-g001-m00');
     expect(listing.at(at)).toMatchObject({ kind: 'episode', row: { step: 1, group_id: 1 } });
     expect([listing.find('train-000009-g000-m00'), listing.find('nothing')]).toEqual([-1, -1]);
     expect([listing.episodeFrom(0, 1), listing.episodeFrom(0, -1), listing.episodeFrom(at - 1, -1)]).toEqual([
-      2,
+      1,
       -1,
-      at - 2,
+      at - 1,
     ]);
   });
 

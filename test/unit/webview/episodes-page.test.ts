@@ -73,6 +73,15 @@ describe('the list', () => {
     ]);
     await filter('group:99');
     expect([rows().length, text('.list-facts')]).toEqual([0, '0 of 2560 episodes']);
+    expect(text('.side .notice h2')).toBe('No episode passes the filter');
+    click(document.querySelector('.side .notice vscode-button'));
+    await settle();
+    expect([document.querySelector('.side .notice'), text('.list-facts')]).toEqual([
+      null,
+      expect.stringMatching(/^2560 episodes/),
+    ]);
+    await filter('id:g000-m02 step:140');
+    expect(text('.group-row')).toMatch(/^group 0 CoordSokoban1 of 16 shown · \d+\/16 solved · std [\d.]+$/);
     await filter('sucess:true');
     expect(text('.filter-problem')).toContain('“sucess” is no field');
     expect(text('.list-facts')).toContain('2560 episodes');
@@ -110,7 +119,7 @@ describe('the list', () => {
   it('is sorted by its heads and goes back to steps', async () => {
     const { root, rows, text } = await open('running');
     const head = () => root.querySelector<HTMLElement>('.list-head [aria-label="Sort by tokens"]')!;
-    const tokens = () => rows().map(row => Number(row.querySelectorAll('.number')[2].textContent));
+    const tokens = () => rows().map(row => Number(row.querySelectorAll('.number')[3].textContent));
     click(head());
     await settle();
     expect(head().textContent).toBe('tokens ↓');
@@ -163,7 +172,6 @@ describe('the list', () => {
     const { root, title } = await open('running');
     const list = root.querySelector('.list')!;
     press('ArrowDown', list);
-    press('ArrowDown', list);
     await settle();
     expect(title()).toBe('train-000140-g000-m01');
     press('End', list);
@@ -179,6 +187,14 @@ describe('the list', () => {
 });
 
 describe('an episode', () => {
+  it('is the newest step’s first where none is remembered, which is not remembered, nor takes the list’s place', async () => {
+    const { root, host, rows, title } = await open('running');
+    expect([title(), rows()[0].getAttribute('aria-selected')]).toEqual(['train-000140-g000-m00', 'true']);
+    expect(JSON.stringify(host.getState() ?? {})).not.toContain('train-000140-g000-m00');
+    expect(root.querySelector('.reading')).toBeNull();
+    expect(document.activeElement).toBe(document.body);
+  });
+
   it('is shown as turns, with what came of it', async () => {
     const { root, choose, title, text } = await open('running');
     await choose(2);
@@ -253,10 +269,7 @@ describe('an episode', () => {
   });
 
   it('is opened as a trace in the editor by its button and by o', async () => {
-    const { root, host, choose } = await open('running');
-    press('o');
-    expect(host.sent.filter(({ method }) => method === episodeTrace.method)).toEqual([]);
-    await choose(0);
+    const { root, host } = await open('running');
     press('o');
     click([...root.querySelectorAll('.episode-tools *')].find(each => each.textContent === 'Open trace'));
     const named = { method: episodeTrace.method, params: { step: 140, mode: 'train', id: episodes[0].id } };
@@ -300,7 +313,7 @@ describe('a prompt group side by side', () => {
     press('g');
     await settle();
     expect(root.querySelectorAll('.grid-head')).toHaveLength(16);
-    expect(text('.grid-head.current')).toMatch(/^[✓✗]member 2[+−\d.]+.*compared with$/);
+    expect(text('.grid-head.current')).toMatch(/^[✓✗]member 2score [+−\d.]+.*compared with$/);
     expect(text('.grid-shared')).toContain('the same state for all');
     const cells = [...root.querySelectorAll('.grid-cell[data-turn="1"]')];
     expect(cells).toHaveLength(16);

@@ -4,6 +4,7 @@ import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { liveEpisode, liveRun, liveTokens } from '../../../extension/protocol/live-page';
 import type { WatchedEpisode } from '../../../extension/protocol/trainer-link';
 import { startLive } from '../../../webview/live/page';
+import { formatSigned } from '../../../webview/shared/format';
 import { phaseWords } from '../../../webview/live/phase-words';
 import { episodesOf, runAt } from '../../e2e/preview/data';
 import { liveHost, watchedEpisode } from '../../e2e/preview/live-host';
@@ -59,6 +60,11 @@ it('leaves an episode that ended in view for a moment, then goes on to the next'
   const host = await open('playing');
   host.send(liveEpisode, { episode: at(episode.turns.length) });
   expect(root.querySelector('.verdict')!.textContent).toMatch(/^(Solved|Not solved) · return/);
+  const { reward, penalty } = at(episode.turns.length);
+  expect(root.querySelector('.verdict')!.textContent).toContain(
+    `return ${formatSigned(reward)} · score ${formatSigned(reward + penalty)}`,
+  );
+  expect([...root.querySelectorAll('.earned')].at(-1)!.textContent).toContain(`return ${formatSigned(reward)}`);
   vi.useFakeTimers();
   const next = { ...at(0, 2), id: 'train-000013-g005-m01', group_id: 5 };
   host.send(liveEpisode, { episode: next });
@@ -127,8 +133,13 @@ it('an answer that did not parse, and actions that there are not, are told', asy
 
 it('every phase and every standing has its words', () => {
   const phases = ['rollout', 'update', 'validation', 'checkpoint', 'download', 'idle'];
-  const titles = phases.map(phase => phaseWords(runAt(12, 200, { phase })).title);
-  const states = (['paused', 'stopping', 'stopped', 'finished', 'failed', 'starting'] as const).map(state => phaseWords(runAt(12, 200, { state })).title); // prettier-ignore
+  const titles = phases.map(phase => phaseWords(runAt(12, 200, { phase }), false).title);
+  const states = (['paused', 'stopping', 'stopped', 'finished', 'failed', 'starting'] as const).map(state => phaseWords(runAt(12, 200, { state }), false).title); // prettier-ignore
   expect(new Set([...titles, ...states]).size).toBe(12);
-  expect(phaseWords({ ...runAt(12, 200), live: false })).toMatchObject({ action: 'resume' });
+  const rollout = (chosen: boolean) => phaseWords(runAt(12, 200, { phase: 'rollout' }), chosen).text;
+  expect([rollout(false), rollout(true)]).toEqual([
+    'Environments of step 13 are being reset.',
+    'Environments of step 13 are being reset, or none of them is of the tag chosen above.',
+  ]);
+  expect(phaseWords({ ...runAt(12, 200), live: false }, false)).toMatchObject({ action: 'resume' });
 });

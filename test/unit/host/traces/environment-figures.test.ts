@@ -33,7 +33,7 @@ test('figures are of one version of a run’s code, with the errors of the same 
   const of = { version: environment.version, tags: new Set(['Lake']) };
   const figures = environmentFigures('lake', of, heads, events)!;
   expect(resetWords(figures)).toBe('lake: version eb412af6 · 2 episodes in steps 17–18');
-  expect(stepWords(figures)).toBe('lake: reward +0.500 · success 50.0 % · 4 errors');
+  expect(stepWords(figures)).toBe('lake: return +0.500 · success 50.0 % · 4 errors');
   expect(environmentFigures('lake', { ...of, version: 'unplayed' }, heads, events)).toBeUndefined();
 });
 

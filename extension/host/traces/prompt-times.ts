@@ -1,0 +1,76 @@
+// At which steps a prompt was played, as the run's index of episodes tells (protocol/episode-index.ts): what decides whether a trace offers
+// the way to the same prompt earlier and later. Of an index only the first and the last step of each prompt are remembered. No `vscode` here.
+import { join } from 'node:path';
+import { z } from 'zod';
+import { isIndexLine, textHash, type EpisodeIndexLine } from '../../protocol/episode-index';
+import { runFiles, type Episode } from '../../protocol/run-folder';
+import { JsonLines } from '../json-lines';
+
+/** What of an episode names its prompt, and when it was played. */
+export type PromptOf = Pick<Episode, 'mode' | 'step' | 'tag' | 'seed' | 'turns'>;
+
+/** Runs whose prompts are remembered. */
+const remembered = 8;
+
+type Spans = Map<string, { first: number; last: number }>;
+
+interface Known {
+  source: JsonLines<EpisodeIndexLine>;
+  spans: Spans;
+  /** The last reading: the next one begins when it is over. */
+  read: Promise<unknown>;
+}
+
+export class PromptTimes {
+  private readonly runs = new Map<string, Known>();
+
+  /** Whether a run played an episode's prompt before and after its step; true where its index does not tell. */
+  async around(folder: string, episode: PromptOf): Promise<{ earlier: boolean; later: boolean }> {
+    const spans = await this.current(folder);
+    const { mode, step, tag, seed, turns } = episode;
+    const names = promptNames({ mode, tag, seed, first: turns.length > 0 ? textHash(turns[0].state) : 0 });
+    const found = names.map(name => spans.get(name)).filter(span => span !== undefined);
+    if (found.length === 0) return { earlier: true, later: true };
+    return { earlier: found.some(({ first }) => first < step), later: found.some(({ last }) => last > step) };
+  }
+
+  private current(folder: string): Promise<Spans> {
+    const known: Known = this.runs.get(folder) ?? {
+      source: new JsonLines(join(folder, runFiles.episodeIndex), z.custom<EpisodeIndexLine>(isIndexLine)),
+      spans: new Map(),
+      read: Promise.resolve(),
+    };
+    this.runs.delete(folder);
+    this.runs.set(folder, known);
+    for (const old of [...this.runs.keys()].slice(0, -remembered)) this.runs.delete(old);
+    const next = known.read.then(() => readOn(known));
+    known.read = next.catch(() => undefined);
+    return next;
+  }
+}
+
+async function readOn({ source, spans }: Known): Promise<Spans> {
+  const { lines, restarted } = await source.read();
+  if (restarted) spans.clear();
+  for (const line of lines) addLine(spans, line);
+  return spans;
+}
+
+function addLine(spans: Spans, { mode, step, tags, columns }: EpisodeIndexLine): void {
+  columns.at.forEach((_, i) => {
+    const [tag, seed, first] = [tags[columns.tag[i] ?? 0], columns.seed[i] ?? 0, columns.first[i] ?? 0];
+    for (const name of promptNames({ mode, tag, seed, first })) {
+      const span = spans.get(name);
+      spans.set(name, { first: Math.min(span?.first ?? step, step), last: Math.max(span?.last ?? step, step) });
+    }
+  });
+}
+
+/** A prompt is told by its seed, or by what its first turn showed. */
+const promptNames = (of: { mode: string; tag: string; seed: number; first: number }): string[] => {
+  const { mode, tag, seed, first } = of;
+  return [
+    JSON.stringify([mode, tag, 'seed', seed]),
+    ...(first === 0 ? [] : [JSON.stringify([mode, tag, 'state', first])]),
+  ];
+};

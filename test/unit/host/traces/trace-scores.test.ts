@@ -1,0 +1,41 @@
+// What is said when a checkpoint cannot score an episode: nothing aloud where no reader asked.
+import { expect, it, vi } from 'vitest';
+import { TraceScores, type Scorer } from '../../../../extension/host/traces/trace-scores';
+import { UserError } from '../../../../extension/protocol/user-error';
+
+vi.mock('vscode', () => ({
+  EventEmitter: class {
+    event = () => ({ dispose: () => undefined });
+    fire = () => undefined;
+    dispose = () => undefined;
+  },
+  ProgressLocation: { Window: 10 },
+  l10n: { t: (words: string) => words },
+  window: {
+    withProgress: (_: unknown, task: (progress: { report(): void }) => Promise<unknown>) =>
+      task({ report: () => undefined }),
+  },
+}));
+
+const place = { folder: '/w/.ragen/runs/old', mode: 'train' as const, step: 1, id: 'train-000001-g000-m00' };
+
+it('is remembered and logged where an overlay asked, and told where the reader did', async () => {
+  const rescore = vi.fn<Scorer['rescore']>(() => Promise.reject(new UserError('run old: it is of another version')));
+  const [tell, log] = [vi.fn(), vi.fn()];
+  const scores = new TraceScores({ rescore, checkpoints: () => Promise.resolve([]) }, { tell, log });
+  const settled = () => new Promise(resolve => setTimeout(resolve));
+  scores.want(place, 'shown');
+  await settled();
+  expect([scores.known(place), scores.failure(place)]).toEqual([undefined, 'run old: it is of another version']);
+  scores.want(place, 'shown');
+  expect([rescore.mock.calls.length, tell.mock.calls.length, log.mock.calls.length]).toEqual([1, 0, 1]);
+  scores.want(place, 'asked for');
+  await settled();
+  expect([rescore.mock.calls.length, tell.mock.calls.length]).toEqual([2, 1]);
+  // Who asks while an overlay's question is on its way hears of its failure too.
+  const other = { ...place, id: 'train-000001-g000-m01' };
+  scores.want(other, 'shown');
+  scores.want(other, 'asked for');
+  await settled();
+  expect([rescore.mock.calls.length, tell.mock.calls.length]).toEqual([3, 2]);
+});
