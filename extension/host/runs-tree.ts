@@ -3,6 +3,7 @@
 // at work.
 import * as vscode from 'vscode';
 import type { RunSummary } from '../protocol/pages';
+import type { RunStatus } from '../protocol/run-folder';
 import { progressOf } from '../protocol/run-progress';
 import { plain, unlinked } from './plain-text';
 import type { Run, RunStore } from './run-store';
@@ -171,16 +172,19 @@ function runItem({ folder, summary }: Run, isShared: boolean): vscode.TreeItem {
   return item;
 }
 
-/** `step 12/40 · success 61 %`, as far as it is known. */
+/** `step 12/40 · validation 61 %`, as far as it is known; of a run that does not validate, or has not yet, `success`. */
 export function progressWords({ status }: RunSummary): string {
   const { unit, done, of } = progressOf(status);
   const words = unit === 'step' ? vscode.l10n.t('step {0}/{1}', done, of) : vscode.l10n.t('episode {0}/{1}', done, of);
   const parts = [
     of > 0 ? words : vscode.l10n.t('starting'),
-    ...(status.success === null ? [] : [vscode.l10n.t('success {0}', percent(status.success))]),
+    ...(status.success === null ? [] : [successWords(status.success, status.success_of)]),
   ];
   return parts.join(' · ');
 }
+
+const successWords = (share: number, of: RunStatus['success_of']): string =>
+  of === 'val' ? vscode.l10n.t('validation {0}', percent(share)) : vscode.l10n.t('success {0}', percent(share));
 
 /**
  * The icon of a standing (a run that paused itself has that of an interrupted one): a shape and a colour, since colour alone tells nothing
@@ -224,7 +228,10 @@ function tooltipOf(run: RunSummary): vscode.MarkdownString {
   const rows: [string, string | undefined][] = [
     [vscode.l10n.t('State'), stateWord(run)],
     [unit === 'step' ? vscode.l10n.t('Step') : vscode.l10n.t('Episode'), `${done} / ${of}`],
-    [vscode.l10n.t('Success'), status.success === null ? undefined : percent(status.success)],
+    [
+      status.success_of === 'val' ? vscode.l10n.t('Validation success') : vscode.l10n.t('Success'),
+      status.success === null ? undefined : percent(status.success),
+    ],
     [vscode.l10n.t('Return'), status.reward === null ? undefined : short(status.reward)],
     [vscode.l10n.t('Tokens/s'), status.tokens_per_s === null || !run.live ? undefined : short(status.tokens_per_s)],
     [vscode.l10n.t('Time left'), status.eta_s === null || !run.live ? undefined : duration(status.eta_s)],

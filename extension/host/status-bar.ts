@@ -31,7 +31,7 @@ export class StatusBar implements vscode.Disposable {
     const { done, of } = progressOf(status);
     const progress = [
       of > 0 ? `${name} ${done}/${of}` : name,
-      ...(status.success === null ? [] : [percent(status.success)]),
+      ...(status.success === null ? [] : [`${status.success_of === 'val' ? 'val ' : ''}${percent(status.success)}`]),
     ].join(' · ');
     this.item.text = `$(${because !== undefined ? 'warning' : paused ? 'debug-pause' : 'pulse'}) ${plain(progress)}`;
     this.item.backgroundColor =
