@@ -167,7 +167,7 @@ scenario(
     await editor.command('View: Close All Editors');
     await editor.showRuns();
     edit(success, mistake + success);
-    await page.getByRole('treeitem', { name: /^maze, paused: environment Maze \(maze\.ts:\d+\)/ }).waitFor();
+    await page.getByRole('treeitem', { name: /^maze, paused: maze\.ts:\d+ threw/ }).waitFor();
     assert.match(status().error, /lost.* episodes failed/);
     await page.locator('.statusbar-item.has-background-color', { hasText: 'maze' }).waitFor();
     await editor.command('Notifications: Show Notifications');
