@@ -38,11 +38,15 @@ export function contextOf(run: Pick<RunSummary, 'status' | 'live' | 'archived'>)
 export const waitsBecause = (run: Pick<RunSummary, 'status' | 'live'>): string | undefined =>
   standingOf(run) === 'paused' ? run.status.error : undefined;
 
-/** The beginning of a sentence, for a line that has little room: files without their folders, cut between words. */
+/**
+ * The beginning of a sentence, for a line that has little room: files without their folders, an environment by the line of its source alone,
+ * cut between words.
+ */
 export function briefly(sentence: string, length = 60): string {
   const text = sentence
     .slice(0, 500)
     .replace(/(?:[A-Za-z]:)?[^\s(]*[\\/](?=[^\s\\/])/g, '')
+    .replace(/^environment [^(]*\(([^)]*)\)/, '$1')
     .replace(/\s+/g, ' ')
     .trim();
   if (text.length <= length) return text;

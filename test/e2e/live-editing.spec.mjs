@@ -158,6 +158,37 @@ scenario('a breakpoint halts the environment, the trainer waits, and the run goe
   );
 });
 
+scenario(
+  'a run that its environment’s code has paused says so, leads to the place, and goes on when that is mended',
+  async () => {
+    const { page } = editor;
+    const success = '        const success = reached();\n';
+    const mistake = `        if (steps >= 0) throw new Error('lost');\n`;
+    await editor.command('View: Close All Editors');
+    await editor.showRuns();
+    edit(success, mistake + success);
+    await page.getByRole('treeitem', { name: /^maze, paused: maze\.ts:\d+ threw/ }).waitFor();
+    assert.match(status().error, /lost.* episodes failed/);
+    await page.locator('.statusbar-item.has-background-color', { hasText: 'maze' }).waitFor();
+    await editor.command('Notifications: Show Notifications');
+    const told = page.locator('.notifications-center .notification-list-item', { hasText: /Run maze waits: .*lost/ });
+    await told.waitFor();
+    assert.equal(await told.count(), 1);
+    await editor.picture('live-editing-paused-dark');
+    await told.hover();
+    await told.getByRole('button', { name: 'Show' }).click();
+    await page.getByRole('tab', { name: /^maze\.ts/ }).first().waitFor(); // prettier-ignore
+    await page.locator('.view-line', { hasText: /throw\snew\sError\('lost'\)/ }).first().waitFor(); // prettier-ignore
+    const reloads = events('environment_reload').length;
+    edit(mistake, '');
+    await until('the reload', () => events('environment_reload').length > reloads);
+    await editor.command('RAGEN: Resume');
+    await until('the run to go on', () => status().state === 'running' && status().error === undefined);
+    await furtherSteps(1);
+    await page.locator('.statusbar-item.has-background-color', { hasText: 'maze' }).waitFor({ state: 'detached' });
+  },
+);
+
 scenario('Stop ends the run', async () => {
   await editor.showRuns();
   await editor.command('RAGEN: Stop');

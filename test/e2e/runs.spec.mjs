@@ -155,7 +155,7 @@ scenario('a run is deleted after a question; one at work is not', async () => {
   });
   await item(/^bandit/).waitFor({ state: 'detached' });
   await menu(/^frozen-lake/, 'Delete');
-  await editor.page.locator('.notification-toast', { hasText: 'frozen-lake is being trained' }).waitFor();
+  await editor.page.locator('.notification-toast', { hasText: 'frozen-lake is at work' }).waitFor();
   await editor.command('Notifications: Clear All Notifications');
   assert.ok(existsSync(join(runs, 'a-frozen-lake')));
 });
@@ -265,6 +265,10 @@ scenario('a run starts by its file, and another by the same configuration with c
   assert.equal(manifest.config_file, join(workspace, 'config/mine.yaml'));
   assert.ok(readdirSync(join(runs, id, 'tensorboard')).length === 1);
   assert.match(file(), /test_freq: -1/);
+  await menu(/^mine, finished/, 'Evaluate…');
+  await box('plays the validation episodes once');
+  await editor.answer('');
+  await item(/^eval of mine \w{4} step 2, .*episode \d+\/\d+/).waitFor();
   await menu(/^mine, finished/, 'Duplicate with Changes');
   await box('Duplicate mine with Changes');
   await editor.answer('trainer.experiment_name=again trainer.total_training_steps=1');

@@ -46,7 +46,7 @@ test('only a run that paused itself, and whose trainer lives, has a reason; it i
   expect(waitsBecause(run('a', 'failed', '1', sentence).summary)).toBeUndefined();
   expect(waitsBecause(run('a', 'paused', '1', sentence, false).summary)).toBeUndefined();
   expect(waitsBecause(run('a', 'paused', '1', sentence).summary)).toBe(sentence);
-  expect(briefly(sentence)).toBe('environment Bandit (bandit.ts:12) threw “no” in step(Left) …');
+  expect(briefly(sentence)).toBe('bandit.ts:12 threw “no” in step(Left): mend it (35 of 128 …');
   expect(briefly('C:\\w\\runs\\a: no room')).toBe('a: no room');
   expect(briefly('short')).toBe('short');
   expect(briefly('x'.repeat(100))).toBe(`${'x'.repeat(60)} …`);
