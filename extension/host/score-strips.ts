@@ -59,6 +59,7 @@ function stripOf(tag: string, held: TagScores, from: number, to: number, columns
   const flat = !(held.high > held.low);
   const [low, high] = flat ? [held.low - 0.5, held.high + 0.5] : [held.low, held.high];
   const counts = new Float32Array(columns * bins);
+  const [least, greatest] = [new Float64Array(bins).fill(NaN), new Float64Array(bins).fill(NaN)];
   const span = Math.max(1, to - from + 1);
   for (let i = 0; i < held.steps.length; i++) {
     const step = held.steps[i];
@@ -66,6 +67,9 @@ function stripOf(tag: string, held: TagScores, from: number, to: number, columns
     const column = Math.min(columns - 1, Math.floor(((step - from) / span) * columns));
     const bin = Math.min(bins - 1, Math.floor(((held.scores[i] - low) / (high - low)) * bins));
     counts[column * bins + bin] += held.counts[i];
+    const score = held.scores[i];
+    if (!(least[bin] <= score)) least[bin] = score;
+    if (!(greatest[bin] >= score)) greatest[bin] = score;
   }
-  return { tag, low, high, columns, bins, counts };
+  return { tag, low, high, columns, bins, counts, least, greatest };
 }

@@ -55,6 +55,9 @@ export interface ScoreStrip {
   columns: number;
   bins: number;
   counts: Float32Array;
+  /** Of each bin's scores, the least and the greatest; NaN in a bin that has none. */
+  least: Float64Array;
+  greatest: Float64Array;
 }
 
 /** Strips over steps [from, to] in so many columns, one a tag. */

@@ -228,8 +228,7 @@ export class ScoreCard {
       const column = strip.counts.subarray(at * strip.bins, (at + 1) * strip.bins);
       const total = column.reduce((sum, count) => sum + count, 0);
       const most = column.indexOf(Math.max(...column));
-      const text =
-        total > 0 ? `${formatPercent(column[most] / total)} near ${formatNumber(scoreOf(strip, most))}` : '–';
+      const text = total > 0 ? `${formatPercent(column[most] / total)} at ${scoreWords(strip, most)}` : '–';
       return h('span', { class: 'chart-value' }, this.strips.length > 1 && h('span', { class: 'muted' }, strip.tag), h('strong', {}, text)); // prettier-ignore
     });
     replaceChildren(this.values, ...parts);
@@ -252,11 +251,11 @@ export class ScoreCard {
         const counts = Array.from({ length: strip.columns }, (_, column) => strip.counts[column * strip.bins + bin]);
         const total = counts.reduce((sum, count) => sum + count, 0);
         if (total === 0) return [];
-        const label = `${this.strips.length > 1 ? `${strip.tag} ` : ''}${formatNumber(scoreOf(strip, bin))}`;
+        const label = `${this.strips.length > 1 ? `${strip.tag} ` : ''}${scoreWords(strip, bin)}`;
         return [h('tr', {}, h('th', { scope: 'row' }, label), h('td', {}, String(total)), h('td', {}, String(counts.at(-1))))]; // prettier-ignore
       }),
     );
-    const head = ['score near', `episodes, steps ${this.shown.from}–${this.shown.to}`, 'newest part'];
+    const head = ['score', `episodes, steps ${this.shown.from}–${this.shown.to}`, 'newest part'];
     return h(
       'div',
       { class: 'table-scroll', tabindex: 0 },
@@ -281,8 +280,11 @@ export class ScoreCard {
   }
 }
 
-/** The middle of a bin. */
-const scoreOf = ({ low, high, bins }: ScoreStrip, bin: number): number => low + ((bin + 0.5) / bins) * (high - low);
+/** The score of a bin's episodes, or from which to which theirs reach. */
+export function scoreWords({ least, greatest }: Pick<ScoreStrip, 'least' | 'greatest'>, bin: number): string {
+  const [from, to] = [formatNumber(least[bin]), formatNumber(greatest[bin])];
+  return from === to ? from : `${from} to ${to}`;
+}
 
 /** One hue, from nothing to full: the share of the column's episodes that are in the bin, by its root so that few still show. */
 function drawStrip(

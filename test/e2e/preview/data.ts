@@ -177,6 +177,9 @@ export function largeColumns(steps: number, metrics: number): Map<string, Float6
 export function scoreStrips(from: number, to: number, columns: number): ScoreStrip[] {
   const bins = 20;
   const counts = new Float32Array(columns * bins);
+  const [low, high] = [-3.4, 10.9];
+  const edges = (first: number) =>
+    Float64Array.from({ length: bins }, (_, bin) => low + ((bin + first) / bins) * (high - low));
   const random = generator(11);
   for (let column = 0; column < columns; column++) {
     const learnt = (from + (column / columns) * (to - from)) / 200;
@@ -185,7 +188,7 @@ export function scoreStrips(from: number, to: number, columns: number): ScoreStr
       counts[column * bins + bin]++;
     }
   }
-  return [{ tag: 'CoordSokoban', low: -3.4, high: 10.9, columns, bins, counts }];
+  return [{ tag: 'CoordSokoban', low, high, columns, bins, counts, least: edges(0), greatest: edges(0.9) }];
 }
 
 /** Texts that would do harm as markup. */
