@@ -115,27 +115,21 @@ export function boundsOver({ bound }: AlarmRule, values: ArrayLike<number>): Flo
   });
 }
 
-/** How long a rule's metric has passed its bound. */
-export interface Streak {
-  /** The newest bound. */
-  bound: number;
-  /** Newest values in a row beyond it. */
-  now: number;
-  /** Most values in a row that were ever beyond it. */
-  most: number;
-}
-
-/** How near the values of a rule's metric have come to its alarm; null where none was held against a bound yet. */
-export function streakOf(rule: AlarmRule, values: ArrayLike<number>): Streak | null {
-  const bounds = boundsOver(rule, values);
-  let streak: Streak | null = null;
-  bounds.forEach((bound, i) => {
-    if (!Number.isFinite(bound)) return;
-    const passed = rule.side === 'under' ? values[i] < bound : values[i] > bound;
-    const now: number = passed ? (streak?.now ?? 0) + 1 : 0;
-    streak = { bound, now, most: Math.max(now, streak?.most ?? 0) };
-  });
-  return streak;
+/** How many values in a row have passed their bounds (`boundsOver`), at each row: up to it, and at most so far. */
+export function streaksOver(
+  { side }: AlarmRule,
+  values: ArrayLike<number>,
+  bounds: ArrayLike<number>,
+): { now: Int32Array; most: Int32Array } {
+  const [now, most] = [new Int32Array(bounds.length), new Int32Array(bounds.length)];
+  let [streak, longest] = [0, 0];
+  for (let i = 0; i < bounds.length; i++) {
+    // What was not measured says nothing.
+    if (Number.isFinite(bounds[i])) streak = (side === 'under' ? values[i] < bounds[i] : values[i] > bounds[i]) ? streak + 1 : 0; // prettier-ignore
+    longest = Math.max(longest, streak);
+    [now[i], most[i]] = [streak, longest];
+  }
+  return { now, most };
 }
 
 const mean = (values: readonly number[]): number => values.reduce((sum, x) => sum + x, 0) / values.length;

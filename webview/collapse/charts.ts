@@ -1,10 +1,10 @@
 // Which small charts the page has: what the diagnosis measured over training, and the signals of an Echo Trap, each with the bound that its
 // alarm is raised by.
-import { alarmNames, alarmRules, boundsOver, streakOf, type AlarmName } from '../../extension/protocol/alarm-rules';
+import { alarmNames, alarmRules, boundsOver, streaksOver, type AlarmName } from '../../extension/protocol/alarm-rules';
 import type { RegimeThresholds } from '../../extension/protocol/collapse-page';
 import { formatValue, type Unit } from '../shared/format';
 import { hue } from '../shared/palette';
-import type { ChartLine, LineChartSpec } from './line-chart';
+import { lastFinite, type ChartLine, type LineChartSpec } from './line-chart';
 import type { RunSeries } from './run-series';
 
 const colour = (index: number): string => `var(--c${index})`;
@@ -110,13 +110,20 @@ const titles: Record<AlarmName, string> = {
 };
 
 /** Why a line beyond its bound has raised no alarm: `alarm after 5 steps in a row over 81.1; now 4`. */
-function streakWords(name: AlarmName, values: readonly number[], unit: Unit): string[] {
+function streakWords(
+  name: AlarmName,
+  values: ArrayLike<number>,
+  bounds: ArrayLike<number>,
+  unit: Unit,
+): (row: number) => string[] {
   const rule = alarmRules[name];
-  const streak = streakOf(rule, values);
-  if (!streak || streak.most === 0 || rule.steps === 1) return [];
-  const { bound, now, most } = streak;
-  const longest = most > now ? `, at most ${most} so far` : '';
-  return [`alarm after ${rule.steps} steps in a row ${rule.side} ${formatValue(bound, unit)}; now ${now}${longest}`];
+  const { now, most } = streaksOver(rule, values, bounds);
+  return row => {
+    if (rule.steps === 1 || !(most[row] > 0)) return [];
+    const longest = most[row] > now[row] ? `, at most ${most[row]} so far` : '';
+    const bound = formatValue(lastFinite(bounds, row), unit);
+    return [`alarm after ${rule.steps} steps in a row ${rule.side} ${bound}; now ${now[row]}${longest}`];
+  };
 }
 
 /** What may be taken as a sign, by the metric that alarms watch; a metric of two rules has both bounds. */
@@ -129,7 +136,10 @@ export const signalCharts: LineChartSpec[] = [...new Set(alarmNames.map(name => 
       title: titles[names[0]],
       unit,
       empty: 'not logged',
-      notes: (now, row) => names.flatMap(name => streakWords(name, now.column(metric).slice(0, row + 1), unit)),
+      notes([values, ...bounds]) {
+        const words = names.map((name, i) => streakWords(name, values, bounds[i], unit));
+        return row => words.flatMap(at => at(row));
+      },
       lines: [
         { key: metric, label: 'now', colour: colour(hue.blue) },
         ...names.map((name): ChartLine => {

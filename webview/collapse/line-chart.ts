@@ -25,8 +25,8 @@ export interface LineChartSpec {
   lines: readonly ChartLine[];
   /** Said under the title where the chart is empty. */
   empty: string;
-  /** What there is to say of the values up to a row, a sentence each. */
-  notes?(series: RunSeries, row: number): string[];
+  /** Of the lines' values, what there is to say at a row, a sentence each. */
+  notes?(columns: readonly ArrayLike<number>[]): (row: number) => string[];
 }
 
 export interface LineChart {
@@ -55,6 +55,7 @@ export function lineChart(spec: LineChartSpec, scrub: (step: number) => void): L
   );
   let series: RunSeries | null = null;
   let columns: ArrayLike<number>[] = [];
+  let notesAt: (row: number) => string[] = () => [];
   let last = 1;
   let range: Range | null = null;
 
@@ -74,6 +75,7 @@ export function lineChart(spec: LineChartSpec, scrub: (step: number) => void): L
     draw(now, meaning) {
       series = now;
       columns = spec.lines.map(({ key, values: made }) => made?.(now) ?? now.column(key));
+      notesAt = spec.notes?.(columns) ?? (() => []);
       const sentences = spec.lines.map(({ key, label }) => `${label}: ${key}\n${meaning(key) ?? ''}`.trim());
       setAttribute(title, 'title', sentences.join('\n\n'));
       const bands = spec.lines.map(({ band }) => band && { low: now.column(band.low), high: now.column(band.high) });
@@ -112,7 +114,7 @@ export function lineChart(spec: LineChartSpec, scrub: (step: number) => void): L
         return h('div', {}, name, h('dd', {}, formatValue(value, spec.unit)));
       });
       replaceChildren(values, ...parts);
-      replaceChildren(notes, ...(spec.notes?.(series, row) ?? []).map(text => h('p', {}, text)));
+      replaceChildren(notes, ...notesAt(row).map(text => h('p', {}, text)));
     },
   };
 }

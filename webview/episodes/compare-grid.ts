@@ -61,7 +61,7 @@ export function compareGrid(columns: readonly GridColumn[], options: GridOptions
       cells.push(h('div', { class: names, 'data-turn': at + 1, 'aria-label': `${columns[i].title}, turn ${at + 1}` }, note, ...content)); // prettier-ignore
     });
   }
-  return h('div', { class: 'grid', style: `--columns:${columns.length}` }, ...cells);
+  return h('div', { class: 'grid' }, ...cells);
 }
 
 function head({ episode, title, current }: GridColumn, i: number, { reference, choose }: GridOptions): HTMLElement {

@@ -32,7 +32,7 @@ export function renderItem(item: ListItem, sort: Sort | null): { content: Node[]
         .join(' · ');
       const content = [
         h('span', { class: 'group-name' }, `group ${group_id} `, h('span', { class: 'muted' }, tag)),
-        h('span', { class: 'muted' }, facts),
+        h('span', { class: 'muted', title: facts }, facts),
       ];
       return {
         content,

@@ -31,7 +31,11 @@ export function groupView(
   const solved = columns.filter(({ episode }) => episode.success).length;
   return h(
     'article',
-    { class: 'compared', 'aria-label': `Group ${current.group_id} of step ${current.step}` },
+    {
+      class: 'compared',
+      style: `--columns:${columns.length}`,
+      'aria-label': `Group ${current.group_id} of step ${current.step}`,
+    },
     viewHead(
       `Group ${current.group_id} · ${current.mode === 'val' ? 'validation' : 'step'} ${current.step}`,
       current.tag,
@@ -77,7 +81,7 @@ export function trainingView(
   );
   return h(
     'article',
-    { class: 'compared', 'aria-label': title },
+    { class: 'compared', style: `--columns:${columns.length}`, 'aria-label': title },
     viewHead(title, row.tag, `[ and ] go through the times it was played, j and k through the members`),
     timeline,
     h('div', { class: 'against' }, h('span', { class: 'muted' }, 'compare with'), ...choice),

@@ -1,6 +1,6 @@
 // When the watch raises its alarms, and what it says.
 import { describe, expect, it } from 'vitest';
-import { alarmNames, alarmRules, boundsOver, streakOf } from '../../../extension/protocol/alarm-rules';
+import { alarmNames, alarmRules, boundsOver, streaksOver } from '../../../extension/protocol/alarm-rules';
 import type { AlarmName } from '../../../extension/protocol/alarm-rules';
 import { nothingWatched, standingAlarms, watchStep } from '../../../extension/trainer/diagnostics/alarms';
 import type { Alarm } from '../../../extension/trainer/diagnostics/alarms';
@@ -96,7 +96,13 @@ describe('the watch', () => {
 it('tells how near a metric has come to its alarm, which wants several steps in a row', () => {
   const long = [90, 90, 90];
   const values = [...Array<number>(10).fill(40), ...long, 40, ...long, 90];
-  expect(streakOf(alarmRules.response_length, values)).toEqual({ bound: 80, now: 4, most: 4 });
-  expect(streakOf(alarmRules.response_length, values.slice(0, 14))).toEqual({ bound: 80, now: 0, most: 3 });
-  expect(streakOf(alarmRules.response_length, values.slice(0, 10))).toBeNull();
+  const rule = alarmRules.response_length;
+  const { now, most } = streaksOver(rule, values, boundsOver(rule, values));
+  const at = (row: number) => [now[row], most[row]];
+  expect([at(9), at(12), at(13), at(17)]).toEqual([
+    [0, 0],
+    [3, 3],
+    [0, 3],
+    [4, 4],
+  ]);
 });
