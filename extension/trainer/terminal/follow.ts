@@ -65,7 +65,9 @@ export async function follow(
       const status = folder.readStatus();
       if (!readLease(folder.path)?.live) {
         showNew();
-        return folder.readStatus();
+        const last = folder.readStatus();
+        if (last) table?.status(last); // no message may have told of the end
+        return last;
       }
       if (status) table?.status(status);
       await sleep(lookMs);
