@@ -131,12 +131,15 @@ scenario('a run is exported for other programs', async () => {
   await editor.choose('episodes.jsonl');
   await input().press('Enter');
   await box('A folder is made here for each run');
-  await input().fill(`${workspace}/out/`);
+  const into = `${workspace}/out/`;
   const table = join(workspace, 'out/b-sokoban-grpo/metrics.csv');
+  const accept = async () => {
+    // The dialog writes the folder where it begins, late perhaps, and looks at the one that is typed before it takes it.
+    if ((await input().inputValue({ timeout: 1000 })) !== into) await input().fill(into, { timeout: 1000 });
+    await input().press('Enter', { timeout: 1000 });
+  };
   await until('the export', async () => {
-    await input()
-      .press('Enter', { timeout: 1000 })
-      .catch(() => undefined); // the dialog looks at the folder first
+    await accept().catch(() => undefined);
     return existsSync(join(workspace, 'out/b-sokoban-grpo/episodes.jsonl'));
   });
   const [head, first] = readFileSync(table, 'utf8').split('\n');
