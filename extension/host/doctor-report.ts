@@ -1,6 +1,6 @@
 // The doctor's findings as a text to read and to copy: what this machine has, what is missing, and what to do about it. Pure.
 import type { MachineFacts } from '../protocol/doctor';
-import { gibibytes } from '../protocol/numbers';
+import { counted, gibibytes } from '../protocol/numbers';
 
 /** `bad` keeps runs from starting or ending well; `note` takes a feature away. */
 export interface Finding {
@@ -57,7 +57,7 @@ function editorFindings({ extension, editor, remote, trusted, folders, keys, run
     { name: 'RAGEN Workbench', state: 'good', value: extension },
     { name: 'Editor', state: 'good', value: `${editor}${place}` },
     folders.length > 0
-      ? { name: 'Workspace', state: 'good', value: `${folders.join(', ')}; ${runs.all} ${runs.all === 1 ? 'run' : 'runs'}, ${runs.active} at work` }
+      ? { name: 'Workspace', state: 'good', value: `${folders.join(', ')}; ${counted(runs.all, 'run')}, ${runs.active} at work` }
       : { name: 'Workspace', state: 'bad', value: 'no folder is open', remedy: 'open a folder: runs lie in its .ragen/runs' }, // prettier-ignore
     trusted
       ? { name: 'Trust', state: 'good', value: 'the workspace is trusted' }

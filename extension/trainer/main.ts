@@ -8,7 +8,7 @@ import { runFiles } from '../protocol/run-folder';
 import type { RunStatus } from '../protocol/run-folder';
 import { UserError } from '../protocol/user-error';
 import { valueAt } from '../protocol/settings';
-import { changedConfig, storedConfig } from './stored-config';
+import { changedConfig, onlyEvaluates, storedConfig } from './stored-config';
 import type { RunConfig } from './config/schema';
 import { Journal } from './journal';
 import { newToken } from './run';
@@ -152,7 +152,7 @@ async function serve(folder: RunFolder, { endpoint, token, workspace, checkpoint
 /** Steps that a run is to take: none in an evaluation. */
 function plannedSteps(folder: RunFolder): number {
   const config = changedConfig(folder);
-  return valueAt(config, 'trainer.val_only') === true ? 0 : (valueAt(config, 'trainer.total_training_steps') as number);
+  return onlyEvaluates(config) ? 0 : (valueAt(config, 'trainer.total_training_steps') as number);
 }
 
 /** The end of a run that was stopped before it had a model, or in an evaluation; gives what kept it from being written down. */

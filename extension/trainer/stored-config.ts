@@ -1,7 +1,7 @@
 // The configuration that a run folder keeps: resolved and checked when the run was made, by the version that made it; and the one in
 // effect, with what was changed since.
 import { eventSchema, runFiles } from '../protocol/run-folder';
-import { configInEffect } from '../protocol/settings';
+import { configInEffect, valueAt } from '../protocol/settings';
 import { UserError } from '../protocol/user-error';
 import { runConfigSchema } from './config/schema';
 import type { RunConfig } from './config/schema';
@@ -22,6 +22,9 @@ export function storedConfig(
   const [{ path: key, message }] = parsed.error.issues;
   throw new UserError(`run ${id}: its configuration is of another version (${key.join('.')}: ${message}): ${remedy}`);
 }
+
+/** Whether a configuration, of any version, is that of an evaluation, which takes no steps. */
+export const onlyEvaluates = (config: unknown): boolean => valueAt(config, 'trainer.val_only') === true;
 
 /** The configuration after all changes that the run's events tell of. @throws UserError as `storedConfig` does */
 export function presentConfig(folder: RunFolder, remedy?: string): RunConfig {

@@ -1,6 +1,6 @@
 // How an environment's code does in a run, told over its `reset` and `step`: the version in use, how many of the newest steps' episodes it
 // played, and what they came to. Pure.
-import { formatNumber, formatPercent, formatSigned } from '../../protocol/numbers';
+import { counted, formatNumber, formatPercent, formatSigned } from '../../protocol/numbers';
 import type { RunEvent } from '../../protocol/run-folder';
 import type { EpisodeHead } from './episode-heads';
 
@@ -48,7 +48,7 @@ export function resetWords({ run, version, episodes, steps: [from, to] }: Enviro
 
 /** What stands over `step`: what comes of it. */
 export function stepWords({ run, reward, success, errors }: EnvironmentFigures): string {
-  const failed = errors === 0 ? 'no errors' : `${errors} error${errors === 1 ? '' : 's'}`;
+  const failed = errors === 0 ? 'no errors' : counted(errors, 'error');
   return `${run}: return ${formatSigned(reward)} · success ${formatPercent(success)} · ${failed}`;
 }
 

@@ -8,6 +8,7 @@ import type { EvaluationSummary } from '../evaluation/evaluation-summary';
 import { resume as goOn } from '../../protocol/trainer-link';
 import { readLease } from '../store/lease';
 import { RunFolder } from '../store/run-folder';
+import { onlyEvaluates } from '../stored-config';
 import type { Answer } from './answer';
 import { evaluationWords } from './evaluation-words';
 import { follow, joinTrainer, metricLines } from './follow';
@@ -104,7 +105,7 @@ async function followTrainer(
   trainer: TrainerProcess,
   flags: { json?: boolean; detach?: boolean },
 ): Promise<Answer> {
-  const evaluates = onlyEvaluates(folder);
+  const evaluates = onlyEvaluates(folder.manifest.config);
   if (flags.detach)
     return {
       document: { run: folder.id, folder: folder.path },
@@ -126,9 +127,6 @@ async function followTrainer(
     failed,
   };
 }
-
-const onlyEvaluates = ({ manifest }: RunFolder): boolean =>
-  (manifest.config['trainer'] as { val_only?: unknown } | undefined)?.val_only === true;
 
 /** What an evaluation has come to; null for other runs, and before its end. */
 function evaluationOf(folder: RunFolder): EvaluationSummary | null {
