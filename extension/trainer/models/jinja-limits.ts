@@ -1,7 +1,8 @@
 // Renders a parsed template within bounds. A template is a program that came with a model: it may loop without end, or double a text until the
 // memory is full. Python's sandbox bounds ranges; here the steps, the numbers of a range and all that is written on the way have a bound, which
 // grows with the conversation.
-import { Environment, Interpreter } from '@huggingface/jinja';
+import { Environment } from '@huggingface/jinja';
+import { PythonInterpreter } from './python-interpreter';
 import type { Template } from '@huggingface/jinja';
 
 /**
@@ -14,7 +15,7 @@ const limits = {
   range: 10_000,
 };
 
-type Evaluate = Interpreter['evaluate'];
+type Evaluate = PythonInterpreter['evaluate'];
 type For = { body: { type: string }[] };
 
 /** The text of a template with these variables. @throws Error where it takes more than it may, and as the library does */
@@ -49,7 +50,7 @@ const globals = {
   },
 };
 
-class BoundedInterpreter extends Interpreter {
+class BoundedInterpreter extends PythonInterpreter {
   constructor(
     environment: Environment,
     private steps: number,

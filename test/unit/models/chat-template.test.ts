@@ -46,7 +46,7 @@ describe('variables', () => {
     const config = { bos_token: '<s>', eos_token: { content: '</s>', lstrip: false }, pad_token: null };
     expect(render('{{ bos_token + messages[0].content + eos_token }}', {}, config)).toBe('<s>Go.</s>');
     expect(render('{{ pad_token is defined }} {{ tools is none }} {{ documents is none }}', {}, config)).toBe(
-      'false true true',
+      'False True True',
     );
     expect(render('{% if enable_thinking is defined and enable_thinking is false %}quick{% endif %}')).toBe('');
     const quick = { variables: { enable_thinking: false } };

@@ -1,0 +1,150 @@
+// Values of a template as Python sees them: equality, truth-neutral spelling (str, repr) and JSON. @huggingface/jinja compares with JavaScript's ==
+// ('' equals false, lists never equal) and prints JavaScript's spelling (true, null, 1). Source: the Python language reference, data model and
+// json.dumps as transformers' `tojson` calls it. A runtime value is known by its `type`, since the library does not export its classes.
+
+/** A value of the library's runtime. `value` is its content: a number, a text, an array of values, a Map of values, … */
+export interface RuntimeValue {
+  type: string;
+  value: unknown;
+}
+
+/** Arrays that are tuples in Python though the library has them as lists: loops unpack lists alone. */
+export const tuples = new WeakSet<RuntimeValue>();
+const isTuple = (value: RuntimeValue): boolean => value.type === 'TupleValue' || tuples.has(value);
+
+/** Python's `a == b`. Booleans are numbers; a tuple equals no list; only an undefined value equals an undefined one. */
+export function equals(a: RuntimeValue, b: RuntimeValue): boolean {
+  if (isNumeric(a) && isNumeric(b)) return Number(a.value) === Number(b.value);
+  if (isArray(a) && isArray(b))
+    return (
+      isTuple(a) === isTuple(b) &&
+      a.value.length === b.value.length &&
+      a.value.every((item, i) => equals(item, b.value[i]))
+    );
+  if (a.type !== b.type) return false;
+  if (isMap(a) && isMap(b)) {
+    const other = b.value;
+    return (
+      a.value.size === other.size &&
+      [...a.value].every(([key, item]) => other.has(key) && equals(item, other.get(key)!))
+    );
+  }
+  return a.value === b.value;
+}
+
+/** Python's `str(value)`; Jinja's undefined is an empty text. */
+export function str(value: RuntimeValue): string {
+  if (typeof value.value === 'string') return value.value;
+  return value.type === 'UndefinedValue' ? '' : repr(value);
+}
+
+/** Python's `repr(value)`. */
+function repr(value: RuntimeValue): string {
+  if (isArray(value)) {
+    const items = value.value.map(repr);
+    if (!isTuple(value)) return `[${items.join(', ')}]`;
+    return `(${items.join(', ')}${items.length === 1 ? ',' : ''})`;
+  }
+  if (value.type === 'NamespaceValue') return `<Namespace ${reprOfMap(value)}>`;
+  if (isMap(value)) return reprOfMap(value);
+  switch (value.type) {
+    case 'StringValue':
+      return quoted(value.value as string);
+    case 'BooleanValue':
+      return value.value ? 'True' : 'False';
+    case 'NullValue':
+      return 'None';
+    case 'UndefinedValue':
+      return 'Undefined';
+    case 'FloatValue':
+      return floatRepr(value.value as number);
+    case 'IntegerValue':
+      return Number.isInteger(value.value) ? BigInt(value.value as number).toString() : String(value.value);
+    default:
+      throw new Error(`a ${value.type} cannot be written as text`);
+  }
+}
+
+const reprOfMap = (value: RuntimeValue): string =>
+  `{${[...(value.value as Map<string, RuntimeValue>)].map(([key, item]) => `${quoted(key)}: ${repr(item)}`).join(', ')}}`;
+
+export interface JsonOptions {
+  indent?: number | null;
+  ensureAscii?: boolean;
+  sortKeys?: boolean;
+  /** Between items, and between a key and its value. */
+  separators?: readonly [string, string] | null;
+}
+
+/** Python's `json.dumps`, without ASCII escapes unless asked for. An undefined value becomes null. */
+export function dumps(value: RuntimeValue, options: JsonOptions = {}): string {
+  const indent = options.indent ?? null;
+  const [between, colon] = options.separators ?? [indent === null ? ', ' : ',', ': '];
+  const text = (s: string): string =>
+    options.ensureAscii
+      ? JSON.stringify(s).replace(/[\x7f-\uffff]/g, c => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`)
+      : JSON.stringify(s);
+  const block = (open: string, items: string[], close: string, level: number): string => {
+    if (items.length === 0) return open + close;
+    if (indent === null) return open + items.join(between) + close;
+    const margin = (depth: number): string => `\n${' '.repeat(indent * depth)}`;
+    return open + margin(level + 1) + items.join(between + margin(level + 1)) + margin(level) + close;
+  };
+  const written = (item: RuntimeValue, level: number): string => {
+    if (isArray(item)) return block('[', item.value.map(x => written(x, level + 1)), ']', level); // prettier-ignore
+    if (isMap(item)) {
+      const entries = [...item.value];
+      if (options.sortKeys) entries.sort(([a], [b]) => (a < b ? -1 : Number(a > b)));
+      return block('{', entries.map(([key, x]) => text(key) + colon + written(x, level + 1)), '}', level); // prettier-ignore
+    }
+    switch (item.type) {
+      case 'StringValue':
+        return text(item.value as string);
+      case 'BooleanValue':
+        return String(item.value);
+      case 'NullValue':
+      case 'UndefinedValue':
+        return 'null';
+      default:
+        return repr(item);
+    }
+  };
+  return written(value, 0);
+}
+
+export const isArray = (value: RuntimeValue): value is { type: string; value: RuntimeValue[] } =>
+  Array.isArray(value.value);
+export const isMap = (value: RuntimeValue): value is { type: string; value: Map<string, RuntimeValue> } =>
+  value.value instanceof Map;
+export const isNumeric = ({ type }: RuntimeValue): boolean =>
+  type === 'IntegerValue' || type === 'FloatValue' || type === 'BooleanValue';
+
+/** The shortest digits that give the number again, as in JavaScript; an exponent from 1e16 on and below 1e-4. */
+function floatRepr(x: number): string {
+  if (Number.isNaN(x)) return 'nan';
+  if (!Number.isFinite(x)) return x < 0 ? '-inf' : 'inf';
+  if (Object.is(x, -0)) return '-0.0';
+  const size = Math.abs(x);
+  if (size === 0 || (size >= 1e-4 && size < 1e16)) return Number.isInteger(x) ? `${x}.0` : String(x);
+  return x.toExponential().replace(/e([+-])(\d)$/, 'e$10$2');
+}
+
+const named: Record<string, string> = { '\\': '\\\\', '\n': '\\n', '\r': '\\r', '\t': '\\t' };
+
+/** A text in quotes, with escapes for what Python does not print. */
+function quoted(text: string): string {
+  const quote = text.includes("'") && !text.includes('"') ? '"' : "'";
+  let out = quote;
+  for (const c of text) {
+    if (c === quote) out += `\\${c}`;
+    else if (c in named) out += named[c];
+    else if (c !== ' ' && /[\p{C}\p{Z}]/u.test(c)) out += escaped(c.codePointAt(0)!);
+    else out += c;
+  }
+  return out + quote;
+}
+
+function escaped(code: number): string {
+  const [letter, width] = code < 0x100 ? ['x', 2] : code < 0x10000 ? ['u', 4] : ['U', 8];
+  return `\\${letter}${code.toString(16).padStart(Number(width), '0')}`;
+}

@@ -1,0 +1,175 @@
+// The interpreter of chat templates, with Python's values: what an expression prints, ==, in, ~, % and the filters that write or count text. The rest is
+// @huggingface/jinja's. A text counts in code points, as Python's does. What the library lacks stays refused; nothing is guessed.
+import { Environment, Interpreter } from '@huggingface/jinja';
+import { dumps, equals, isArray, isMap, isNumeric, str, tuples } from './jinja-values';
+import { capitalized, strip } from './python-text';
+import type { RuntimeValue } from './jinja-values';
+
+type Evaluate = Interpreter['evaluate'];
+type Statement = NonNullable<Parameters<Evaluate>[0]>;
+type Value = ReturnType<Evaluate>;
+type Node = Record<string, unknown> & { type: string };
+
+/** The node that prints its `value`, an expression (`{{ … }}`); jinja-corrections.ts puts it around each. */
+export const outputNode = 'Output';
+/** The node of an operand that has its value already, so that nothing is evaluated twice. */
+const valueNode = 'Value';
+const known = (value: Value): Node => ({ type: valueNode, value });
+
+/** The runtime value of a number (a whole one is an integer), a text, a boolean or null. */
+const made = (value: unknown): Value => new Environment().set('value', value);
+const Float = made(0.5).constructor as new (value: number) => Value;
+const List = made([]).constructor as new (items: unknown[]) => Value;
+
+/** Filters that take the text of whatever they are given. */
+const textFilters = new Set(['lower', 'upper', 'title', 'replace', 'indent']);
+
+type Test = (...values: Value[]) => boolean;
+const equalTest: Test = (a, b) => equals(a, b);
+const tests = new Map<string, Test>([
+  ['eq', equalTest],
+  ['equalto', equalTest],
+  ['number', isNumeric],
+]);
+/** The library's tests with these in place of its own. */
+const allTests = new Map([...new Environment().tests, ...tests]);
+
+export class PythonInterpreter extends Interpreter {
+  override evaluate(...[statement, environment]: Parameters<Evaluate>): Value {
+    // Each scope has tests of its own.
+    if (environment.tests !== allTests) environment.tests = allTests;
+    return this.asPython(statement as Node | undefined, environment) ?? super.evaluate(statement, environment);
+  }
+
+  /** The value of a node whose meaning differs from the library's; undefined for the others. */
+  private asPython(node: Node | undefined, environment: Environment): Value | undefined {
+    const value = (part: unknown): Value => this.evaluate(part as Statement, environment);
+    switch (node?.type) {
+      case valueNode:
+        return node.value as Value;
+      case outputNode:
+        return made(str(value(node.value)));
+      case 'BinaryExpression':
+        return this.binary(node, environment);
+      case 'FilterExpression': {
+        const operand = value(node.operand);
+        return (
+          this.filtered(node, operand, environment) ?? this.library({ ...node, operand: known(operand) }, environment)
+        );
+      }
+      case 'MemberExpression': {
+        if (!node.computed) return undefined;
+        const object = value(node.object);
+        return (
+          this.partOfText(object, node, environment) ?? this.library({ ...node, object: known(object) }, environment)
+        );
+      }
+      case 'CallExpression': {
+        const { callee } = node as unknown as { callee: Node };
+        const isItems =
+          callee.type === 'MemberExpression' && !callee.computed && (callee.property as Node).value === 'items';
+        return isItems ? pairs(this.library(node, environment)) : undefined;
+      }
+      default:
+        return undefined;
+    }
+  }
+
+  private library(node: Node, environment: Environment): Value {
+    return super.evaluate(node as unknown as Statement, environment);
+  }
+
+  private binary(node: Node, environment: Environment): Value | undefined {
+    const operator = (node.operator as { value: string }).value;
+    if (!['==', '!=', '~', 'in', 'not in', '%'].includes(operator)) return undefined;
+    const left = this.evaluate(node.left as Statement, environment);
+    const right = this.evaluate(node.right as Statement, environment);
+    if (operator === '==' || operator === '!=') return made(equals(left, right) === (operator === '=='));
+    if (operator === '~') return made(str(left) + str(right));
+    if (operator === '%' && isNumeric(left) && isNumeric(right)) {
+      const [a, b] = [Number(left.value), Number(right.value)];
+      const rest = a - b * Math.floor(a / b);
+      return [left, right].some(({ type }) => type === 'FloatValue') ? new Float(rest) : made(rest);
+    }
+    const within = operator === '%' ? undefined : contains(right, left);
+    return within === undefined
+      ? this.library({ ...node, left: known(left), right: known(right) }, environment)
+      : made(within === (operator === 'in'));
+  }
+
+  private filtered(node: Node, operand: Value, environment: Environment): Value | undefined {
+    const filter = node.filter as Node;
+    const name = String((filter.type === 'CallExpression' ? (filter.callee as Node) : filter).value);
+    const given = filter.type === 'CallExpression' ? (filter.args as Node[]) : [];
+    const value = (part: unknown): RuntimeValue => this.evaluate(part as Statement, environment);
+    const named = new Map(
+      given
+        .filter(({ type }) => type === 'KeywordArgumentExpression')
+        .map(part => [(part.key as Node).value, value(part.value)] as const),
+    );
+    const [first] = given.filter(({ type }) => type !== 'KeywordArgumentExpression');
+    switch (name) {
+      case 'string':
+        return made(str(operand));
+      case 'tojson': {
+        const separators = named.get('separators');
+        return made(
+          dumps(operand, {
+            indent: (named.get('indent')?.value ?? (first && value(first).value)) as number | undefined,
+            ensureAscii: Boolean(named.get('ensure_ascii')?.value),
+            sortKeys: Boolean(named.get('sort_keys')?.value),
+            separators: separators && isArray(separators) ? (separators.value.map(str) as [string, string]) : null,
+          }),
+        );
+      }
+      case 'join': {
+        if (named.has('attribute')) throw new Error('the filter join takes no attribute here');
+        const items = isArray(operand) ? operand.value.map(str) : [...str(operand)];
+        const separator = first ? value(first) : (named.get('d') ?? made(''));
+        return made(items.join(str(separator)));
+      }
+      case 'capitalize':
+        return made(capitalized(str(operand)));
+      case 'length':
+      case 'count':
+        return typeof operand.value === 'string' ? made([...operand.value].length) : undefined;
+      case 'first':
+      case 'last':
+        return isArray(operand) && operand.value.length === 0 ? made(undefined) : undefined;
+      case 'items':
+        return pairs(this.library({ ...node, operand: known(operand) }, environment));
+      case 'trim':
+        return made(strip(str(operand), first && str(value(first)), true, true));
+      case 'unique':
+        if (!isArray(operand) || first) return undefined;
+        return new List(operand.value.filter((item, i) => operand.value.findIndex(other => equals(other, item)) === i));
+      default:
+        return textFilters.has(name) && typeof operand.value !== 'string'
+          ? this.library({ ...node, operand: known(made(str(operand))) }, environment)
+          : undefined;
+    }
+  }
+
+  /** `text[i]` and `text[from:to:step]` over code points; undefined where the library counts the same. */
+  private partOfText(object: RuntimeValue, node: Node, environment: Environment): Value | undefined {
+    if (typeof object.value !== 'string') return undefined;
+    const letters = [...object.value];
+    if (letters.length === object.value.length) return undefined;
+    const items = letters.map(letter => ({ type: 'StringLiteral', value: letter }));
+    const part = this.library({ ...node, object: { type: 'ArrayLiteral', value: items } }, environment);
+    return isArray(part) ? made(part.value.map(str).join('')) : part;
+  }
+}
+
+/** Python's `item in container`; undefined where the library decides. */
+function contains(container: RuntimeValue, item: RuntimeValue): boolean | undefined {
+  if (isArray(container)) return container.value.some(member => equals(member, item));
+  if (isMap(container)) return typeof item.value === 'string' && container.value.has(item.value);
+  return undefined;
+}
+
+/** The pairs of a mapping, which are tuples in Python. */
+function pairs(list: Value): Value {
+  if (isArray(list)) for (const pair of list.value as RuntimeValue[]) tuples.add(pair);
+  return list;
+}
