@@ -1,9 +1,9 @@
 // The tokenizer and chat template of a Hugging Face folder, as the rollout needs them: a prompt as ids, what follows an answer as
 // ids, ids back as text. Sampled ids are never tokenised again: an episode's ids grow by what was sampled and by the text between.
 // The text between two answers is found by rendering the template around a stand-in answer and cutting there.
-import { BPE, Tokenizer } from '@huggingface/tokenizers';
 import { UserError } from '../../protocol/user-error';
 import { ChatTemplate, orSentence } from './chat-template';
+import { TextEncoder } from './text-encoder';
 import type { ChatMessage, ChatTemplateOptions } from './chat-template';
 
 /** Contents of the files, as they stand in a model folder. */
@@ -20,14 +20,12 @@ export interface TokenizerFiles {
 
 /** Texts whose ids are remembered. */
 const rememberedTexts = 4096;
-/** Characters of the longest piece whose merges are remembered. */
-const longestRememberedPiece = 2048;
 
 /** Stands for an answer while the template is rendered; no template and no environment writes it. */
 const standIn = '\u0001answer\u0001';
 
 export class ChatTokenizer {
-  private readonly tokenizer: Tokenizer;
+  private readonly encoder: TextEncoder;
   private readonly template: ChatTemplate;
   /** Ids that end an answer. */
   readonly stopTokenIds: number[];
@@ -37,9 +35,7 @@ export class ChatTokenizer {
 
   constructor(private readonly files: TokenizerFiles) {
     const { folder } = files;
-    this.tokenizer = this.usable(() => new Tokenizer(files.tokenizer, files.tokenizerConfig));
-    // Where merges cross spaces a fixed passage of a prompt is one long piece, met again in every episode.
-    if (this.tokenizer.model instanceof BPE) this.tokenizer.model.max_length_to_cache = longestRememberedPiece;
+    this.encoder = this.usable(() => new TextEncoder(files.tokenizer, files.tokenizerConfig));
     if (!files.chatTemplate)
       throw new UserError(
         `${folder}: the tokenizer has no chat template: add chat_template.jinja or use an instruction-tuned model`,
@@ -69,7 +65,7 @@ export class ChatTokenizer {
   encode(text: string): number[] {
     let ids = this.encoded.get(text);
     if (!ids) {
-      ids = text === '' ? [] : this.usable(() => this.tokenizer.encode(text, { add_special_tokens: false }).ids);
+      ids = text === '' ? [] : this.usable(() => this.encoder.encode(text));
       if (this.encoded.size >= rememberedTexts) this.encoded.clear();
       this.encoded.set(text, ids);
     }
@@ -78,8 +74,7 @@ export class ChatTokenizer {
 
   /** Text of ids; special tokens are left out unless `special`. */
   decode(ids: readonly number[], { special = false } = {}): string {
-    const options = { skip_special_tokens: !special, clean_up_tokenization_spaces: false };
-    return ids.length === 0 ? '' : this.usable(() => this.tokenizer.decode([...ids], options));
+    return ids.length === 0 ? '' : this.usable(() => this.encoder.decode(ids, special));
   }
 
   /** Ids of a conversation, the assistant's header and the literal `prefix`. */

@@ -1,8 +1,8 @@
-"""Token ids and rendered conversations by transformers, for tokenizers of the kinds that Qwen2.5, Qwen3 and Llama 3 come with.
+"""Token ids and rendered conversations by transformers, for tokenizers of the kinds that Qwen2.5, Qwen3, Llama 3 and SmolLM2 come with.
 
-Run: python test/golden/make/chat_tokenizers.py [--train]  (needs transformers, tokenizers). With --train it makes tokenizer.json and
-the other settings in test/golden/chat/{qwen2.5,qwen3,llama3}: small BPEs, trained on this repository's documents and the passages below,
-with the models' own normaliser, pre-tokenizer, post-processor and added tokens. The chat templates there are written by hand.
+Run: python test/golden/make/chat_tokenizers.py [--train NAME ...]  (needs transformers, tokenizers). With --train it makes tokenizer.json and
+the other settings in test/golden/chat/NAME (qwen2.5, qwen3, llama3, smollm2): small BPEs, trained on this repository's documents and the passages
+below, with the models' own normaliser, pre-tokenizer, post-processor and added tokens. The chat templates there are written by hand.
 Always it writes strings.json (ids of the texts, without special tokens added) and conversations.json (text and ids of
 apply_chat_template) beside them. No file of a model is in these folders.
 """
@@ -26,6 +26,9 @@ QWEN3_PLAIN = ["<tool_response>", "</tool_response>", "<think>", "</think>"]
 LLAMA = ["<|begin_of_text|>", "<|end_of_text|>", "<|reserved_special_token_0|>", "<|reserved_special_token_1|>",
          "<|finetune_right_pad_id|>", "<|reserved_special_token_2|>", "<|start_header_id|>", "<|end_header_id|>", "<|eom_id|>",
          "<|eot_id|>", "<|python_tag|>", "<|reserved_special_token_3|>"]
+SMOLLM = ["<|endoftext|>", "<|im_start|>", "<|im_end|>", "<repo_name>", "<reponame>", "<file_sep>", "<filename>", "<gh_stars>", "<issue_start>",
+          "<issue_comment>", "<issue_closed>", "<jupyter_start>", "<jupyter_text>", "<jupyter_code>", "<jupyter_output>", "<jupyter_script>",
+          "<empty_output>"]
 # Words that no merge leads to: with ignore_merges they are tokens all the same.
 UNMERGED = [" strawberry", " FrozenLake", "Reinforcement", " bandit", "kaleidoscope", " Überraschung", " водопад", "你好世界", "٢٠٢٤", "777",
             "123", " zigzag", "())){", " 🙂🙂", "\n\n\n\n\n", "          "]
@@ -226,10 +229,39 @@ def byte_letters():
     return own + other, [chr(byte) for byte in own] + [chr(256 + i) for i in range(len(other))]
 
 
+def train_smollm2():
+    """GPT-2's byte-level BPE behind a splitter that isolates every numeric character. The special tokens come first.
+
+    The model's own files name GPT2Tokenizer, for which transformers 5 leaves that splitter out of what tokenizer.json says. Models were trained with it, so that
+    the class here is the one that takes tokenizer.json as it is.
+    """
+    tokenizer = Tokenizer(models.BPE(fuse_unk=False, byte_fallback=False))
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([
+        pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.ByteLevel(add_prefix_space=False, trim_offsets=True, use_regex=True)])
+    documents = [path.read_text(encoding="utf8") for path in sorted(root.glob("docs/*.md"))]
+    tokenizer.train_from_iterator(documents + SENTENCES + RAGEN + CODE, trainers.BpeTrainer(
+        vocab_size=2000, min_frequency=2, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), special_tokens=SMOLLM, show_progress=False))
+    tokenizer.decoder = decoders.ByteLevel(add_prefix_space=True, trim_offsets=True, use_regex=True)
+    folder = here / "smollm2"
+    (folder / "tokenizer.json").write_text(
+        json.dumps(json.loads(tokenizer.to_str()), ensure_ascii=False, separators=(",", ":")) + "\n", encoding="utf8")
+    config = dict(
+        add_prefix_space=False, additional_special_tokens=["<|im_start|>", "<|im_end|>"], bos_token="<|im_start|>", eos_token="<|im_end|>",
+        clean_up_tokenization_spaces=False, model_max_length=8192, pad_token="<|im_end|>", tokenizer_class="PreTrainedTokenizerFast",
+        unk_token="<|endoftext|>", vocab_size=2000)
+    (folder / "tokenizer_config.json").write_text(json.dumps(config, indent=2) + "\n")
+    (folder / "generation_config.json").write_text(json.dumps({"bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 2}, indent=2) + "\n")
+
+
 if __name__ == "__main__":
-    if "--train" in sys.argv:
+    wanted = sys.argv[sys.argv.index("--train") + 1:] if "--train" in sys.argv else []
+    if "qwen2.5" in wanted:
         train("qwen2.5", 2500, r"\p{N}", QWEN, QWEN_PLAIN)
+    if "qwen3" in wanted:
         train("qwen3", 2000, r"\p{N}", QWEN, QWEN_PLAIN + QWEN3_PLAIN)
+    if "llama3" in wanted:
         train("llama3", 2500, r"\p{N}{1,3}", LLAMA, [])
-    write(*goldens([here / name for name in ("qwen2.5", "qwen3", "llama3")]), here)
+    if "smollm2" in wanted:
+        train_smollm2()
+    write(*goldens([here / name for name in ("qwen2.5", "qwen3", "llama3", "smollm2")]), here)
     print(len(TEXTS), "texts,", len(CONVERSATIONS), "conversations")

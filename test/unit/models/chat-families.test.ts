@@ -1,4 +1,4 @@
-// Tokenizers and chat templates of the kinds that Qwen2.5, Qwen3 and Llama 3 come with, read as a model folder is, against
+// Tokenizers and chat templates of the kinds that Qwen2.5, Qwen3, Llama 3 and SmolLM2 come with, read as a model folder is, against
 // transformers (test/golden/make/chat_tokenizers.py): ids and decoded text of some hundred strings, text and ids of conversations.
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
@@ -24,7 +24,7 @@ const read = (name: string): unknown => JSON.parse(readFileSync(`test/golden/cha
 const strings = read('strings') as Strings;
 const conversations = read('conversations') as { messages: ChatMessage[][]; rendered: Record<string, Rendered[]> };
 
-describe.each(['qwen2.5', 'qwen3', 'llama3'])('%s', family => {
+describe.each(['qwen2.5', 'qwen3', 'llama3', 'smollm2'])('%s', family => {
   const tokenizer = readTokenizer(folder(family));
 
   it('has the ids of transformers for every string', () => {

@@ -1,0 +1,83 @@
+// Text to ids and back by @huggingface/tokenizers, corrected where it departs from the tokenizers library in Rust, whose ids models are trained on: added
+// tokens (added-tokens.ts), the Digits splitter, which isolates every numeric character (½, Ⅷ, ² as well as 7), and the white space of ByteLevel's own
+// pattern. Checked against transformers by test/unit/models/{chat-families,added-tokens}.
+import {
+  BPE,
+  ByteLevelPreTokenizer,
+  DigitsPreTokenizer,
+  SequencePreTokenizer,
+  Tokenizer,
+} from '@huggingface/tokenizers';
+import { AddedTokens } from './added-tokens';
+import type { AddedToken } from './added-tokens';
+import type { PreTokenizer } from '@huggingface/tokenizers';
+
+/** Characters of the longest piece whose merges are remembered: where merges cross spaces, a fixed passage of a prompt is one long piece. */
+const longestRememberedPiece = 2048;
+
+/** GPT-2's pattern, with Unicode's white space. */
+const byteLevelPattern =
+  /'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\p{White_Space}\p{L}\p{N}]+|\p{White_Space}+(?!\P{White_Space})|\p{White_Space}+/gu;
+
+export class TextEncoder {
+  private readonly tokenizer: Tokenizer;
+  /** Found in the text as it came, and in what lies between after it was normalised. */
+  private readonly plain: AddedTokens;
+  private readonly normalized: AddedTokens;
+
+  /**
+   * @param source content of tokenizer.json
+   * @param config content of tokenizer_config.json
+   * @throws Error of the library where it cannot use them
+   */
+  constructor(source: object, config: Readonly<Record<string, unknown>>) {
+    this.tokenizer = new Tokenizer(source, config);
+    const { model, pre_tokenizer, normalizer } = this.tokenizer;
+    if (model instanceof BPE) model.max_length_to_cache = longestRememberedPiece;
+    correctPatterns(pre_tokenizer);
+    const added = (source as { added_tokens?: AddedToken[] }).added_tokens ?? [];
+    const isNormalized = (token: AddedToken): boolean => token.normalized ?? !token.special;
+    this.plain = new AddedTokens(added.filter(token => !isNormalized(token)));
+    this.normalized = new AddedTokens(
+      added
+        .filter(isNormalized)
+        .map(token => ({ ...token, content: normalizer ? normalizer._call(token.content) : token.content })),
+    );
+  }
+
+  /** Ids of a text, without special tokens that are not in it. */
+  encode(text: string): number[] {
+    const { normalizer } = this.tokenizer;
+    const ids: number[] = [];
+    let atStart = true;
+    for (const piece of this.plain.split(text)) {
+      if (typeof piece === 'number') ids.push(piece);
+      else
+        for (const part of this.normalized.split(normalizer ? normalizer._call(piece) : piece)) {
+          if (typeof part === 'number') ids.push(part);
+          else for (const id of this.encodePart(part, atStart)) ids.push(id);
+          atStart = false;
+        }
+      atStart = false;
+    }
+    return ids;
+  }
+
+  /** Text of at least one id; special tokens are left out unless `special`. */
+  decode(ids: readonly number[], special: boolean): string {
+    return this.tokenizer.decode([...ids], { skip_special_tokens: !special, clean_up_tokenization_spaces: false });
+  }
+
+  private encodePart(text: string, atStart: boolean): number[] {
+    const model = this.tokenizer.model!;
+    const pieces = this.tokenizer.pre_tokenizer?._call(text, { section_index: atStart ? 0 : 1 }) ?? [text];
+    return model._call(pieces).flatMap(token => model.tokens_to_ids.get(token) ?? model.unk_token_id ?? []);
+  }
+}
+
+function correctPatterns(splitter: PreTokenizer | null): void {
+  if (splitter instanceof SequencePreTokenizer) splitter.tokenizers.forEach(correctPatterns);
+  if (splitter instanceof ByteLevelPreTokenizer) splitter.pattern = byteLevelPattern;
+  if (splitter instanceof DigitsPreTokenizer)
+    splitter.pattern = splitter.config.individual_digits ? /\P{N}+|\p{N}/gu : /\P{N}+|\p{N}+/gu;
+}
