@@ -60,6 +60,7 @@ export interface DecoderConfig {
   normEps: number;
   ropeTheta: number;
   ropeScaling: RotaryScaling;
+  /** The output head is the embedding. */
   tiedHead: boolean;
   /** Bias on the q, k and v projections (Qwen2 has it always, Qwen3 and Llama with attention_bias). */
   qkvBias: boolean;
@@ -159,11 +160,15 @@ export interface ParameterSpec {
   dims: number[];
 }
 
+/** Names of the two tensors that may be one: the embedding and the output head. */
+export const embeddingTensor = 'model.embed_tokens.weight';
+export const headTensor = 'lm_head.weight';
+
 /** Every parameter of the decoder by Hugging Face's names, in a fixed order. Linear weights are [out, in]. */
 export function parameterSpecs(c: DecoderConfig): ParameterSpec[] {
   const q = c.heads * c.headSize;
   const kv = c.kvHeads * c.headSize;
-  const specs: ParameterSpec[] = [{ name: 'model.embed_tokens.weight', dims: [c.vocabSize, c.hiddenSize] }];
+  const specs: ParameterSpec[] = [{ name: embeddingTensor, dims: [c.vocabSize, c.hiddenSize] }];
   for (let i = 0; i < c.layers; i++) {
     const layer = `model.layers.${i}`;
     const linear = (name: string, out: number, from: number, bias: boolean): void => {
@@ -185,7 +190,7 @@ export function parameterSpecs(c: DecoderConfig): ParameterSpec[] {
     linear('mlp.down_proj', c.hiddenSize, c.intermediateSize, c.mlpBias);
   }
   specs.push({ name: 'model.norm.weight', dims: [c.hiddenSize] });
-  if (!c.tiedHead) specs.push({ name: 'lm_head.weight', dims: [c.vocabSize, c.hiddenSize] });
+  if (!c.tiedHead) specs.push({ name: headTensor, dims: [c.vocabSize, c.hiddenSize] });
   return specs;
 }
 

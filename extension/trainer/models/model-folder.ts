@@ -7,7 +7,7 @@ import { UserError } from '../../protocol/user-error';
 import { Weights as TensorFiles } from '../store/safetensors';
 import type { ChatTemplateOptions } from './chat-template';
 import { ChatTokenizer } from './chat-tokenizer';
-import { elements, parameterSpecs, parseDecoderConfig } from './decoder-config';
+import { elements, embeddingTensor, headTensor, parameterSpecs, parseDecoderConfig } from './decoder-config';
 import type { DecoderConfig, ParameterSpec } from './decoder-config';
 import { Weights } from './weights';
 
@@ -22,7 +22,10 @@ export async function checkModelFolder(folder: string): Promise<{ parameters: nu
   return { parameters: specs.reduce((sum, { dims }) => sum + elements(dims), 0) };
 }
 
-/** Reads config.json alone. Throws a UserError that names the file, the key and the remedy. */
+/**
+ * Reads config.json alone: `tiedHead` is what it declares, which stored weights may overrule (`openDecoder`). Throws a UserError that names
+ * the file, the key and the remedy.
+ */
 export function readDecoderConfig(folder: string): DecoderConfig {
   return parseDecoderConfig(readJson(folder, 'config.json'), join(folder, 'config.json'));
 }
@@ -47,29 +50,67 @@ export async function readDecoder(folder: string): Promise<{ config: DecoderConf
   }
 }
 
-/** Reads the configuration and opens the weights, checked against it; the caller closes them. Throws UserErrors. */
+/**
+ * Reads the configuration and opens the weights, checked against it; the caller closes them. `config.tiedHead` is whether the head is the
+ * embedding in these files (see `tieWeights`), whatever config.json declares. Throws UserErrors.
+ */
 export async function openDecoder(
   folder: string,
 ): Promise<{ config: DecoderConfig; specs: ParameterSpec[]; files: TensorFiles }> {
-  const config = readDecoderConfig(folder);
-  const specs = parameterSpecs(config);
+  const declared = readDecoderConfig(folder);
   const files = await TensorFiles.open(folder);
   try {
-    for (const { name, dims } of specs) {
-      const shape = files.info(name)?.shape;
-      if (!shape)
-        throw new UserError(
-          `${folder}: the weights have no tensor ${name}: use weights of the architecture that config.json names`,
-        );
-      if (shape.join() !== dims.join())
-        throw new UserError(
-          `${folder}: the tensor ${name} is [${shape.join(', ')}], but config.json asks for [${dims.join(', ')}]: use weights and config.json of one model`,
-        );
-    }
+    const config = await tieWeights(declared, files, folder);
+    const specs = parameterSpecs(config);
+    checkShapes(specs, files, folder);
     return { config, specs, files };
   } catch (error) {
     await files.close();
     throw error;
+  }
+}
+
+/**
+ * What `tie_word_embeddings: true` comes to for these files, as in transformers 5 (PreTrainedModel.tie_weights): where embedding and head
+ * are both stored they are tied only if they are equal, and where the head alone is stored it is the embedding too.
+ */
+async function tieWeights(declared: DecoderConfig, files: TensorFiles, folder: string): Promise<DecoderConfig> {
+  if (!declared.tiedHead || !files.info(headTensor)) return declared;
+  if (!files.info(embeddingTensor)) {
+    files.addAlias(embeddingTensor, headTensor);
+    return declared;
+  }
+  const untied = { ...declared, tiedHead: false };
+  const both = parameterSpecs(untied).filter(({ name }) => name === embeddingTensor || name === headTensor);
+  checkShapes(both, files, folder);
+  return (await areEqual(files, elements(both[0].dims))) ? declared : untied;
+}
+
+/** Elements of embedding and head that are compared at a time. */
+const comparedAtOnce = 2 ** 20;
+
+async function areEqual(files: TensorFiles, size: number): Promise<boolean> {
+  for (let from = 0; from < size; from += comparedAtOnce) {
+    const range = { from, to: Math.min(size, from + comparedAtOnce) };
+    const [embedding, head] = await Promise.all(
+      [embeddingTensor, headTensor].map(name => files.readFloats(name, range)),
+    );
+    if (!embedding.every((x, i) => x === head[i])) return false;
+  }
+  return true;
+}
+
+function checkShapes(specs: readonly ParameterSpec[], files: TensorFiles, folder: string): void {
+  for (const { name, dims } of specs) {
+    const shape = files.info(name)?.shape;
+    if (!shape)
+      throw new UserError(
+        `${folder}: the weights have no tensor ${name}: use weights of the architecture that config.json names`,
+      );
+    if (shape.join() !== dims.join())
+      throw new UserError(
+        `${folder}: the tensor ${name} is [${shape.join(', ')}], but config.json asks for [${dims.join(', ')}]: use weights and config.json of one model`,
+      );
   }
 }
 
