@@ -9,6 +9,8 @@ import type { ChatTemplateOptions } from './chat-template';
 import { ChatTokenizer } from './chat-tokenizer';
 import { elements, embeddingTensor, headTensor, parameterSpecs, parseDecoderConfig } from './decoder-config';
 import type { DecoderConfig, ParameterSpec } from './decoder-config';
+import { quantizedTensor, unquantized } from './quantized-checkpoint';
+import { checkVocabulary } from './vocabulary';
 import { Weights } from './weights';
 
 /**
@@ -16,9 +18,9 @@ import { Weights } from './weights';
  * @throws UserError naming file, tensor and remedy
  */
 export async function checkModelFolder(folder: string): Promise<{ parameters: number }> {
-  const { specs, files } = await openDecoder(folder);
+  const { config, specs, files } = await openDecoder(folder);
   await files.close();
-  readTokenizer(folder);
+  readTokenizerFor(folder, config);
   return { parameters: specs.reduce((sum, { dims }) => sum + elements(dims), 0) };
 }
 
@@ -103,14 +105,19 @@ async function areEqual(files: TensorFiles, size: number): Promise<boolean> {
 function checkShapes(specs: readonly ParameterSpec[], files: TensorFiles, folder: string): void {
   for (const { name, dims } of specs) {
     const shape = files.info(name)?.shape;
+    if (shape?.join() === dims.join()) continue;
+    const mark = quantizedTensor(files.names);
+    if (mark !== undefined)
+      throw new UserError(
+        `${folder}: the weights are quantised (they hold ${mark}), which is not supported: ${unquantized}`,
+      );
     if (!shape)
       throw new UserError(
         `${folder}: the weights have no tensor ${name}: use weights of the architecture that config.json names`,
       );
-    if (shape.join() !== dims.join())
-      throw new UserError(
-        `${folder}: the tensor ${name} is [${shape.join(', ')}], but config.json asks for [${dims.join(', ')}]: use weights and config.json of one model`,
-      );
+    throw new UserError(
+      `${folder}: the tensor ${name} is [${shape.join(', ')}], but config.json asks for [${dims.join(', ')}]: use weights and config.json of one model`,
+    );
   }
 }
 
@@ -125,6 +132,14 @@ export function readTokenizer(folder: string, templateOptions?: ChatTemplateOpti
     templateOptions,
     eosTokenIds: readEosTokenIds(folder),
   });
+}
+
+/** The same for a decoder: its embedding must have rows for the tokenizer's ids. */
+export function readTokenizerFor(folder: string, { vocabSize }: Pick<DecoderConfig, 'vocabSize'>): ChatTokenizer {
+  const tokenizer = readTokenizer(folder);
+  const used = tokenizer.encodePrompt([{ role: 'user', content: '' }], '');
+  checkVocabulary(folder, readJson(folder, 'tokenizer.json'), vocabSize, [...used, ...tokenizer.encodeEnd([])]);
+  return tokenizer;
 }
 
 /** chat_template.jinja, else the chat_template of tokenizer_config.json, else that of chat_template.json. */
