@@ -61,6 +61,8 @@ export interface RunEstimate {
   rows: { what: string; bytes: number; how: string; phase: string }[];
   fits: boolean;
   remedy: string | null;
+  /** Sentences on the configuration that are no mistakes. */
+  notes: string[];
   time: {
     step_s: number;
     generation_s: number;

@@ -7,7 +7,6 @@ import type { RunConfig } from './config/schema';
 import type { LoadOptions } from './engine/engine';
 import { elements, parameterSpecs } from './models/decoder-config';
 import type { DecoderConfig } from './models/decoder-config';
-import type { FileTensor } from './models/decoder-parameters';
 import type { PlanInput } from './models/memory-plan';
 import type { Bounds } from './models/memory-remedy';
 import { openDecoder, readDecoderConfig } from './models/model-folder';
@@ -66,7 +65,7 @@ export const diagnosesCollapse = ({ agent_proxy, collapse_detection: wanted, wor
  */
 export async function planInput(config: RunConfig, modelFolder: string, workspace: string): Promise<PlanInput> {
   const { actor, ref, rollout, model } = config.actor_rollout_ref;
-  const decoder = readDecoderConfig(modelFolder);
+  const { decoder, stored } = await decoderPlanned(modelFolder);
   checkLength(config, decoder);
   const longest = rollout.max_model_len;
   const { train, val } = config.es_manager;
@@ -81,7 +80,7 @@ export async function planInput(config: RunConfig, modelFolder: string, workspac
       : await readAdapter(resolve(workspace, model.lora_adapter_path), { config: decoder, folder: modelFolder });
   return {
     decoder,
-    stored: await storedType(modelFolder),
+    stored,
     lora: given?.lora ?? newAdapters(config),
     rolloutQuantization: config.workbench.rollout_quantization,
     baseQuantization: config.workbench.base_quantization,
@@ -128,16 +127,17 @@ export function checkLength(config: RunConfig, { maxPositions }: Pick<DecoderCon
 
 const types = { float32: 'F32', float16: 'F16', bfloat16: 'BF16' } as const;
 
-/** How the weights hold their numbers: by their own word where they are there, else by that of config.json. */
-async function storedType(folder: string): Promise<FileTensor['dtype']> {
+/** The decoder, and how its weights hold their numbers: as the weights say where they are there, else as config.json does. */
+async function decoderPlanned(folder: string): Promise<Pick<PlanInput, 'decoder' | 'stored'>> {
   const isThere = readdirSync(folder).some(name => name.endsWith('.safetensors'));
   if (isThere) {
-    const { files, specs } = await openDecoder(folder);
+    const { config, files, specs } = await openDecoder(folder);
     const dtype = files.info(specs[0].name)?.dtype;
     await files.close();
-    return Object.values(types).find(type => type === dtype) ?? 'F32';
+    return { decoder: config, stored: Object.values(types).find(type => type === dtype) ?? 'F32' };
   }
   const json = JSON.parse(readFileSync(join(folder, 'config.json'), 'utf8')) as Record<string, unknown>;
   const said = json.dtype ?? json.torch_dtype; // since transformers 5, and before
-  return Object.entries(types).find(([name]) => name === said)?.[1] ?? 'F32';
+  const stored = Object.entries(types).find(([name]) => name === said)?.[1] ?? 'F32';
+  return { decoder: readDecoderConfig(folder), stored };
 }

@@ -16,6 +16,7 @@ import { spreadOverTurns, turnGrpoAdvantages } from './algorithms/turn-advantage
 import { diagnoseCollapse } from './collapse-diagnosis';
 import { collectRollout, normalizedScores } from './collected-rollout';
 import type { CollectedRollout } from './collected-rollout';
+import { rolloutCorrection } from './config/rollout-correction';
 import type { RunConfig } from './config/schema';
 import { afterStep, afterValidation, earlyStop, stopRules } from './early-stops';
 import { RandomStream } from './engine/random-stream';
@@ -319,7 +320,7 @@ async function prepare(
     rollout: samples.map(s => s.logprobs),
     masks: samples.map(s => s.sampled),
   };
-  const correction = rolloutWeights(drawn, algorithm.rollout_correction);
+  const correction = rolloutWeights(drawn, rolloutCorrection(config));
   if (!bypass) Object.assign(metrics, correction.metrics);
   const values = run.usesCritic
     ? await clock.time('values', () =>

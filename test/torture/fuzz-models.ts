@@ -117,7 +117,7 @@ const conversation = [
 function useTokenizer(): unknown {
   const tokenizer = readTokenizer(folder);
   const ids = tokenizer.encodePrompt(conversation, '<think>');
-  const more = tokenizer.encodeContinuation(true, 'Go on: ▁ Ġ \u0000 ß', '<answer>');
+  const more = tokenizer.encodeContinuation([0], 'Go on: ▁ Ġ \u0000 ß', '<answer>');
   return [ids, more, tokenizer.decode(ids), tokenizer.decode([0, 5, 400, 1e6], { special: true })];
 }
 

@@ -10,7 +10,7 @@ export function estimateView(estimate: RunEstimate | null, waiting: boolean): HT
     const text = waiting ? 'Planning …' : 'No estimate while the configuration is refused.';
     return h('div', { class: 'estimate muted' }, text);
   }
-  const { model, time, remedy } = estimate;
+  const { model, time, remedy, notes } = estimate;
   const how = model.trained === 'all' ? 'all trained' : 'adapters trained';
   return h(
     'div',
@@ -18,6 +18,7 @@ export function estimateView(estimate: RunEstimate | null, waiting: boolean): HT
     row('Model', `${formatNumber(model.parameters)} parameters, ${how}`),
     memory(estimate),
     remedy !== null && h('p', { class: 'problem', role: 'alert' }, remedy.replace(/^plan: /, '')),
+    ...notes.map(note => h('p', { class: 'muted' }, note.replace(/^config: /, ''))),
     row('A step', time ? `about ${formatDuration(time.step_s)}` : 'not known for this device'),
     time && row('', `${formatDuration(time.generation_s)} of it to play`, 'muted'),
     time && row('All steps', formatDuration(time.total_s)),

@@ -231,7 +231,7 @@ function adapterRules({ actor_rollout_ref: { model }, critic, algorithm, workben
         sentence: `is ${workbench[key]}, but all weights are trained and only a base that stays as it is can be held in 8 bits: set lora.rank above 0`,
       });
   const { bypass_mode, rollout_is } = algorithm.rollout_correction;
-  if (bypass_mode && rollout_is !== null)
+  if (bypass_mode && rollout_is !== null && rollout_is !== 'auto')
     broken.push({
       key: 'algorithm.rollout_correction.rollout_is',
       sentence: `is ${rollout_is}, but bypass_mode takes the sampler's log-probs as they are: set bypass_mode to false`,

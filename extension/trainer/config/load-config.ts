@@ -8,6 +8,7 @@ import type { ConfigProblem } from './config-error';
 import { configHash } from './config-hash';
 import { interpolate } from './interpolation';
 import { applyOverrides } from './overrides';
+import { correctionNotes } from './rollout-correction';
 import type { RunConfig } from './schema';
 import { adviseOnKey, isKnownKey, validate } from './validate';
 import type { IgnoredKey } from './validate';
@@ -37,7 +38,7 @@ export interface LoadedConfig {
   sources: string[];
   /** Keys that were accepted and have no effect. */
   ignored: IgnoredKey[];
-  /** One sentence for each of them. */
+  /** One sentence for each of them, and for what else a reader should know of it. */
   notes: string[];
   /** sha256 of `config` in canonical JSON. */
   hash: string;
@@ -88,7 +89,7 @@ function finish(
     resolved: plain(interpolated),
     sources: from.sources,
     ignored,
-    notes: ignored.map(({ key, reason }) => `config: ${key} ${reason}`),
+    notes: [...ignored.map(({ key, reason }) => `config: ${key} ${reason}`), ...correctionNotes(config)],
     hash: configHash(config),
   };
 }

@@ -51,10 +51,10 @@ const algorithm = z
       .strictObject({
         bypass_mode: flag("Take the sampler's own log-probs as old log-probs instead of computing them again."),
         rollout_is: z
-          .enum(['token', 'sequence'])
+          .enum(['auto', 'token', 'sequence'])
           .nullable()
           .describe(
-            "Weigh the loss by how much likelier the training graph's policy finds a token, or an episode, than the sampler did (truncated importance sampling); null is off.",
+            "Weigh the loss by how much likelier the training graph's policy finds a token, or an episode, than the sampler did (truncated importance sampling); null is off, auto is token where rollouts or the base are in 8 bits, else off.",
           ),
         rollout_is_threshold: z.number().positive().describe('Largest such weight.'),
       })

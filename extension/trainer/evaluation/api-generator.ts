@@ -22,7 +22,7 @@ export class MessageNumbers implements PromptTokenizer {
     return messages.map(message => this.numberOf(message));
   }
 
-  encodeContinuation(_endedByStop: boolean, content: string): number[] {
+  encodeContinuation(_answer: readonly number[], content: string): number[] {
     return [this.numberOf({ role: 'user', content })];
   }
 

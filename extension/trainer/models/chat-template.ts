@@ -37,7 +37,7 @@ export class ChatTemplate {
     { variables, today = defaultDay }: ChatTemplateOptions = {},
   ) {
     this.template = orSentence(
-      () => new Template(source),
+      () => new Template(withPlainNewlines(source)),
       `${folder}: the chat template cannot be read`,
       otherTemplate,
     );
@@ -74,6 +74,11 @@ export class ChatTemplate {
     );
   }
 }
+
+/**
+ * The source with \n for every \r\n and \r: Python reads text files so, and Jinja itself reads every source so, from wherever it is.
+ */
+const withPlainNewlines = (source: string): string => source.replace(/\r\n?/g, '\n');
 
 /** A special token stands as its text or as an object with it. */
 function specialToken(said: unknown): string | undefined {

@@ -58,7 +58,7 @@ export class ChatTokenizer {
 
   /** The token that every message begins with. */
   get turnMarker(): number {
-    return this.encodeContinuation(false, 'x', '')[this.turnEnd.length];
+    return this.encodeContinuation([], 'x', '')[this.turnEnd.length];
   }
 
   /** Ids of a text. The members of a group share their prompts, so the newest texts are remembered. */
@@ -83,10 +83,10 @@ export class ChatTokenizer {
   }
 
   /**
-   * Ids between a sampled answer and the next one: the turn's end (without the stop token where it was sampled), the user's
-   * message, the assistant's header and the literal `prefix`.
+   * Ids between the sampled ids `answer` and the next answer: the turn's end (as far as the answer lacks it), the user's message, the
+   * assistant's header and the literal `prefix`.
    */
-  encodeContinuation(endedByStop: boolean, userText: string, prefix: string): number[] {
+  encodeContinuation(answer: readonly number[], userText: string, prefix: string): number[] {
     const text = this.afterAnswer(
       [
         { role: 'user', content: 'x' },
@@ -95,18 +95,26 @@ export class ChatTokenizer {
       ],
       true,
     );
-    const ids = this.encode(text + prefix);
-    return endedByStop ? ids.slice(1) : ids;
+    return this.encode(text + prefix).slice(this.sampledTurnEnd(answer));
   }
 
-  /** Ids that the template writes after a sampled answer that is the last (without the stop token where it was sampled). */
-  encodeEnd(endedByStop: boolean): number[] {
-    return this.turnEnd.slice(Number(endedByStop));
+  /** Ids that the template writes after the sampled ids `answer` where they are the last, as far as the answer lacks them. */
+  encodeEnd(answer: readonly number[]): number[] {
+    return this.turnEnd.slice(this.sampledTurnEnd(answer));
   }
 
   /** The whole conversation as text, for people. */
   render(messages: readonly ChatMessage[], addGenerationPrompt: boolean): string {
     return this.template.render(messages, addGenerationPrompt);
+  }
+
+  /**
+   * How many tokens of the turn's end the answer holds. None where it was cut, or ended by a stop string or by an id that ends a sequence but
+   * no turn (Qwen2.5's <|endoftext|>): the template closes the turn behind these all the same.
+   */
+  private sampledTurnEnd(answer: readonly number[]): number {
+    const last = answer.at(-1);
+    return last !== undefined && this.stopTokenIds.includes(last) ? this.turnEnd.indexOf(last) + 1 : 0;
   }
 
   /** The library takes much that it cannot use, and finds out when it does. */

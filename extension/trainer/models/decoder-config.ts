@@ -1,13 +1,40 @@
 // What config.json of a Hugging Face decoder says, for the Qwen2, Qwen3 and Llama families (RMSNorm, rotary positions, grouped-query
 // attention, SwiGLU). Anything this trainer would compute wrongly is refused by name rather than ignored; what is absent has
-// transformers' default.
+// the default of the family's configuration class in transformers 5 (test/golden/make/decoder_configs.py).
 import { z } from 'zod';
+import { isRecord } from '../../protocol/json';
 import { UserError } from '../../protocol/user-error';
+import { quantizationOf, unquantized } from './quantized-checkpoint';
 import { rotaryScalingSchema, rotaryScalingTypes } from './rotary-frequencies';
 import type { RotaryScaling } from './rotary-frequencies';
 
 const families = ['qwen2', 'qwen3', 'llama'] as const;
 type Family = (typeof families)[number];
+
+const qwenDefaults = {
+  vocab_size: 151_936,
+  hidden_size: 4096,
+  intermediate_size: 22_016,
+  num_hidden_layers: 32,
+  num_attention_heads: 32,
+  num_key_value_heads: 32,
+  max_position_embeddings: 32_768,
+  rms_norm_eps: 1e-6,
+  sliding_window: 4096,
+};
+const defaults: Readonly<Record<Family, object>> = {
+  qwen2: qwenDefaults,
+  qwen3: { ...qwenDefaults, head_dim: 128 },
+  llama: {
+    vocab_size: 32_000,
+    hidden_size: 4096,
+    intermediate_size: 11_008,
+    num_hidden_layers: 32,
+    num_attention_heads: 32,
+    max_position_embeddings: 2048,
+    rms_norm_eps: 1e-6,
+  },
+};
 
 const rotarySchema = z.looseObject({
   rope_theta: z.number().positive().nullish(),
@@ -18,7 +45,6 @@ const rotarySchema = z.looseObject({
 });
 
 const configSchema = z.looseObject({
-  model_type: z.string(),
   vocab_size: z.number().int().positive(),
   hidden_size: z.number().int().positive(),
   intermediate_size: z.number().int().positive(),
@@ -60,6 +86,7 @@ export interface DecoderConfig {
   normEps: number;
   ropeTheta: number;
   ropeScaling: RotaryScaling;
+  /** The output head is the embedding. */
   tiedHead: boolean;
   /** Bias on the q, k and v projections (Qwen2 has it always, Qwen3 and Llama with attention_bias). */
   qkvBias: boolean;
@@ -71,9 +98,19 @@ export interface DecoderConfig {
   qkNorm: boolean;
 }
 
-/** Reads the content of a config.json; `file` only names it in errors. */
+/** Reads the content of a config.json; `file` only names it in errors. The family is looked at before anything else. */
 export function parseDecoderConfig(json: unknown, file: string): DecoderConfig {
-  const parsed = configSchema.safeParse(json);
+  const refuse: Refuse = (key, value, remedy) => {
+    throw new UserError(`${file}: ${key} is ${JSON.stringify(value)}, which is not supported: ${remedy}`);
+  };
+  if (!isRecord(json)) throw new UserError(`${file}: content: it is no map of keys: is this a decoder's config.json?`);
+  const family = familyOf(json, file, refuse);
+  const quantization = quantizationOf(json);
+  if (quantization)
+    throw new UserError(
+      `${file}: ${quantization.key} says that the weights are quantised (${quantization.method}), which is not supported: ${unquantized}`,
+    );
+  const parsed = configSchema.safeParse({ ...defaults[family], ...json });
   if (!parsed.success) {
     const [issue] = parsed.error.issues;
     throw new UserError(
@@ -81,21 +118,13 @@ export function parseDecoderConfig(json: unknown, file: string): DecoderConfig {
     );
   }
   const c = parsed.data;
-  const refuse: Refuse = (key, value, remedy) => {
-    throw new UserError(`${file}: ${key} is ${JSON.stringify(value)}, which is not supported: ${remedy}`);
-  };
-  const family =
-    families.find(name => name === c.model_type) ??
-    refuse('model_type', c.model_type, 'use a model of type qwen2, qwen3 or llama');
-  if (c.hidden_act && c.hidden_act !== 'silu') refuse('hidden_act', c.hidden_act, 'use a model with silu');
+  if (c.hidden_act && !['silu', 'swish'].includes(c.hidden_act))
+    refuse('hidden_act', c.hidden_act, 'use a model with silu');
   refuseWindows(c, family, refuse);
   const heads = c.num_attention_heads;
   const kvHeads = c.num_key_value_heads ?? heads;
   const attentionBias = c.attention_bias ?? false;
   if (heads % kvHeads !== 0) refuse('num_key_value_heads', kvHeads, `it must divide num_attention_heads ${heads}`);
-  const headSize = c.head_dim ?? (family === 'qwen3' ? 128 : c.hidden_size / heads);
-  if (!Number.isInteger(headSize) || headSize % 2 !== 0)
-    refuse('hidden_size', c.hidden_size, `the head size ${headSize} must be an even whole number`);
   return {
     family,
     vocabSize: c.vocab_size,
@@ -104,7 +133,7 @@ export function parseDecoderConfig(json: unknown, file: string): DecoderConfig {
     layers: c.num_hidden_layers,
     heads,
     kvHeads,
-    headSize,
+    headSize: headSizeOf(c, family, refuse),
     maxPositions: c.max_position_embeddings,
     normEps: c.rms_norm_eps,
     ...rotaryPositions(c, file, refuse),
@@ -116,20 +145,54 @@ export function parseDecoderConfig(json: unknown, file: string): DecoderConfig {
   };
 }
 
-/** Sliding windows are fine where no layer has one, or where the window holds the whole context. */
+function familyOf(json: Record<string, unknown>, file: string, refuse: Refuse): Family {
+  const remedy = 'use a model of type qwen2, qwen3 or llama';
+  const { model_type: type } = json;
+  if (type === undefined || type === null)
+    throw new UserError(`${file}: model_type is missing, so that the architecture is not known: ${remedy}`);
+  return families.find(name => name === type) ?? refuse('model_type', type, remedy);
+}
+
+/** Elements of a head: as declared, else what the heads share of the hidden size. Positions rotate them in pairs. */
+function headSizeOf(c: Config, family: Family, refuse: Refuse): number {
+  const { hidden_size: hidden, num_attention_heads: heads } = c;
+  const even = 'positions rotate pairs of a head, so use a model whose head size is even';
+  if (typeof c.head_dim === 'number') return c.head_dim % 2 === 0 ? c.head_dim : refuse('head_dim', c.head_dim, even);
+  if (family === 'llama' && hidden % heads !== 0)
+    refuse('hidden_size', hidden, `it must be a multiple of num_attention_heads ${heads}`);
+  const size = family === 'qwen3' ? 128 : Math.floor(hidden / heads);
+  if (size === 0 || size % 2 !== 0)
+    refuse('hidden_size', hidden, `with num_attention_heads ${heads} a head has ${size} elements: ${even}`);
+  return size;
+}
+
+/**
+ * Sliding windows are fine where no layer has one, or where they hold the whole context. transformers' Llama knows none, whatever its
+ * configuration says.
+ */
 function refuseWindows(c: Config, family: Family, refuse: Refuse): void {
-  const sliding = c.layer_types?.find(type => type !== 'full_attention');
-  if (sliding) refuse('layer_types', sliding, 'use a model of full attention in every layer');
-  if (family === 'llama' || !c.use_sliding_window || c.sliding_window === null || c.layer_types) return;
-  if ((c.max_window_layers ?? 28) >= c.num_hidden_layers) return;
-  if ((c.sliding_window ?? 4096) >= c.max_position_embeddings) return;
-  refuse('use_sliding_window', true, 'use a model without sliding windows');
+  const other = c.layer_types?.find(type => !['full_attention', 'attention', 'sliding_attention'].includes(type));
+  if (other !== undefined) refuse('layer_types', other, 'use a model of full attention in every layer');
+  const { sliding_window: window } = c;
+  if (family === 'llama' || !c.use_sliding_window || window === null || window === undefined) return;
+  if (window >= c.max_position_embeddings) return;
+  const slides = c.layer_types
+    ? c.layer_types.includes('sliding_attention')
+    : (c.max_window_layers ?? 28) < c.num_hidden_layers;
+  if (slides)
+    refuse(
+      'sliding_window',
+      window,
+      `it is shorter than the ${c.max_position_embeddings} positions of the model: use one without sliding windows`,
+    );
 }
 
 function rotaryPositions(c: Config, file: string, refuse: Refuse): Pick<DecoderConfig, 'ropeTheta' | 'ropeScaling'> {
-  const [key, said] = c.rope_scaling
-    ? (['rope_scaling', c.rope_scaling] as const)
-    : (['rope_parameters', c.rope_parameters ?? {}] as const);
+  const isGiven = (value: Config['rope_scaling']) => Object.keys(value ?? {}).length > 0;
+  const key = isGiven(c.rope_scaling) ? 'rope_scaling' : 'rope_parameters';
+  const said = c[key] ?? {};
+  const nested = Object.entries(said).find(([, value]) => isRecord(value));
+  if (nested) refuse(`${key}.${nested[0]}`, nested[1], 'use a model that rotates alike in every layer');
   const type = said.rope_type ?? said.type ?? 'default';
   if (!rotaryScalingTypes.some(known => known === type))
     refuse(`${key}.rope_type`, type, `use a model of type ${rotaryScalingTypes.join(', ')}`);
@@ -159,11 +222,15 @@ export interface ParameterSpec {
   dims: number[];
 }
 
+/** Names of the two tensors that may be one: the embedding and the output head. */
+export const embeddingTensor = 'model.embed_tokens.weight';
+export const headTensor = 'lm_head.weight';
+
 /** Every parameter of the decoder by Hugging Face's names, in a fixed order. Linear weights are [out, in]. */
 export function parameterSpecs(c: DecoderConfig): ParameterSpec[] {
   const q = c.heads * c.headSize;
   const kv = c.kvHeads * c.headSize;
-  const specs: ParameterSpec[] = [{ name: 'model.embed_tokens.weight', dims: [c.vocabSize, c.hiddenSize] }];
+  const specs: ParameterSpec[] = [{ name: embeddingTensor, dims: [c.vocabSize, c.hiddenSize] }];
   for (let i = 0; i < c.layers; i++) {
     const layer = `model.layers.${i}`;
     const linear = (name: string, out: number, from: number, bias: boolean): void => {
@@ -185,7 +252,7 @@ export function parameterSpecs(c: DecoderConfig): ParameterSpec[] {
     linear('mlp.down_proj', c.hiddenSize, c.intermediateSize, c.mlpBias);
   }
   specs.push({ name: 'model.norm.weight', dims: [c.hiddenSize] });
-  if (!c.tiedHead) specs.push({ name: 'lm_head.weight', dims: [c.vocabSize, c.hiddenSize] });
+  if (!c.tiedHead) specs.push({ name: headTensor, dims: [c.vocabSize, c.hiddenSize] });
   return specs;
 }
 

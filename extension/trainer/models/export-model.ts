@@ -9,6 +9,7 @@ import type { FileSystem } from '../store/files';
 import { Weights as TensorFiles } from '../store/safetensors';
 import { streamModel } from '../store/safetensors-writer';
 import type { StoredType, StreamedTensor } from '../store/safetensors-writer';
+import { withOwnHead, withType } from './config-text';
 import { elements } from './decoder-config';
 import type { DecoderConfig, ParameterSpec } from './decoder-config';
 import type { FileTensor } from './decoder-parameters';
@@ -84,7 +85,7 @@ export async function exportModel(request: ExportRequest, fs: FileSystem = fileS
     const written = await makeFolder(out, replaces, fs, async temporary => {
       const weights = await streamModel(temporary, streamed(specs, source), dtype, request.maxShardBytes, fs);
       if (request.format === 'onnx') weights.push(await writeOnnxModel(config, specs, temporary, dtype, fs));
-      return [...weights, ...(await writeCompanions(request.model, temporary, dtype, fs))];
+      return [...weights, ...(await writeCompanions(request.model, temporary, { config, dtype }, fs))];
     });
     return {
       folder: out,
@@ -188,24 +189,20 @@ async function writeOnnxModel(
   }
 }
 
-/** Writes config.json, with the type of the weights as they are now, and copies the companions. Returns their names. */
-async function writeCompanions(model: string, folder: string, dtype: StoredType, fs: FileSystem): Promise<string[]> {
-  const config = await fs.readFile(join(model, 'config.json'), 'utf8');
-  await writeNewFile(join(folder, 'config.json'), [Buffer.from(withType(config, transformersName[dtype]))], fs);
+/** Writes config.json, true of the weights as they are now, and copies the companions. Returns their names. */
+async function writeCompanions(
+  model: string,
+  folder: string,
+  { config, dtype }: { config: DecoderConfig; dtype: StoredType },
+  fs: FileSystem,
+): Promise<string[]> {
+  const text = withType(await fs.readFile(join(model, 'config.json'), 'utf8'), transformersName[dtype]);
+  const written = config.tiedHead ? text : withOwnHead(text);
+  await writeNewFile(join(folder, 'config.json'), [Buffer.from(written)], fs);
   const present = new Set(await fs.readdir(model));
   const copied = companions.filter(name => present.has(name));
   for (const name of copied) await writeNewFile(join(folder, name), [await fs.readFile(join(model, name))], fs);
   return ['config.json', ...copied];
-}
-
-/**
- * The text of a config.json with another type of weights. Everything else stays to the letter: numbers such as 1.0 would come back
- * from a JSON parser as 1, which readers with types refuse.
- */
-function withType(config: string, type: string): string {
-  const entry = /("(?:torch_)?dtype"\s*:\s*)(?:"[^"]*"|null)/g;
-  if (entry.test(config)) return config.replace(entry, `$1"${type}"`);
-  return config.replace('{', `{\n  "torch_dtype": "${type}",`);
 }
 
 /** Whether the folder is there and empty. Throws the sentence about one that holds something, or is none. */

@@ -35,7 +35,8 @@ export async function loadTrained(
   const { config, weights } = await readDecoder(modelFolder);
   const within = (network: Network): Network => withinOptions(network, options);
   const reference = referenceFolder === null ? undefined : await mapDecoder(referenceFolder);
-  if (reference && JSON.stringify(reference.config) !== JSON.stringify(config))
+  // A checkpoint may be of a time when a head stored beside a tied embedding was left out: its reference has that head all the same.
+  if (reference && JSON.stringify({ ...reference.config, tiedHead: config.tiedHead }) !== JSON.stringify(config))
     throw new UserError(
       `${referenceFolder}: the reference policy is of another shape than the policy: use weights of one model`,
     );
@@ -48,7 +49,8 @@ export async function loadTrained(
   return {
     actor: new Policy(network, bank, policy),
     generator: new Generator(network, bank, { ...session, decode, layOut: laysOut(weights, session) }),
-    reference: reference && new Policy(within(frozenNetwork(config, reference)), withoutParameters(session), session),
+    reference:
+      reference && new Policy(within(frozenNetwork(reference.config, reference)), withoutParameters(session), session),
     critic: criticBank
       ? new Critic(within(trainedNetwork(config, criticSpecs(config))), criticBank, policy)
       : undefined,

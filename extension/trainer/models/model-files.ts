@@ -4,6 +4,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Engine, LoadedModel } from '../engine/engine';
 import { safetensorsParts } from '../store/safetensors-writer';
+import { withOwnHead } from './config-text';
+import { headTensor } from './decoder-config';
 import { adapterFiles } from './peft-adapter';
 import { Weights } from './weights';
 
@@ -34,9 +36,16 @@ export async function modelFiles(
     for (const { name, data } of tensors) factors.view(name).set(data);
     return adapterFiles({ lora, factors }, base);
   }
+  const ownHead = tensors.some(({ name }) => name === headTensor);
+  const content = (name: string): Uint8Array => {
+    const file = join(from, name);
+    return name === 'config.json' && ownHead
+      ? Buffer.from(withOwnHead(readFileSync(file, 'utf8')))
+      : new Uint8Array(readFileSync(file));
+  };
   const files = companions.flatMap((name): [string, Uint8Array][] => {
     try {
-      return [[name, new Uint8Array(readFileSync(join(from, name)))]];
+      return [[name, content(name)]];
     } catch {
       return []; // a model folder need not have all of them; those it must have were read when it was loaded
     }

@@ -7,8 +7,10 @@ import { UserError } from '../../protocol/user-error';
 import { Weights as TensorFiles } from '../store/safetensors';
 import type { ChatTemplateOptions } from './chat-template';
 import { ChatTokenizer } from './chat-tokenizer';
-import { elements, parameterSpecs, parseDecoderConfig } from './decoder-config';
+import { elements, embeddingTensor, headTensor, parameterSpecs, parseDecoderConfig } from './decoder-config';
 import type { DecoderConfig, ParameterSpec } from './decoder-config';
+import { quantizedTensor, unquantized } from './quantized-checkpoint';
+import { checkVocabulary } from './vocabulary';
 import { Weights } from './weights';
 
 /**
@@ -16,13 +18,16 @@ import { Weights } from './weights';
  * @throws UserError naming file, tensor and remedy
  */
 export async function checkModelFolder(folder: string): Promise<{ parameters: number }> {
-  const { specs, files } = await openDecoder(folder);
+  const { config, specs, files } = await openDecoder(folder);
   await files.close();
-  readTokenizer(folder);
+  readTokenizerFor(folder, config);
   return { parameters: specs.reduce((sum, { dims }) => sum + elements(dims), 0) };
 }
 
-/** Reads config.json alone. Throws a UserError that names the file, the key and the remedy. */
+/**
+ * Reads config.json alone: `tiedHead` is what it declares, which stored weights may overrule (`openDecoder`). Throws a UserError that names
+ * the file, the key and the remedy.
+ */
 export function readDecoderConfig(folder: string): DecoderConfig {
   return parseDecoderConfig(readJson(folder, 'config.json'), join(folder, 'config.json'));
 }
@@ -47,29 +52,72 @@ export async function readDecoder(folder: string): Promise<{ config: DecoderConf
   }
 }
 
-/** Reads the configuration and opens the weights, checked against it; the caller closes them. Throws UserErrors. */
+/**
+ * Reads the configuration and opens the weights, checked against it; the caller closes them. `config.tiedHead` is whether the head is the
+ * embedding in these files (see `tieWeights`), whatever config.json declares. Throws UserErrors.
+ */
 export async function openDecoder(
   folder: string,
 ): Promise<{ config: DecoderConfig; specs: ParameterSpec[]; files: TensorFiles }> {
-  const config = readDecoderConfig(folder);
-  const specs = parameterSpecs(config);
+  const declared = readDecoderConfig(folder);
   const files = await TensorFiles.open(folder);
   try {
-    for (const { name, dims } of specs) {
-      const shape = files.info(name)?.shape;
-      if (!shape)
-        throw new UserError(
-          `${folder}: the weights have no tensor ${name}: use weights of the architecture that config.json names`,
-        );
-      if (shape.join() !== dims.join())
-        throw new UserError(
-          `${folder}: the tensor ${name} is [${shape.join(', ')}], but config.json asks for [${dims.join(', ')}]: use weights and config.json of one model`,
-        );
-    }
+    const config = await tieWeights(declared, files, folder);
+    const specs = parameterSpecs(config);
+    checkShapes(specs, files, folder);
     return { config, specs, files };
   } catch (error) {
     await files.close();
     throw error;
+  }
+}
+
+/**
+ * What `tie_word_embeddings: true` comes to for these files, as in transformers 5 (PreTrainedModel.tie_weights): where embedding and head
+ * are both stored they are tied only if they are equal, and where the head alone is stored it is the embedding too.
+ */
+async function tieWeights(declared: DecoderConfig, files: TensorFiles, folder: string): Promise<DecoderConfig> {
+  if (!declared.tiedHead || !files.info(headTensor)) return declared;
+  if (!files.info(embeddingTensor)) {
+    files.addAlias(embeddingTensor, headTensor);
+    return declared;
+  }
+  const untied = { ...declared, tiedHead: false };
+  const both = parameterSpecs(untied).filter(({ name }) => name === embeddingTensor || name === headTensor);
+  checkShapes(both, files, folder);
+  return (await areEqual(files, elements(both[0].dims))) ? declared : untied;
+}
+
+/** Elements of embedding and head that are compared at a time. */
+const comparedAtOnce = 2 ** 20;
+
+async function areEqual(files: TensorFiles, size: number): Promise<boolean> {
+  for (let from = 0; from < size; from += comparedAtOnce) {
+    const range = { from, to: Math.min(size, from + comparedAtOnce) };
+    const [embedding, head] = await Promise.all(
+      [embeddingTensor, headTensor].map(name => files.readFloats(name, range)),
+    );
+    if (!embedding.every((x, i) => x === head[i])) return false;
+  }
+  return true;
+}
+
+function checkShapes(specs: readonly ParameterSpec[], files: TensorFiles, folder: string): void {
+  for (const { name, dims } of specs) {
+    const shape = files.info(name)?.shape;
+    if (shape?.join() === dims.join()) continue;
+    const mark = quantizedTensor(files.names);
+    if (mark !== undefined)
+      throw new UserError(
+        `${folder}: the weights are quantised (they hold ${mark}), which is not supported: ${unquantized}`,
+      );
+    if (!shape)
+      throw new UserError(
+        `${folder}: the weights have no tensor ${name}: use weights of the architecture that config.json names`,
+      );
+    throw new UserError(
+      `${folder}: the tensor ${name} is [${shape.join(', ')}], but config.json asks for [${dims.join(', ')}]: use weights and config.json of one model`,
+    );
   }
 }
 
@@ -84,6 +132,14 @@ export function readTokenizer(folder: string, templateOptions?: ChatTemplateOpti
     templateOptions,
     eosTokenIds: readEosTokenIds(folder),
   });
+}
+
+/** The same for a decoder: its embedding must have rows for the tokenizer's ids. */
+export function readTokenizerFor(folder: string, { vocabSize }: Pick<DecoderConfig, 'vocabSize'>): ChatTokenizer {
+  const tokenizer = readTokenizer(folder);
+  const used = tokenizer.encodePrompt([{ role: 'user', content: '' }], '');
+  checkVocabulary(folder, readJson(folder, 'tokenizer.json'), vocabSize, [...used, ...tokenizer.encodeEnd([])]);
+  return tokenizer;
 }
 
 /** chat_template.jinja, else the chat_template of tokenizer_config.json, else that of chat_template.json. */

@@ -1,7 +1,7 @@
 // LoRA adapters as folders in PEFT's form: adapter_config.json and adapter_model.safetensors, whose tensors are named
 // base_model.model.<module>.lora_A.weight [r, in] and .lora_B.weight [out, r]. What PEFT would compute differently from
 // x·(W + scale·B·A)ᵀ is refused by name, and every tensor is checked against the base before anything is used.
-// Keys: github.com/huggingface/peft, src/peft/tuners/lora/config.py.
+// Keys and what they are where they are left out: github.com/huggingface/peft, src/peft/tuners/lora/config.py.
 import { join } from 'node:path';
 import { z } from 'zod';
 import { UserError } from '../../protocol/user-error';
@@ -24,18 +24,21 @@ export interface Adapter {
   factors: Weights;
 }
 
+/** Parts of a model of which an adapter's file may hold factors, or weights of its own (modules_to_save). */
+const wholeModules = ['lm_head', 'embed_tokens'];
+
 const targetSchema = z.union([z.string(), z.array(z.string())]).nullish();
 const configSchema = z.looseObject({
   peft_type: z.string(),
   base_model_name_or_path: z.string().nullish(),
-  r: z.number().int().positive(),
-  lora_alpha: z.number(),
+  r: z.number().int().positive().default(8),
+  lora_alpha: z.number().default(8),
   lora_dropout: z.number().min(0).max(1).nullish(),
   use_rslora: z.boolean().nullish(),
   target_modules: targetSchema,
   exclude_modules: targetSchema,
-  layers_to_transform: z.unknown(),
-  init_lora_weights: z.unknown(),
+  layers_to_transform: z.unknown().optional(),
+  init_lora_weights: z.unknown().optional(),
 });
 type PeftConfig = z.infer<typeof configSchema>;
 
@@ -216,11 +219,15 @@ function modulesOf(
       (['A', 'B'] as const).map(factor => [prefix + factorName(module, factor), module] as const),
     ),
   );
-  for (const name of tensors.keys())
-    if (!expected.has(name))
-      throw new UserError(
-        `${file}: the tensor ${name} belongs to no linear layer of ${base.folder} that takes an adapter: ${ownBase(config)}`,
-      );
+  for (const name of tensors.keys()) {
+    if (expected.has(name)) continue;
+    const whole = wholeModules.find(module => name.includes(module));
+    if (whole !== undefined)
+      throw new UserError(`${file}: the tensor ${name} changes ${whole}, which takes no adapter here: ${merged}`);
+    throw new UserError(
+      `${file}: the tensor ${name} belongs to no linear layer of ${base.folder} that takes an adapter: ${ownBase(config)}`,
+    );
+  }
   const present = new Set([...tensors.keys()].map(name => expected.get(name)!));
   if (present.size === 0) throw new UserError(`${file}: has no tensors: get the adapter anew`);
   const chosen = new Set(chosenModules(known, config));

@@ -34,6 +34,7 @@ import { loadAdapted, loadTrained } from './load-models';
 import { readTokenizer } from './model-folder';
 import type { Policy } from './policy';
 import { selfCheck, selfCheckApart } from './self-check';
+import { checkIds } from './vocabulary';
 import { Weights } from './weights';
 
 /** What a model's loading makes. */
@@ -48,6 +49,7 @@ export interface LoadedPolicies {
 export class PolicyEngine implements Engine {
   private loaded?: LoadedPolicies;
   private session: SessionOptions = { threads: 0 };
+  private modelFolder = '';
   private crossScoring?: CrossScoring;
 
   /** `onTokens` hears, during a generation, how many tokens it has sampled. */
@@ -76,10 +78,12 @@ export class PolicyEngine implements Engine {
     const decode = lazyDecoder(options.modelFolder);
     const load = options.lora || options.adapterFolder !== null ? loadAdapted : loadTrained;
     this.loaded = await load(options, this.session, decode);
+    this.modelFolder = options.modelFolder;
     return { ...this.loaded.model, provider, deviceCheck: about };
   }
 
   async generate(rows: GenerationRow[], sampling: SamplingOptions): Promise<GeneratedRow[]> {
+    this.checkIds(rows.map(({ append }) => append));
     return this.models.generator.generate(rows, sampling, this.onTokens);
   }
 
@@ -100,6 +104,7 @@ export class PolicyEngine implements Engine {
   ): Promise<{ logprobs: Float32Array[]; entropies: Float32Array[] }> {
     const policy = which === 'actor' ? this.models.actor : this.models.reference;
     if (!policy) throw new Error('engine: no reference policy was loaded');
+    this.checkIds(samples.map(({ ids }) => ids));
     return policy.score(samples, budget, temperature);
   }
 
@@ -109,6 +114,7 @@ export class PolicyEngine implements Engine {
     temperature: number,
     top: number,
   ): Promise<InspectedSample[]> {
+    this.checkIds(samples.map(({ ids }) => ids));
     return this.models.actor.inspect(samples, budget, temperature, top);
   }
 
@@ -119,6 +125,7 @@ export class PolicyEngine implements Engine {
     temperature: number,
   ): Promise<Float64Array[]> {
     const { network, bank } = this.models.actor;
+    this.checkIds([...prompts, ...texts]);
     this.crossScoring ??= new CrossScoring(network, bank, this.session);
     return this.crossScoring.sums(prompts, texts, budget, temperature);
   }
@@ -130,6 +137,7 @@ export class PolicyEngine implements Engine {
     optimizer: OptimizerOptions,
     seed: number,
   ): Promise<UpdateMetrics> {
+    this.checkIds(samples.map(({ ids }) => ids));
     return this.models.actor.update(samples, budget, loss, optimizer, seed);
   }
 
@@ -161,6 +169,7 @@ export class PolicyEngine implements Engine {
     optimizer: OptimizerOptions,
     seed: number,
   ): Promise<number> {
+    this.checkIds(samples.map(({ ids }) => ids));
     return this.models.actor.imitate(samples, budget, optimizer, seed);
   }
 
@@ -210,6 +219,11 @@ export class PolicyEngine implements Engine {
   async parameters(): Promise<NamedTensor[]> {
     const weights = await this.models.actor.bank.read();
     return weights.specs.map(({ name, dims }) => ({ name, dims, data: weights.view(name).slice() }));
+  }
+
+  /** Throws the sentence about an id that has no row in the embedding, which a graph would only report by its own nodes. */
+  private checkIds(sequences: readonly ArrayLike<number>[]): void {
+    checkIds(sequences, this.models.actor.network.config.vocabSize, this.modelFolder);
   }
 
   private get models(): LoadedPolicies {

@@ -10,11 +10,11 @@ import { Graph } from '../engine/graph';
 import { Session, float32 } from '../engine/session';
 import { isAlive } from '../store/process-start';
 import { SafetensorsFile } from '../store/safetensors';
-import { parameterSpecs } from './decoder-config';
+import { embeddingTensor, headTensor, parameterSpecs } from './decoder-config';
 import type { DecoderConfig, ParameterSpec } from './decoder-config';
 import type { FileTensor, Int8Tensor, TensorSource } from './decoder-parameters';
 import type { MappedDecoder } from './mapped-decoder';
-import { openDecoder } from './model-folder';
+import { openDecoder, readDecoderConfig } from './model-folder';
 import type { Network } from './policy-graphs';
 
 /** Largest magnitude of a byte: 127, or 63 where pairs of products saturate. */
@@ -46,7 +46,7 @@ const isLinear = (name: string): boolean => /_proj\.weight$|^lm_head\.weight$/.t
 
 /** The decoder's parameters with an output head of its own: a tied one is read as a table and as a product. */
 function quantizedSpecs(config: DecoderConfig): ParameterSpec[] {
-  const head = { name: 'lm_head.weight', dims: [config.vocabSize, config.hiddenSize] };
+  const head = { name: headTensor, dims: [config.vocabSize, config.hiddenSize] };
   return config.tiedHead ? [...parameterSpecs(config), head] : parameterSpecs(config);
 }
 
@@ -76,15 +76,17 @@ async function multipliesExactly(): Promise<boolean> {
   return (y.data as Int32Array).every(sum => sum === 255 * 127 * 64);
 }
 
-/** Names the result by what it is made from: files by name, size and time, and the range. */
-function keyOf({ folder, modelFolder, tensors }: MappedDecoder, range: Range): string {
+/** Names the result by what it is made from: files by name, size and time, the range, and a head that is not the embedding it was declared to be. */
+function keyOf({ folder, modelFolder, tensors, config }: MappedDecoder, range: Range): string {
   const files = [...new Set([...tensors.values()].map(({ file }) => file))].sort();
   const facts = files.map(file => {
     const { size, mtimeMs } = statSync(join(folder, file));
     return [file, size, mtimeMs];
   });
+  // Earlier caches took a declared tie for one, whatever head was stored: they are not to be found again.
+  const untied = readDecoderConfig(modelFolder).tiedHead && !config.tiedHead ? [headTensor] : [];
   const digest = createHash('sha256')
-    .update(JSON.stringify([modelFolder, facts, range]))
+    .update(JSON.stringify([modelFolder, facts, range, ...untied]))
     .digest('hex');
   return `${basename(modelFolder)}-${digest.slice(0, 16)}`;
 }
@@ -130,7 +132,7 @@ async function write(
   try {
     await out.write(layout.header, 0, layout.header.length, 0);
     for (const { name, dims } of quantizedSpecs(config)) {
-      const source = name === 'lm_head.weight' && config.tiedHead ? 'model.embed_tokens.weight' : name;
+      const source = name === headTensor && config.tiedHead ? embeddingTensor : name;
       const data = await files.readFloats(source);
       if (!isLinear(name)) {
         await writeAll(out, data, layout.tensors.get(name)!.begin);

@@ -18,10 +18,10 @@ export interface ChatMessage {
 export interface PromptTokenizer {
   /** Ids of a conversation, the assistant's header and the literal `prefix`. */
   encodePrompt(messages: readonly ChatMessage[], prefix: string): number[];
-  /** Ids between a sampled answer and the next one: the turn's end (its stop token only if that was not sampled), the user's message, the assistant's header, `prefix`. */
-  encodeContinuation(endedByStop: boolean, userText: string, prefix: string): number[];
-  /** Ids that the template writes after a sampled answer that is the last. */
-  encodeEnd(endedByStop: boolean): number[];
+  /** Ids between the sampled ids `answer` and the next answer: the turn's end as far as it was not sampled, the user's message, the assistant's header, `prefix`. */
+  encodeContinuation(answer: readonly number[], userText: string, prefix: string): number[];
+  /** Ids that the template writes after the sampled ids `answer` where they are the last. */
+  encodeEnd(answer: readonly number[]): number[];
   /** The token that every message begins with. */
   readonly turnMarker: number;
   /** Text of sampled ids, special tokens left out. */
@@ -47,17 +47,11 @@ export interface PromptIds {
   fresh: boolean;
 }
 
-interface Answer {
-  ids: number[];
-  endedByStop: boolean;
-}
-
 /** A sample that is being made. */
 interface GrowingSample {
   ids: number[];
   logprobs: number[];
   turns: RolloutSample['turns'];
-  endedByStop: boolean;
 }
 
 export class EpisodeContext {
@@ -65,7 +59,8 @@ export class EpisodeContext {
   /** Turns were left out that the window would have shown, for want of room. */
   shortened = false;
   private readonly prompts: TurnPrompt[] = [];
-  private readonly answers: Answer[] = [];
+  /** Sampled ids of each turn. */
+  private readonly answers: number[][] = [];
   private readonly growing: GrowingSample[] = [];
   /** What the engine's row holds: the newest prompt, and its answer once there is one. */
   private row: number[] = [];
@@ -100,20 +95,18 @@ export class EpisodeContext {
   }
 
   /** Takes the sampled answer; gives its text with the generation prefix in front. */
-  accept({ ids, logprobs, finish }: Pick<GeneratedRow, 'ids' | 'logprobs' | 'finish'>): string {
+  accept({ ids, logprobs }: Pick<GeneratedRow, 'ids' | 'logprobs'>): string {
     const from = this.row.length;
     this.row.push(...ids);
-    const endedByStop = finish === 'stop';
-    this.answers.push({ ids: [...ids], endedByStop });
+    this.answers.push([...ids]);
     const last = this.growing.at(-1);
     const grows = last !== undefined && this.extended && !this.options.samplePerTurn;
-    const sample = grows ? last : { ids: [], logprobs: [], turns: [], endedByStop };
+    const sample = grows ? last : { ids: [], logprobs: [], turns: [] };
     if (!grows) this.growing.push(sample);
     while (sample.logprobs.length < from) sample.logprobs.push(0);
     sample.ids = [...this.row];
     sample.logprobs.push(...logprobs);
     sample.turns.push({ turn: this.answers.length, span: [from, this.row.length] });
-    sample.endedByStop = endedByStop;
     const raw = this.options.prefix + this.tokenizer.decode(ids);
     this.messages.push({ role: 'assistant', content: raw });
     return raw;
@@ -121,8 +114,8 @@ export class EpisodeContext {
 
   /** What there is to train on. */
   samples(): RolloutSample[] {
-    return this.growing.map(({ ids, logprobs, turns, endedByStop }) => {
-      const end = this.options.mask.closed ? this.tokenizer.encodeEnd(endedByStop) : [];
+    return this.growing.map(({ ids, logprobs, turns }) => {
+      const end = this.options.mask.closed ? this.tokenizer.encodeEnd(ids.slice(turns[turns.length - 1].span[0])) : [];
       const all = Int32Array.from([...ids, ...end]);
       return {
         ids: all,

@@ -13,7 +13,7 @@ export interface TurnInHand {
   /** Of each turn before. */
   history: readonly Pick<TurnHistory, 'state' | 'raw' | 'thought' | 'answer' | 'reward' | 'executed'>[];
   /** Sampled ids of each turn before. */
-  answers: readonly { ids: readonly number[]; endedByStop: boolean }[];
+  answers: readonly (readonly number[])[];
 }
 
 /** A prompt that a window would show. */
@@ -107,7 +107,7 @@ export class ChatWindow implements ContextWindow {
     const first = messages[0]?.role === 'user' ? messages[0] : null;
     const ids = [...this.opening(first, turn)];
     for (const message of messages.slice(first ? 1 : 0))
-      ids.push(...(message.role === 'assistant' ? turn.answers[message.turn].ids : this.continuation(message, turn)));
+      ids.push(...(message.role === 'assistant' ? turn.answers[message.turn] : this.continuation(message, turn)));
     return ids;
   }
 
@@ -123,7 +123,7 @@ export class ChatWindow implements ContextWindow {
   private continuation({ turn: index, reward }: UserMessage, turn: TurnInHand): readonly number[] {
     return this.remembered(`continuation ${index}`, () =>
       this.tokenizer.encodeContinuation(
-        turn.answers[index - 1].endedByStop,
+        turn.answers[index - 1],
         this.userText(turn, index, reward),
         this.options.prefix,
       ),

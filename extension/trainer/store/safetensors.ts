@@ -112,6 +112,9 @@ async function readFully(handle: Handle, into: Uint8Array, position: number, fil
 
 /** All tensors of a model folder, whichever file they are in. */
 export class Weights {
+  /** Names under which tensors are found besides their own. */
+  private readonly aliases = new Map<string, string>();
+
   private constructor(
     private readonly files: readonly SafetensorsFile[],
     private readonly fileOf: ReadonlyMap<string, SafetensorsFile>,
@@ -156,26 +159,37 @@ export class Weights {
 
   /** The tensor's dtype and shape, or undefined where the model has none of that name. */
   info(name: string): TensorInfo | undefined {
-    return this.fileOf.get(name)?.tensors.get(name);
+    const stored = this.storedName(name);
+    return this.fileOf.get(stored)?.tensors.get(stored);
   }
 
   /** Path of the file that holds the tensor. */
   fileName(name: string): string | undefined {
-    return this.fileOf.get(name)?.file;
+    return this.fileOf.get(this.storedName(name))?.file;
+  }
+
+  /** From now on `name` is the stored tensor `stored`, which keeps its own name too. */
+  addAlias(name: string, stored: string): void {
+    this.aliases.set(name, stored);
   }
 
   /** As SafetensorsFile.readFloats. */
   async readFloats(name: string, range?: { from: number; to: number }): Promise<Float32Array> {
-    const file = this.fileOf.get(name);
+    const stored = this.storedName(name);
+    const file = this.fileOf.get(stored);
     if (!file)
       throw new UserError(
         `weights: the model has no tensor ${name}: use weights of the architecture that config.json names`,
       );
-    return file.readFloats(name, range);
+    return file.readFloats(stored, range);
   }
 
   async close(): Promise<void> {
     await Promise.all(this.files.map(file => file.close()));
+  }
+
+  private storedName(name: string): string {
+    return this.aliases.get(name) ?? name;
   }
 }
 

@@ -8,7 +8,7 @@ import { UserError } from '../../protocol/user-error';
 import { modelSource } from '../config/model-path';
 import { installation } from '../installation';
 import { elements, parameterSpecs } from '../models/decoder-config';
-import { checkModelFolder, readDecoderConfig, readTokenizer } from '../models/model-folder';
+import { checkModelFolder, readDecoderConfig, readTokenizerFor } from '../models/model-folder';
 import { digestFile } from '../store/files';
 import type { HubModel } from '../store/hub-call';
 import { findHubModel, withSmallFiles } from '../store/hub-model';
@@ -39,8 +39,9 @@ async function hubFacts(path: string, model: HubModel): Promise<Manifest['model'
   if (folder !== null) return { ...(await folderFacts(path, folder)), revision };
   const parameters = await withSmallFiles(facts, async small => {
     try {
-      readTokenizer(small);
-      return parameterSpecs(readDecoderConfig(small)).reduce((sum, { dims }) => sum + elements(dims), 0);
+      const config = readDecoderConfig(small);
+      readTokenizerFor(small, config);
+      return parameterSpecs(config).reduce((sum, { dims }) => sum + elements(dims), 0);
     } catch (error) {
       if (!(error instanceof UserError)) throw error;
       throw new UserError(error.message.replaceAll(small, path), { cause: error }); // that folder is gone by then

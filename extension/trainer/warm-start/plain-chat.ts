@@ -33,7 +33,7 @@ export const codePointStop = 0xe000;
 
 export const codePointTokenizer: PromptTokenizer = {
   encodePrompt: (messages, prefix) => codePoints.encode(`${transcript(messages)}<|im_start|>assistant\n${prefix}`),
-  encodeContinuation: (_ended, user, prefix) =>
+  encodeContinuation: (_answer, user, prefix) =>
     codePoints.encode(`\n${turn({ role: 'user', content: user })}<|im_start|>assistant\n${prefix}`),
   encodeEnd: () => codePoints.encode('\n'),
   turnMarker: codePoints.encode('<|im_start|>')[0],

@@ -18,7 +18,7 @@ function playTurns(context: EpisodeContext, played: { state: string; answer: str
     const sampled = [...encodeText(answer), ...(stopped ? [turnEnd] : [])];
     seen.push({ context: row, sampled });
     row = [...row, ...sampled];
-    const raw = context.accept({ ids: sampled, logprobs: sampled.map(() => -1), finish: stopped ? 'stop' : 'length' });
+    const raw = context.accept({ ids: sampled, logprobs: sampled.map(() => -1) });
     history.push({ ...past(index + 1, raw), state });
   }
   return seen;

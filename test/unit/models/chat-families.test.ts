@@ -74,7 +74,7 @@ describe.each(['qwen2.5', 'qwen3', 'llama3', 'smollm2'])('%s', family => {
       ...tokenizer.encodePrompt(messages.slice(0, 1), ''),
       ...tokenizer.encode(messages[1].content),
       stop,
-      ...tokenizer.encodeContinuation(true, messages[2].content, ''),
+      ...tokenizer.encodeContinuation([stop], messages[2].content, ''),
     ];
     expect(tokenizer.decode(ids, { special: true })).toBe(tokenizer.render(messages, true));
   });

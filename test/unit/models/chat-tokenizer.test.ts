@@ -65,7 +65,7 @@ describe('a conversation', () => {
     turns.forEach(({ user, answer, ended }, i) => {
       messages.push({ role: 'user', content: user });
       if (i === 0) ids = tokenizer.encodePrompt(messages, prefix);
-      else ids.push(...tokenizer.encodeContinuation(turns[i - 1].ended, user, prefix));
+      else ids.push(...tokenizer.encodeContinuation(turns[i - 1].ended ? [stop] : [], user, prefix));
       ids.push(...tokenizer.encode(answer), ...(ended ? [stop] : []));
       messages.push({ role: 'assistant', content: prefix + answer });
     });
@@ -93,7 +93,7 @@ describe('a conversation', () => {
   it('has the same ids for the same text, and an answer that ended by its stop token has it once', () => {
     const asked = [{ role: 'user', content: 'Go.' }] as const;
     expect(tokenizer.encodePrompt(asked, '<think>')).toEqual(tokenizer.encodePrompt(asked, '<think>'));
-    const [cut, ended] = [false, true].map(ended => tokenizer.encodeContinuation(ended, 'Again.', ''));
+    const [cut, ended] = [[], [stop]].map(answer => tokenizer.encodeContinuation(answer, 'Again.', ''));
     expect(cut).toEqual([stop, ...ended]);
     expect(tokenizer.decode(cut, { special: true })).toBe(
       '<|im_end|>\n<|im_start|>user\nAgain.<|im_end|>\n<|im_start|>assistant\n',

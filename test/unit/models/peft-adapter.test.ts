@@ -184,11 +184,31 @@ describe('changed', () => {
     await expect(readAdapter(folder(), shallow)).rejects.toThrow(
       /the tensor base_model\.model\.model\.layers\.1\.\S+ belongs to no linear layer of shallow that takes an adapter: use it with the base/,
     );
-    await rewrite(list => [
-      ...list,
-      { name: 'base_model.model.lm_head.weight', shape: [1], data: new Float32Array(1) },
-    ]);
-    expect(await refusal()).toContain('the tensor base_model.model.lm_head.weight belongs to no linear layer');
+  });
+
+  test.each([
+    ['base_model.model.lm_head.lora_A.weight', 'lm_head'],
+    ['base_model.model.lm_head.weight', 'lm_head'],
+    ['base_model.model.lm_head.base_layer.weight', 'lm_head'],
+    ['base_model.model.model.embed_tokens.lora_embedding_A', 'embed_tokens'],
+    ['base_model.model.model.embed_tokens.weight', 'embed_tokens'],
+  ])('%s is refused as a change of %s', async (name, module) => {
+    await rewrite(list => [...list, { name, shape: [1], data: new Float32Array(1) }]);
+    expect(await refusal()).toMatch(new RegExp(`the tensor ${name} changes ${module}, which takes no adapter here: merge it into its base with peft`)); // prettier-ignore
+  });
+
+  test('what its configuration leaves out is what PEFT takes', async () => {
+    const file = path('adapter_config.json');
+    const config = JSON.parse(readFileSync(file, 'utf8')) as Record<string, unknown>;
+    const { peft_type, r } = config;
+    writeFileSync(file, JSON.stringify({ peft_type, r }));
+    expect((await read()).lora).toEqual({ rank: 4, alpha: 8, dropout: 0, targets: ['q_proj', 'v_proj'] });
+    delete config.layers_to_transform;
+    delete config.init_lora_weights;
+    writeFileSync(file, JSON.stringify(config));
+    expect((await read()).lora.alpha).toBe(6);
+    writeFileSync(file, JSON.stringify({ peft_type }));
+    expect(await refusal()).toMatch(/is \[4, 24\], but for test\/golden\/qwen2 at rank 8/);
   });
 
   test('a value that is no number', async () => {

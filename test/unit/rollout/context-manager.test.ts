@@ -71,7 +71,7 @@ describe('the whole chat', () => {
   it('closes a turn that was cut off, with a token that is not trained on', () => {
     const context = openContext();
     context.prompt(asked(1), []);
-    context.accept({ ids: encodeText('cut'), logprobs: [-1, -1, -1], finish: 'length' });
+    context.accept({ ids: encodeText('cut'), logprobs: [-1, -1, -1] });
     const next = context.prompt(asked(2), [past(1, '<think>cut')])!;
     expect(next.append.slice(0, 3)).toEqual([turnEnd, ...encodeText('\n'), turnStart]);
     context.accept(answer('b'));
@@ -83,7 +83,7 @@ describe('the whole chat', () => {
     const context = openContext();
     context.prompt(asked(1), []);
     const odd = [...encodeText('a'), 3, ...encodeText('b'), turnEnd]; // id 3 decodes to nothing
-    context.accept({ ids: odd, logprobs: odd.map(() => -1), finish: 'stop' });
+    context.accept({ ids: odd, logprobs: odd.map(() => -1) });
     context.prompt(asked(2), [past(1, '<think>ab')]);
     const [{ ids, turns }] = context.samples();
     expect([...ids.slice(...turns[0].span)]).toEqual(odd);

@@ -65,7 +65,7 @@ describe('masks of our own', () => {
     for (let turn = 1; turn <= 3; turn++) {
       context.prompt(asked(turn), history);
       const sampled = [...encodeText(`${turn}</think><answer>Up</answer>`), turnEnd];
-      history.push(past(turn, context.accept({ ids: sampled, logprobs: sampled.map(() => -1), finish: 'stop' })));
+      history.push(past(turn, context.accept({ ids: sampled, logprobs: sampled.map(() => -1) })));
     }
     const samples = context.samples();
     expect(samples.length).toBeGreaterThan(1);
@@ -78,7 +78,7 @@ describe('samples as RAGEN trains them', () => {
   it('go on to what the template writes behind the last answer', () => {
     const context = openContext({ ragen: true });
     context.prompt(asked(1), []);
-    context.accept({ ids: encodeText('cut'), logprobs: [-1, -1, -1], finish: 'length' });
+    context.accept({ ids: encodeText('cut'), logprobs: [-1, -1, -1] });
     const [{ ids, mask, logprobs }] = context.samples();
     expect(showIds(ids.filter((_, t) => mask[t]))).toBe('assistant\n<think>cut<|im_end|>\n');
     expect([mask.length, logprobs.length]).toEqual([ids.length, ids.length]);

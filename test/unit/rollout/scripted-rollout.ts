@@ -33,8 +33,8 @@ export const characterTokenizer: PromptTokenizer = {
     turnStart,
     ...encodeText(`assistant\n${prefix}`),
   ],
-  encodeContinuation: (endedByStop, userText, prefix) => [
-    ...(endedByStop ? [] : [turnEnd]),
+  encodeContinuation: (answer, userText, prefix) => [
+    ...(answer.at(-1) === turnEnd ? [] : [turnEnd]),
     ...encodeText('\n'),
     turnStart,
     ...encodeText(`user\n${userText}`),
@@ -43,7 +43,7 @@ export const characterTokenizer: PromptTokenizer = {
     turnStart,
     ...encodeText(`assistant\n${prefix}`),
   ],
-  encodeEnd: endedByStop => [...(endedByStop ? [] : [turnEnd]), ...encodeText('\n')],
+  encodeEnd: answer => [...(answer.at(-1) === turnEnd ? [] : [turnEnd]), ...encodeText('\n')],
   turnMarker: turnStart,
   decode: ids =>
     ids

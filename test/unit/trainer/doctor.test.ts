@@ -82,6 +82,8 @@ describe('a run that fits', () => {
     const { answer: adapted } = await doctor('--config-name', 'words', 'lora.rank=2', 'algorithm.adv_estimator=gae');
     expect(adapted.run!.model.trained).toBe('adapters');
     expect(adapted.run!.rows.map(({ what }) => what)).toEqual(expect.arrayContaining(['base', 'adapters', 'critic optimizer'])); // prettier-ignore
+    const { answer: quantized } = await doctor('--config-name', 'words', 'lora.rank=2', 'workbench.rollout_quantization=int8'); // prettier-ignore
+    expect(quantized.run!.notes).toEqual([expect.stringContaining('rollout_is is auto, which weighs')]);
     const { answer: played } = await doctor('--config-name', 'words', 'trainer.val_only=true');
     expect(played.run!.peak.phase).toBe('rollout');
     expect(played.run!.largest_micro_batch).toEqual({ tokens: 0, ppo_micro_batch_size_per_gpu: 0 });

@@ -17,7 +17,7 @@ let hold: string;
 
 const overrides = (): string[] => [
   ...['lora.rank=4', 'lora.alpha=8', 'lora.dropout=0.1', 'lora.target_modules=[q_proj,v_proj,down_proj]'],
-  ...['workbench.rollout_quantization=int8', 'algorithm.rollout_correction.rollout_is=token'],
+  ...['workbench.rollout_quantization=int8'],
   ...['actor_rollout_ref.actor.use_ref=true', 'actor_rollout_ref.actor.use_kl_loss=true'],
   ...['actor_rollout_ref.actor.kl_loss_type=low_var_kl', 'actor_rollout_ref.actor.ppo_mini_batch_size=8'],
   ...['actor_rollout_ref.rollout.rollout_filter_value=1', 'actor_rollout_ref.rollout.rollout_filter_include_zero=true'],
@@ -35,6 +35,9 @@ beforeAll(async () => {
   const args = ['train', '--config-name', 'words', ...overrides()];
   const { code, answer, stderr } = await document<{ folder: string }>(workspace.folder, args);
   expect(code, stderr).toBe(0);
+  expect(stderr).toContain(
+    'note: config: algorithm.rollout_correction.rollout_is is auto, which weighs each sampled token',
+  );
   reference = answer.folder;
 });
 afterAll(async () => {

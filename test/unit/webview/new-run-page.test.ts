@@ -34,6 +34,7 @@ const planned = (choice: NewRunChoice): PlannedRun => {
         ? null
         : {
             ...{ model: { path: 'tiny', parameters: 400_000, trained: 'all' }, fits: true, remedy: null, rows: [] },
+            notes: steps === '7' ? ['config: a key is auto: set it to null'] : [],
             ...{ peak: { phase: 'policy update', bytes: 2 ** 30 }, available: 2 ** 33 },
             time: { step_s: 4, generation_s: 1.5, total_s: 96, basis: 'measured', run: { id: 'r', name: 'first' } },
           },
@@ -85,6 +86,13 @@ it('shows the first preset with its values, and what it takes', () => {
   expect(estimate).toContain('about 4.00 s');
   expect(estimate).toContain('as first measured it');
   expect(root.querySelector('.yaml')!.textContent).toBe('steps: 24\n');
+});
+
+it('shows what is to be known of a configuration that is in order', async () => {
+  expect(root.querySelector('.estimate')!.textContent).not.toContain('a key is auto');
+  type(steps, '7');
+  await told();
+  expect(root.querySelector('.estimate')!.textContent).toContain('a key is auto: set it to null');
 });
 
 it('asks once for what was typed, marks it, and takes it back', async () => {
