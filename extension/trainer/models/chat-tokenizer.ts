@@ -18,8 +18,9 @@ export interface TokenizerFiles {
   eosTokenIds: number[];
 }
 
-/** Texts whose ids are remembered. */
+/** Texts whose ids are remembered, and their characters and ids in all: one observation may have a million. */
 const rememberedTexts = 4096;
+const rememberedSize = 2 ** 24;
 /** Characters of the longest piece whose merges are remembered. */
 const longestRememberedPiece = 2048;
 
@@ -34,6 +35,8 @@ export class ChatTokenizer {
   /** What the template writes right after an answer, tokenised: the stop token first. */
   private readonly turnEnd: number[];
   private readonly encoded = new Map<string, number[]>();
+  /** Characters and ids of `encoded`. */
+  private encodedSize = 0;
 
   constructor(private readonly files: TokenizerFiles) {
     const { folder } = files;
@@ -70,7 +73,11 @@ export class ChatTokenizer {
     let ids = this.encoded.get(text);
     if (!ids) {
       ids = text === '' ? [] : this.usable(() => this.tokenizer.encode(text, { add_special_tokens: false }).ids);
-      if (this.encoded.size >= rememberedTexts) this.encoded.clear();
+      this.encodedSize += text.length + ids.length;
+      if (this.encoded.size >= rememberedTexts || this.encodedSize > rememberedSize) {
+        this.encoded.clear();
+        this.encodedSize = text.length + ids.length;
+      }
       this.encoded.set(text, ids);
     }
     return [...ids];

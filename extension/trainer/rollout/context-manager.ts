@@ -3,6 +3,7 @@
 // in the very context it drew them from, and the mask is 1 on these and nowhere else unless the configuration says otherwise.
 // In mode `full` the chat grows in one sample; where a turn's prompt does not begin with all that came before, since the chat had to be
 // shortened, a further sample begins. In the windowed modes each turn is a sample of its own.
+import { appendAll } from '../../protocol/lists';
 import type { GeneratedRow } from '../engine/engine';
 import type { ContextWindow, TurnInHand } from './context-window';
 import type { MaskRule } from './response-mask';
@@ -64,6 +65,8 @@ export class EpisodeContext {
   readonly messages: ChatMessage[];
   /** Turns were left out that the window would have shown, for want of room. */
   shortened = false;
+  /** Tokens of the shortest prompt of a turn that left no room for an answer. */
+  refused: number | undefined;
   private readonly prompts: TurnPrompt[] = [];
   private readonly answers: Answer[] = [];
   private readonly growing: GrowingSample[] = [];
@@ -95,6 +98,7 @@ export class EpisodeContext {
         return this.take(ids);
       }
       shortened = true;
+      this.refused = ids.length;
     }
     return null;
   }
@@ -102,7 +106,7 @@ export class EpisodeContext {
   /** Takes the sampled answer; gives its text with the generation prefix in front. */
   accept({ ids, logprobs, finish }: Pick<GeneratedRow, 'ids' | 'logprobs' | 'finish'>): string {
     const from = this.row.length;
-    this.row.push(...ids);
+    appendAll(this.row, ids);
     const endedByStop = finish === 'stop';
     this.answers.push({ ids: [...ids], endedByStop });
     const last = this.growing.at(-1);
@@ -111,7 +115,7 @@ export class EpisodeContext {
     if (!grows) this.growing.push(sample);
     while (sample.logprobs.length < from) sample.logprobs.push(0);
     sample.ids = [...this.row];
-    sample.logprobs.push(...logprobs);
+    appendAll(sample.logprobs, logprobs);
     sample.turns.push({ turn: this.answers.length, span: [from, this.row.length] });
     sample.endedByStop = endedByStop;
     const raw = this.options.prefix + this.tokenizer.decode(ids);
