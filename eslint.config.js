@@ -2,6 +2,15 @@
 import tseslint from 'typescript-eslint';
 import prettier from 'eslint-config-prettier';
 
+const barrels = { selector: 'ExportAllDeclaration', message: 'No barrels: import from the file that owns the thing.' };
+/** Each argument takes stack: an array of some 120,000 elements ends the call with "Maximum call stack size exceeded". */
+const spreads = {
+  selector:
+    'CallExpression[callee.property.name=/^(push|unshift|splice|concat|max|min|hypot|fromCharCode|fromCodePoint|of|assign|apply)$/] > SpreadElement.arguments',
+  message:
+    'The length of data is not bounded by the stack: use appendAll, maximum, minimum or a loop (protocol/lists.ts).',
+};
+
 export default tseslint.config(
   { ignores: ['node_modules/', 'dist/', '.ragen/', '.e2e/', 'test/golden/', 'test-results/'] },
   ...tseslint.configs.recommended,
@@ -14,10 +23,7 @@ export default tseslint.config(
       'no-console': 'error',
       eqeqeq: ['error', 'always'],
       'prefer-const': 'error',
-      'no-restricted-syntax': [
-        'error',
-        { selector: 'ExportAllDeclaration', message: 'No barrels: import from the file that owns the thing.' },
-      ],
+      'no-restricted-syntax': ['error', barrels],
     },
   },
   {
@@ -26,11 +32,13 @@ export default tseslint.config(
     rules: {
       'no-restricted-syntax': [
         'error',
-        { selector: 'ExportAllDeclaration', message: 'No barrels: import from the file that owns the thing.' },
+        barrels,
+        spreads,
         { selector: 'ExportDefaultDeclaration', message: 'No default exports, but an environment.' },
       ],
     },
   },
+  { files: ['envs/**/*.ts'], rules: { 'no-restricted-syntax': ['error', barrels, spreads] } },
   {
     files: ['extension/main.ts', 'extension/host/**/*.ts'],
     ignores: ['extension/host/notices.ts'],

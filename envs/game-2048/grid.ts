@@ -44,3 +44,6 @@ export function slide(grid: readonly number[], lines: readonly (readonly number[
   }
   return { grid: after, merged, moved: after.some((tile, cell) => tile !== grid[cell]) };
 }
+
+/** The largest tile of a grid, 0 where it has none. */
+export const largestTile = (grid: readonly number[]): number => grid.reduce((most, tile) => Math.max(most, tile), 0);

@@ -4,7 +4,7 @@
 import { z } from 'zod';
 import { defineEnvironment } from '../api/environment';
 import { Pcg64 } from '../api/random/pcg64';
-import { linesOf, moveNames, slide } from './grid';
+import { largestTile, linesOf, moveNames, slide } from './grid';
 
 const goal = 2048;
 
@@ -60,7 +60,7 @@ export default defineEnvironment({
     const state = (raw_reward: number) => ({
       score,
       raw_reward,
-      max_tile: Math.max(...grid),
+      max_tile: largestTile(grid),
       grid: rows(),
       action_mask: open,
     });
@@ -94,7 +94,7 @@ export default defineEnvironment({
           info: {
             action_is_effective: moved,
             action_is_valid: moved,
-            success: terminated && Math.max(...grid) >= goal,
+            success: terminated && largestTile(grid) >= goal,
             ...state(raw),
           },
         };

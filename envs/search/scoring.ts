@@ -25,7 +25,7 @@ export function scoreAnswer(answer: string, right: readonly string[]): AnswerSco
     const [given, wanted] = [normalized(answer), normalized(gold)];
     return { exact: given === wanted, f1: given === wanted ? 1 : overlap(given, wanted) };
   });
-  return { exact: scores.some(({ exact }) => exact), f1: Math.max(0, ...scores.map(({ f1 }) => f1)) };
+  return { exact: scores.some(({ exact }) => exact), f1: scores.reduce((best, { f1 }) => Math.max(best, f1), 0) };
 }
 
 /** F1 over words, each counted as often as it stands there; yes and no share no words with longer answers. */

@@ -42,6 +42,7 @@ export function pullApart(
       while (at > 0 && codes[at - 1] > code) codes[at] = codes[--at];
       codes[at] = code;
     }
+    // eslint-disable-next-line no-restricted-syntax -- 16 boxes at most
     return String.fromCharCode(man, ...codes);
   };
   const displacement = () => {

@@ -17,7 +17,10 @@ interface Node {
 export function solveRoom({ fixed, state, width, player }: Room): number[] | undefined {
   const boxes = [...state.keys()].filter(at => state[at] === box || state[at] === boxOnTarget);
   const steps = rowSteps.map((row, move) => row * width + columnSteps[move]);
-  const seen = new Set([String.fromCharCode(player, ...boxes)]);
+  const keyOf = (man: number, cells: readonly number[]): string =>
+    // eslint-disable-next-line no-restricted-syntax -- 16 boxes at most
+    String.fromCharCode(man, ...cells);
+  const seen = new Set([keyOf(player, boxes)]);
   const queue: Node[] = [{ player, boxes, from: undefined, move: -1, depth: 0 }];
   for (let head = 0; head < queue.length; head++) {
     const node = queue[head];
@@ -35,7 +38,7 @@ export function solveRoom({ fixed, state, width, player }: Room): number[] | und
         after[pushed] = beyond;
         after.sort((a, b) => a - b);
       }
-      const key = String.fromCharCode(next, ...after);
+      const key = keyOf(next, after);
       if (seen.has(key)) continue;
       seen.add(key);
       queue.push({ player: next, boxes: after, from: node, move, depth: node.depth + 1 });

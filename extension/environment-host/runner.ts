@@ -1,48 +1,92 @@
 // Runs work items on the episodes of one environment, inside the worker. Nothing an environment returns is believed: each value is
 // checked before it leaves, and whatever it throws ends its own episode alone.
+import { types } from 'node:util';
 import type { Environment, EnvironmentDefinition, MaybePromise, Observation } from '../../envs/api/environment';
 import { checkedActions, checkedEnvironment, describe, loadDefinition, parseConfig } from './definition';
-import { badValue, faultOf } from './fault';
-import { largest, plainValue, shown } from './values';
+import { lockBuiltIns } from './built-ins';
+import { badValue, FaultError, faultOf } from './fault';
+import { Owner, runFor } from './strays';
+import { bytesOf, copied, elementsOf, isNotPlain, largest, plainValue, shown } from './values';
 import type { Outcome, WorkerSetup, WorkItem, WorkResult } from './work';
 
 /** Bytes of the images of one observation. */
 const largestImages = 2 ** 26;
+const mostImages = 1024;
 
 /** Watches over an item's calls into environment code. */
 export interface CallWatch {
   /** A call begins; index of its action, −1 in other calls. */
   enters(action: number): void;
-  /** A call returned a promise: ends as it does, or with a fault after the time limit. */
-  waits<T>(promise: PromiseLike<T>): Promise<T>;
+  /** A call returned a promise: ends as it does, or with a fault after the time limit or when its owner is interrupted. */
+  waits<T>(promise: PromiseLike<T>, owner: Owner): Promise<T>;
 }
 
 /** An item being done. */
 interface InHand {
   watch: CallWatch;
+  owner: Owner;
   /** Index of the action in hand, for faults. */
   action: number;
+}
+
+interface Episode {
+  environment: Environment;
+  owner: Owner;
 }
 
 export class Runner {
   private definition!: EnvironmentDefinition;
   private config: Record<string, unknown> = {};
-  private readonly episodes = new Map<string, Environment>();
+  private readonly episodes = new Map<string, Episode>();
 
   constructor(private readonly setup: WorkerSetup) {}
 
-  /** Does one item; a fault is part of the result, never thrown. Items of different episodes may overlap. */
-  async run(item: WorkItem, watch: CallWatch): Promise<WorkResult> {
-    const hand = { watch, action: -1 };
+  /**
+   * Does one item; a fault is part of the result, never thrown. Items of different episodes may overlap. What the owner leaves behind until
+   * `sent` becomes part of the result.
+   */
+  async run(item: WorkItem, watch: CallWatch): Promise<{ result: WorkResult; owner: Owner }> {
+    const owner = this.ownerOf(item);
+    const hand: InHand = { watch, owner, action: -1 };
     const reached: Partial<WorkResult> = {};
+    let result: WorkResult = reached;
+    owner.working++;
     try {
-      await this.perform(item, reached, hand);
-      return reached;
+      refuseFaulty(owner);
+      await runFor(owner, () => this.perform(item, reached, hand));
+      refuseFaulty(owner);
     } catch (error) {
-      if (item.do !== 'solve' && item.do !== 'load') this.episodes.delete(item.episode);
-      const fault = { ...faultOf(error), action: hand.action };
-      return fault.kind === 'timed_out' ? { fault } : { ...reached, fault }; // as where the worker had to be ended
+      const fault = { ...(owner.fault ?? faultOf(error)), action: hand.action };
+      const asEnded = owner.fault !== undefined || fault.kind === 'timed_out'; // as where the worker had to be ended
+      result = asEnded ? { fault } : { ...reached, fault };
+      owner.fault = undefined;
+      if (item.do !== 'solve') this.forget(item, owner);
     }
+    owner.working--;
+    if (item.do === 'close' || item.do === 'load') owner.over = item.do === 'close' || result.fault !== undefined;
+    owner.unsent = result;
+    return { result, owner };
+  }
+
+  /** The result was sent: what its owner leaves behind from now on counts for the next. */
+  sent(item: WorkItem, { result, owner }: { result: WorkResult; owner: Owner }): void {
+    if (owner.unsent !== result) return;
+    owner.unsent = undefined;
+    if (item.do === 'load') owner.over = true;
+    if (result.fault && item.do !== 'solve') this.forget(item, owner);
+  }
+
+  private forget(item: WorkItem, owner: Owner): void {
+    owner.over = true;
+    if (item.do !== 'load' && this.episodes.get(item.episode)?.owner === owner) this.episodes.delete(item.episode);
+  }
+
+  private ownerOf(item: WorkItem): Owner {
+    if (item.do === 'load') return new Owner(`environment ${this.setup.tag} at load`);
+    const { episode } = item;
+    const held = item.do === 'reset' || item.do === 'replay' ? undefined : this.episodes.get(episode);
+    const member = item.do === 'reset' || item.do === 'replay' ? `, seed ${item.seed}, member ${item.member},` : '';
+    return held?.owner ?? new Owner(`environment ${this.setup.tag} in episode ${episode}${member}`);
   }
 
   /** A call into environment code: what it returned, or a promise of that where it is one. */
@@ -50,7 +94,7 @@ export class Runner {
     hand.action = action;
     hand.watch.enters(action);
     const returned = code();
-    return isThenable(returned) ? hand.watch.waits(returned) : returned;
+    return isThenable(returned) ? hand.watch.waits(returned, hand.owner) : returned;
   }
 
   private async perform(item: WorkItem, result: Partial<WorkResult>, hand: InHand): Promise<void> {
@@ -59,6 +103,7 @@ export class Runner {
       this.definition = loadDefinition(this.setup);
       this.config = parseConfig(this.definition.config, this.setup.config, this.setup.tag);
       result.description = await this.call(hand, -1, () => describe(this.definition, this.config));
+      lockBuiltIns();
     } else if (item.do === 'reset') {
       await this.reset(item, result, hand);
     } else if (item.do === 'replay') {
@@ -70,16 +115,16 @@ export class Runner {
       const environment = this.episode(item.episode);
       result.solution = solution(await this.call(hand, -1, () => environment.solve?.()));
     } else {
-      const environment = this.episodes.get(item.episode);
+      const held = this.episodes.get(item.episode);
       this.episodes.delete(item.episode);
-      await this.call(hand, -1, () => environment?.close?.());
+      await this.call(hand, -1, () => held?.environment.close?.());
     }
   }
 
   private episode(id: string): Environment {
-    const environment = this.episodes.get(id);
-    if (!environment) throw badValue(`has no episode ${id}`, 'reset it first');
-    return environment;
+    const held = this.episodes.get(id);
+    if (!held) throw badValue(`has no episode ${id}`, 'reset it first');
+    return held.environment;
   }
 
   private async reset(
@@ -89,7 +134,10 @@ export class Runner {
   ): Promise<Environment> {
     const earlier = this.episodes.get(episode);
     this.episodes.delete(episode);
-    if (earlier) await this.call(hand, -1, () => earlier.close?.());
+    if (earlier) {
+      earlier.owner.over = true;
+      await runFor(earlier.owner, () => this.call(hand, -1, () => earlier.environment.close?.()));
+    }
     hand.watch.enters(-1);
     const environment = checkedEnvironment(this.definition.create(this.config));
     const begun: unknown = await this.call(hand, -1, () => environment.reset({ seed, member, mode }));
@@ -99,7 +147,7 @@ export class Runner {
     setObservation(observation, result);
     if (info !== undefined) result.info = checkedInfo(info);
     if (actions !== undefined) result.actions = checkedActions(actions);
-    this.episodes.set(episode, environment);
+    this.episodes.set(episode, { environment, owner: hand.owner });
     return environment;
   }
 
@@ -113,29 +161,40 @@ export class Runner {
     result.outcomes = outcomes;
     for (let i = 0; i < actions.length; i++) {
       const returned = this.call(hand, i, () => environment.step(actions[i]));
-      const step: unknown = isThenable(returned) ? await returned : returned;
-      const outcome = checkedOutcome(step, actions[i]);
+      const { observation, ...outcome } = checkedStep(isPending(returned) ? await returned : returned, actions[i]);
       const last = outcome.terminated || outcome.truncated || i === actions.length - 1;
-      setObservation((step as { observation?: Observation }).observation, result);
+      setObservation(observation, result);
       outcomes.push(outcome);
       if (last) return;
+      refuseFaulty(hand.owner);
     }
   }
 }
 
-function isThenable<T>(value: MaybePromise<T>): value is Promise<T> {
-  return typeof (value as { then?: unknown } | null | undefined)?.then === 'function';
+/** @throws FaultError where the owner has left something behind that failed */
+function refuseFaulty({ fault }: Owner): void {
+  if (fault) throw new FaultError(fault);
 }
 
-function checkedOutcome(step: unknown, action: number | string): Outcome {
+function isThenable<T>(value: MaybePromise<T>): value is Promise<T> {
+  return (
+    ((typeof value === 'object' && value !== null) || typeof value === 'function') &&
+    typeof (value as { then?: unknown }).then === 'function'
+  );
+}
+
+/** Of what `call` answers: its promises are the worker's own. */
+const isPending = <T>(value: MaybePromise<T>): value is Promise<T> => types.isPromise(value);
+
+function checkedStep(step: unknown, action: number | string): Outcome & { observation: unknown } {
   const shape = 'return { observation, reward, terminated, truncated, info } from step';
   if (step === null || typeof step !== 'object') throw badValue(`returned ${shown(step)}`, shape);
-  const { reward, terminated, truncated, info } = step as Record<string, unknown>;
+  const { observation, reward, terminated, truncated, info } = step as Record<string, unknown>;
   if (typeof reward !== 'number' || !Number.isFinite(reward))
     throw badValue(`returned the reward ${shown(reward)}`, 'return a finite number as the reward');
   if (typeof terminated !== 'boolean') throw badValue(`returned ${shown(terminated)} as terminated`, shape);
   if (typeof truncated !== 'boolean') throw badValue(`returned ${shown(truncated)} as truncated`, shape);
-  return { action, reward, terminated, truncated, info: checkedInfo(info) };
+  return { action, reward, terminated, truncated, info: checkedInfo(info), observation };
 }
 
 function setObservation(observation: unknown, result: Partial<WorkResult>): void {
@@ -150,12 +209,23 @@ function setObservation(observation: unknown, result: Partial<WorkResult>): void
     );
   if (text.length > largest)
     throw badValue(`returned an observation of ${text.length} characters`, `return at most ${largest}`);
-  if (images !== undefined && !(Array.isArray(images) && images.every(image => image instanceof Uint8Array)))
-    throw badValue('returned images that are no byte arrays', 'return PNG bytes as Uint8Array in images');
-  const bytes = ((images ?? []) as Uint8Array[]).reduce((sum, { length }) => sum + length, 0);
-  if (bytes > largestImages) throw badValue(`returned ${bytes} bytes of images`, `return at most ${largestImages}`);
+  const pictures = images === undefined ? undefined : checkedImages(images);
   result.observation = text;
-  if (images !== undefined) result.images = (images as Uint8Array[]).map(image => image.slice());
+  if (pictures) result.images = pictures;
+}
+
+function checkedImages(images: unknown): Uint8Array[] {
+  const noBytes = () => badValue('returned images that are no byte arrays', 'return PNG bytes as Uint8Array in images');
+  if (!Array.isArray(images)) throw noBytes();
+  const { length } = images;
+  if (length > mostImages) throw badValue(`returned ${length} images`, `return at most ${mostImages}`);
+  let bytes = 0;
+  return copied(images, length, (_, image) => {
+    if (!types.isUint8Array(image)) throw noBytes();
+    bytes += elementsOf(image);
+    if (bytes > largestImages) throw badValue(`returned ${bytes} bytes of images`, `return at most ${largestImages}`);
+    return bytesOf(image);
+  });
 }
 
 function checkedInfo(info: unknown): Record<string, unknown> {
@@ -164,14 +234,23 @@ function checkedInfo(info: unknown): Record<string, unknown> {
   try {
     return plainValue(info) as Record<string, unknown>;
   } catch (error) {
-    throw badValue(`returned an info in which ${(error as Error).message}`, 'put plain data into info');
+    if (!isNotPlain(error)) throw error; // the environment's own
+    throw badValue(`returned an info in which ${error.message}`, 'put plain data into info');
   }
 }
 
 function solution(actions: unknown): (number | string)[] | undefined {
   if (actions === undefined) return undefined;
-  const known =
-    Array.isArray(actions) && actions.every(action => typeof action === 'string' || Number.isFinite(action));
-  if (!known) throw badValue(`returned ${shown(actions)}`, 'return an array of actions, or nothing, from solve');
-  return actions as (number | string)[];
+  const refused = () => badValue(`returned ${shown(actions)}`, 'return an array of actions, or nothing, from solve');
+  if (!Array.isArray(actions)) throw refused();
+  const { length } = actions;
+  if (length > largest) throw badValue(`returned ${length} actions`, `return at most ${largest} from solve`);
+  let room = largest;
+  return copied(actions, length, (_, action) => {
+    if (typeof action !== 'string' && !(typeof action === 'number' && Number.isFinite(action))) throw refused();
+    room -= typeof action === 'string' ? action.length : 1;
+    if (room < 0)
+      throw badValue(`returned actions of more than ${largest} characters`, 'return shorter ones from solve');
+    return action;
+  });
 }

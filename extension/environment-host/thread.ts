@@ -3,6 +3,7 @@
 // which the trainer never notices. Calls that return promises overlap, as do batches; items of one episode keep their order.
 import { Worker } from 'node:worker_threads';
 import type { EnvironmentFailure } from '../protocol/environment-link';
+import { appendAll } from '../protocol/lists';
 import { gibibytes } from '../protocol/numbers';
 import { Turns } from '../protocol/turns';
 import type { Bundle } from './build';
@@ -249,7 +250,11 @@ export class EnvironmentThread {
       });
     } else if (item.do === 'step') {
       const record = this.records.get(item.episode);
-      record?.actions.push(...(result.outcomes ?? []).map(({ action }) => action));
+      if (record)
+        appendAll(
+          record.actions,
+          (result.outcomes ?? []).map(({ action }) => action),
+        );
       if (record && failure) record.failure = failure;
       if (record) result.observation = record.observation = result.observation ?? record.observation;
     }

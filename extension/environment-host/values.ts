@@ -1,9 +1,16 @@
-// Values that environment code hands out: shown in a sentence, and copied so that they survive the way to the trainer.
+// Values that environment code hands out: shown in a sentence, and copied so that they survive the way to the trainer. A value may be a trap:
+// its methods may be its own, its getters may throw or answer otherwise each time. A copy reads each property once and calls no method.
+import { types } from 'node:util';
 
 const deepest = 8;
 
 /** Characters of a text, and parts of a value with the characters of its texts, that an environment may hand out at a time. */
 export const largest = 2 ** 20;
+
+const { stringify } = JSON;
+const { isArray } = Array;
+const { getPrototypeOf, keys, prototype: plain } = Object;
+const { toString: toText } = plain;
 
 /** As much of a text as a sentence can show: a longer one may have a gigabyte. */
 const cutText = (_key: string, value: unknown): unknown => (typeof value === 'string' ? value.slice(0, 81) : value);
@@ -11,16 +18,35 @@ const cutText = (_key: string, value: unknown): unknown => (typeof value === 'st
 /** A value as it reads in an error's sentence, at most 80 characters. */
 export function shown(value: unknown): string {
   if (value === undefined) return 'missing';
-  let text: string;
+  let text: unknown;
   try {
     text =
       typeof value === 'string' || (typeof value === 'object' && value !== null)
-        ? JSON.stringify(value, cutText)
+        ? stringify(typeof value === 'string' ? value.slice(0, 81) : value, cutText)
         : String(value);
   } catch {
-    text = Object.prototype.toString.call(value);
+    text = undefined;
   }
-  return text.length > 80 ? `${text.slice(0, 79)}…` : text;
+  const told = typeof text === 'string' ? text : kindOf(value);
+  return told.length > 80 ? `${told.slice(0, 79)}…` : told;
+}
+
+function kindOf(value: unknown): string {
+  try {
+    return toText.call(value);
+  } catch {
+    return `a ${typeof value} that throws when it is read`;
+  }
+}
+
+const notPlain = new WeakSet<Error>();
+/** Whether the error says that a value is no plain data, rather than coming from the value itself. */
+export const isNotPlain = (error: unknown): error is TypeError => notPlain.has(error as Error);
+
+function refuse(what: string): never {
+  const error = new TypeError(what);
+  notPlain.add(error);
+  throw error;
 }
 
 /**
@@ -28,28 +54,61 @@ export function shown(value: unknown): string {
  * @throws TypeError naming the path of a value that is none of these (a function, a cycle, a Map), or where there are too many.
  */
 export function plainValue(value: unknown, path = '', depth = 0, room = { left: largest }): unknown {
-  room.left -= 1 + sizeOf(value);
-  if (room.left < 0)
-    throw new TypeError(`there is more than ${largest} values and characters (at ${path || 'the top'})`);
+  const take = (size: number) => {
+    room.left -= size;
+    if (!(room.left >= 0)) refuse(`there is more than ${largest} values and characters (at ${path || 'the top'})`);
+  };
+  take(typeof value === 'string' ? 1 + value.length : 1);
   if (value === null || typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean')
     return value;
   if (value === undefined) return undefined;
   if (typeof value !== 'object' || depth > deepest)
-    throw new TypeError(`${path || 'the value'} is ${depth > deepest ? 'nested too deep' : `a ${typeof value}`}`);
-  if (value instanceof Uint8Array) return value.slice();
+    refuse(`${path || 'the value'} is ${depth > deepest ? 'nested too deep' : `a ${typeof value}`}`);
   const below = (key: string | number, item: unknown) =>
     plainValue(item, path === '' ? `${key}` : `${path}.${key}`, depth + 1, room);
-  if (Array.isArray(value)) return value.map((item, i) => below(i, item));
-  if (ArrayBuffer.isView(value))
-    return Array.from(value as unknown as ArrayLike<number | bigint>, (item, i) => below(i, item));
-  const prototype: unknown = Object.getPrototypeOf(value);
-  if (prototype !== Object.prototype && prototype !== null)
-    throw new TypeError(`${path || 'the value'} is a ${value.constructor?.name ?? 'class instance'}`);
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, below(key, item)]));
+  if (types.isUint8Array(value) || types.isTypedArray(value)) {
+    const length = elementsOf(value);
+    take(length);
+    return types.isUint8Array(value) ? bytesOf(value) : copied(value, length, below);
+  }
+  if (isArray(value)) {
+    const { length } = value;
+    take(length);
+    return copied(value, length, below);
+  }
+  const prototype: unknown = getPrototypeOf(value);
+  if (prototype !== plain && prototype !== null) refuse(`${path || 'the value'} is a ${className(value)}`);
+  const copy: Record<string, unknown> = {};
+  for (const key of keys(value)) {
+    take(key.length);
+    set(copy, key, below(key, (value as Record<string, unknown>)[key]));
+  }
+  return copy;
 }
 
-/** Characters of a text, elements of an array. */
-const sizeOf = (value: unknown): number =>
-  typeof value === 'string' || Array.isArray(value) || (ArrayBuffer.isView(value) && 'length' in value)
-    ? (value as { length: number }).length
-    : 0;
+const { defineProperty } = Reflect;
+
+/** Sets an own property whatever its name, `__proto__` too. */
+function set(object: object, key: PropertyKey, value: unknown): void {
+  defineProperty(object, key, { value, writable: true, enumerable: true, configurable: true });
+}
+
+/** An array of the elements 0 … length − 1, each read once and copied. */
+export function copied<T>(list: ArrayLike<unknown>, length: number, copy: (index: number, item: unknown) => T): T[] {
+  const copies: T[] = [];
+  for (let i = 0; i < length; i++) copies.push(copy(i, list[i]));
+  return copies;
+}
+
+/** Bytes as they are; a class of its own or overridden methods do not matter. */
+export const bytesOf = (value: Uint8Array): Uint8Array<ArrayBuffer> => new Uint8Array(value);
+
+const lengthOf = Object.getOwnPropertyDescriptor(getPrototypeOf(Uint8Array.prototype) as object, 'length')!.get!;
+
+/** Elements of a typed array, whatever it says itself. */
+export const elementsOf = (value: object): number => Reflect.apply(lengthOf, value, []) as number;
+
+function className(value: object): string {
+  const name: unknown = (value as { constructor?: { name?: unknown } }).constructor?.name;
+  return typeof name === 'string' && name !== '' ? name.slice(0, 80) : 'class instance';
+}

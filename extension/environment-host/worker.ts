@@ -1,12 +1,12 @@
 // The worker thread that runs one environment. It announces each call into environment code in the shared array. Work items are begun in
 // their order; one whose call returned a promise lets the next begin. What the environment prints is sent along as a log and reaches no
 // stream of the process.
-import { setImmediate as turn } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
 import { OutputBudget } from '../protocol/output-budget';
 import { CoverageRecorder } from './coverage-recorder';
 import { FaultError, timedOut } from './fault';
 import { Runner, type CallWatch } from './runner';
+import { catchStrays, keepThread, type Owner } from './strays';
 import {
   nobody,
   progress,
@@ -19,6 +19,10 @@ import {
   type WorkResult,
 } from './work';
 
+// Kept as they are now: environment code may replace them for itself.
+const { setTimeout, clearTimeout, setInterval, clearInterval, setImmediate } = globalThis;
+const turn = () => new Promise<void>(resolve => setImmediate(resolve));
+
 /** Characters of output that are logged in a second. */
 const logLimit = 65_536;
 
@@ -28,10 +32,13 @@ const shared = new Int32Array(setup.progress);
 const send = (message: FromWorker) => port.postMessage(message);
 
 const budget = new OutputBudget(logLimit);
+function print(stream: 'stdout' | 'stderr', printed: string): void {
+  const text = budget.take(printed);
+  if (text !== '') send({ stream, text });
+}
 for (const stream of ['stdout', 'stderr'] as const) {
   process[stream].write = ((chunk: string | Uint8Array, ...rest: unknown[]) => {
-    const text = budget.take(typeof chunk === 'string' ? chunk : Buffer.from(chunk).toString('utf8'));
-    if (text !== '') send({ stream, text });
+    print(stream, typeof chunk === 'string' ? chunk : Buffer.from(chunk).toString('utf8'));
     const done = rest.find(value => typeof value === 'function') as (() => void) | undefined;
     if (done) queueMicrotask(done);
     return true;
@@ -42,7 +49,7 @@ for (const stream of ['stdout', 'stderr'] as const) {
 const waiting = new Map<number, number>();
 const queue: { number: number; item: WorkItem }[] = [];
 let { limitMs, overlap }: Pick<ToWorker, 'limitMs' | 'overlap'> = { limitMs: 0, overlap: 1 };
-let done: [number, WorkResult][] = [];
+let done: { number: number; item: WorkItem; result: WorkResult; owner: Owner }[] = [];
 let working = false;
 let wake: () => void = () => undefined;
 let beat: NodeJS.Timeout | undefined;
@@ -50,10 +57,13 @@ let answering: NodeJS.Immediate | undefined;
 
 const recorder = setup.cover ? new CoverageRecorder(setup.filename) : undefined;
 const runner = new Runner(setup);
+const listenAgain = catchStrays(text => print('stderr', text));
+keepThread();
 
 port.on('message', (message: ToWorker | CoverageQuestion) => {
   if (message === 'coverage') return send({ covered: recorder?.take() ?? [] });
   ({ limitMs, overlap } = message);
+  listenAgain();
   message.items.forEach((item, i) => queue.push({ number: message.first + i, item }));
   if (!working) void work();
 });
@@ -61,13 +71,16 @@ port.on('message', (message: ToWorker | CoverageQuestion) => {
 /** Does what is queued, in order; an item that waits lets the next one begin. */
 async function work(): Promise<void> {
   working = true;
-  for (let next = queue.shift(); next; next = queue.shift()) {
-    while (waiting.size >= overlap) {
-      answer();
-      await new Promise<void>(resolve => (wake = resolve));
+  while (queue.length > 0) {
+    for (let next = queue.shift(); next; next = queue.shift()) {
+      while (waiting.size >= overlap) {
+        answer();
+        await new Promise<void>(resolve => (wake = resolve));
+      }
+      await begun(next.number, next.item);
+      if (waiting.size > 0) await turn(); // what is waited for may have come
     }
-    await begun(next.number, next.item);
-    if (waiting.size > 0) await turn(); // what is waited for may have come
+    await turn(); // what was left behind may have failed by now
   }
   working = false;
   answer();
@@ -84,13 +97,13 @@ function begun(number: number, item: WorkItem): Promise<void> {
         Atomics.store(shared, progress.action, action);
         Atomics.add(shared, progress.calls, 1);
       },
-      async waits(promise) {
+      async waits(promise, owner) {
         waiting.set(number, action);
         beat ??= setInterval(() => Atomics.add(shared, progress.calls, 1), Math.min(Math.max(limitMs / 16, 2), 100));
         idle();
         resolve();
         try {
-          return await within(promise);
+          return await within(promise, owner);
         } finally {
           waiting.delete(number);
           if (waiting.size === 0) beat = void clearInterval(beat);
@@ -99,8 +112,8 @@ function begun(number: number, item: WorkItem): Promise<void> {
         }
       },
     };
-    void runner.run(item, watch).then(result => {
-      done.push([number, result]);
+    void runner.run(item, watch).then(({ result, owner }) => {
+      done.push({ number, item, result, owner });
       idle();
       resolve();
       if (!working) answering ??= setImmediate(answer); // with what else is done by then
@@ -108,10 +121,14 @@ function begun(number: number, item: WorkItem): Promise<void> {
   });
 }
 
-/** As the promise, or a fault after the limit: not before what came in meanwhile is looked at, since others' code may have held it up. */
-function within<T>(promise: PromiseLike<T>): Promise<T> {
-  return new Promise((resolve, reject) => {
+/**
+ * As the promise, or a fault after the limit: not before what came in meanwhile is looked at, since others' code may have held it up. Its
+ * owner may interrupt it.
+ */
+function within<T>(promise: PromiseLike<T>, owner: Owner): Promise<T> {
+  return new Promise<T>((resolve, reject) => {
     const ms = limitMs;
+    owner.interrupt = error => (clearTimeout(timer), reject(error));
     const timer = setTimeout(async () => {
       await turn();
       reject(new FaultError(timedOut(ms)));
@@ -120,7 +137,7 @@ function within<T>(promise: PromiseLike<T>): Promise<T> {
       value => (clearTimeout(timer), resolve(value)),
       (error: unknown) => (clearTimeout(timer), reject(error as Error)),
     );
-  });
+  }).finally(() => (owner.interrupt = undefined));
 }
 
 /** Says for whom the worker waits now that no environment code runs. */
@@ -133,6 +150,7 @@ function idle(): void {
 /** Sends what is done. */
 function answer(): void {
   answering = undefined;
-  if (done.length > 0) send({ results: done });
+  if (done.length > 0) send({ results: done.map(({ number, result }) => [number, result]) });
+  for (const each of done) runner.sent(each.item, each);
   done = [];
 }

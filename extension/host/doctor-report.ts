@@ -1,5 +1,6 @@
 // The doctor's findings as a text to read and to copy: what this machine has, what is missing, and what to do about it. Pure.
 import type { MachineFacts } from '../protocol/doctor';
+import { maximum } from '../protocol/lists';
 import { counted, gibibytes } from '../protocol/numbers';
 
 /** `bad` keeps runs from starting or ending well; `note` takes a feature away. */
@@ -42,7 +43,7 @@ export function findingsOf(editor: EditorFacts, machine: MachineFacts | { proble
 export function reportText(findings: readonly Finding[]): string {
   const marks = { good: '✓', note: '○', bad: '✗' };
   const bad = findings.filter(({ state }) => state === 'bad').length;
-  const width = Math.max(...findings.map(({ name }) => name.length)) + 2;
+  const width = maximum(findings.map(({ name }) => name.length)) + 2;
   const verdict = bad === 0 ? 'Runs can start here.' : `${bad} ${bad === 1 ? 'thing keeps' : 'things keep'} runs from going well.`; // prettier-ignore
   const lines = findings.flatMap(({ name, state, value, remedy }) => [
     `${marks[state]} ${name.padEnd(width)}${value}`,

@@ -2,6 +2,7 @@
 // tells the page what it hears. While the page is hidden nobody watches, and the trainer does nothing for it.
 import * as vscode from 'vscode';
 import { liveCommand, liveEpisode, liveReady, liveRun, liveTags, liveTokens } from '../protocol/live-page';
+import { replaceTail } from '../protocol/lists';
 import type { WatchChoice, WatchedEpisode } from '../protocol/trainer-link';
 import type { OpenPage, PageKind } from './page-panels';
 import type { RunStore } from './run-store';
@@ -39,7 +40,7 @@ function serveLive(page: OpenPage, store: RunStore, actions: LiveActions): vscod
     },
     tokens(told) {
       const newest = episode?.id === told.id ? episode.turns.at(-1) : undefined;
-      if (newest?.turn === told.turn) newest.tokens.splice(told.at, Infinity, ...told.tokens); // for a page that asks anew
+      if (newest?.turn === told.turn) replaceTail(newest.tokens, told.at, told.tokens); // for a page that asks anew
       messenger.sendNotification(liveTokens, page.page, told);
     },
   };

@@ -3,6 +3,7 @@
 // stays until its text changes, or the trainer says otherwise.
 import { isAbsolute, join } from 'node:path';
 import * as vscode from 'vscode';
+import { appendAll } from '../protocol/lists';
 import type { ConfigProblem } from './start-run';
 
 /** A diagnostic whose code is the key that it is about. */
@@ -68,7 +69,7 @@ export class Problems implements vscode.Disposable {
       byFile.set(uri.toString(), entry);
       return entry[1];
     };
-    for (const [uri, diagnostics] of this.seen) of(vscode.Uri.parse(uri)).push(...diagnostics);
+    for (const [uri, diagnostics] of this.seen) appendAll(of(vscode.Uri.parse(uri)), diagnostics);
     for (const problem of [...this.told.values()].flat()) {
       const there = of(vscode.Uri.file(problem.file));
       const diagnostic = diagnosticOf(problem);

@@ -4,6 +4,7 @@
 import { open, readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { jsonOrNothing } from '../protocol/json';
+import { appendAll } from '../protocol/lists';
 import type { EpisodeRow, RunSummary } from '../protocol/pages';
 import {
   environmentFile,
@@ -203,7 +204,7 @@ export class RunReader {
     const episodes: ComparedEpisode[] = [];
     for (const step of comparedRange(before, after)) {
       const file = new JsonLines(this.episodesPath({ step, mode: 'train' }), comparedEpisodeSchema);
-      episodes.push(...(await file.read()).lines);
+      appendAll(episodes, (await file.read()).lines);
     }
     return versionEffect(episodes, { tag: after.tag, from: before.version, to: after.version });
   }

@@ -293,6 +293,7 @@ export const episodeSchema = z.object({
   final_state: z.string(),
   metrics: z.record(z.string(), z.number()),
   error: z.string().optional(),
+  context_reason: z.string().optional().describe('why the next prompt did not fit, which ended the episode'),
   messages: z.array(z.object({ role: z.string(), content: z.string() })),
   tokens: z.object({
     ids: z.array(z.number().int()),

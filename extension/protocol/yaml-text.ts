@@ -5,6 +5,7 @@
 // mistakes: it is read no further.
 import { Composer, isCollection, Parser, visit, YAMLParseError } from 'yaml';
 import type { CST, Document, DocumentOptions, ParseOptions, SchemaOptions } from 'yaml';
+import { appendAll } from './lists';
 
 /** Levels of nesting. */
 export const mostLevels = 100;
@@ -57,7 +58,7 @@ function firstDocument(text: string, options: Options): Document.Parsed {
   } catch (error) {
     if (!(error instanceof TooManyMistakes)) throw error;
     const empty = firstDocument('', {});
-    empty.errors.push(...(composer['errors'] as YAMLParseError[]));
+    appendAll(empty.errors, composer['errors'] as YAMLParseError[]);
     return empty;
   }
 }

@@ -3,6 +3,7 @@
 // besides; the whole of it goes into the run folder.
 import { gradientsFile } from '../protocol/diagnostics';
 import type { GradientAnalysisRecord } from '../protocol/diagnostics';
+import { maximum, minimum } from '../protocol/lists';
 import type { GroupRow } from '../protocol/run-folder';
 import type { RunConfig } from './config/schema';
 import { varianceBuckets } from './diagnostics/variance-buckets';
@@ -52,7 +53,7 @@ export async function diagnoseGradients(
   const aside = gradientRollout(run.config);
   const { env_groups, group_size } = aside ?? run.config.es_manager.train;
   return {
-    ...Object.assign({}, ...analyses.map(metricsOf)),
+    ...Object.fromEntries(analyses.flatMap(analysis => Object.entries(metricsOf(analysis)))),
     'grad_analysis/source_env_groups': env_groups,
     'grad_analysis/source_group_size': group_size,
     'grad_analysis/source_batch_size': kept?.samples.length ?? 0,
@@ -162,8 +163,8 @@ function bucketMetrics(
     sample_count: samples,
     sample_pct: (100 * samples) / allSamples,
     reward_std_mean: stds.reduce((sum, std) => sum + std, 0) / stds.length,
-    reward_std_min: Math.min(...stds),
-    reward_std_max: Math.max(...stds),
+    reward_std_min: minimum(stds),
+    reward_std_max: maximum(stds),
     group_rv_count: stds.length,
   };
   gradients.forEach(({ norm }, p) => {

@@ -6,6 +6,7 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { freemem, platform, totalmem } from 'node:os';
 import { dirname, join } from 'node:path';
+import { minimum } from '../protocol/lists';
 
 /** Bytes. */
 export interface MachineMemory {
@@ -25,8 +26,11 @@ export function machineMemory(): MachineMemory {
   return {
     total,
     free,
-    limit: groups.length > 0 ? Math.min(...groups.map(({ limit }) => limit)) : null,
-    available: Math.min(free, ...groups.map(({ left }) => left)),
+    limit: groups.length > 0 ? minimum(groups.map(({ limit }) => limit)) : null,
+    available: minimum(
+      groups.map(({ left }) => left),
+      free,
+    ),
   };
 }
 

@@ -1,5 +1,6 @@
 // The optimizer steps of a training step: ppo_epochs passes over seeded mini-batches, for the critic and for the policy. A sample's
 // share of its mini-batch's loss is fixed before it is packed into passes, so that how it is packed changes nothing.
+import { maximum } from '../protocol/lists';
 import { learningRate } from './algorithms/learning-rate';
 import { aggregationWeights } from './algorithms/loss-aggregation';
 import { splitMiniBatches } from './algorithms/mini-batches';
@@ -139,7 +140,7 @@ function miniBatches(
       const shares = aggregationWeights(
         indices.map(i => masks[i].reduce((count, bit) => count + bit, 0)),
         loss_agg_mode,
-        Math.max(...indices.map(i => samples[i].ids.length)),
+        maximum(indices.map(i => samples[i].ids.length)),
       );
       return { indices, weights: indices.map((i, k) => new Float32Array(samples[i].ids.length).fill(shares[k])) };
     });

@@ -4,6 +4,7 @@
 import { watch, type FSWatcher } from 'chokidar';
 import { stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { minimum } from '../protocol/lists';
 
 /** Milliseconds of quiet that end a gathering, and how long one may go on. */
 const quietMs = 30;
@@ -69,6 +70,6 @@ export class SourceWatcher {
     this.changed = new Set();
     const times = await Promise.all(files.map(file => stat(file).then(({ mtimeMs }) => mtimeMs, () => since))); // prettier-ignore
     const recent = times.filter(time => time <= since && since - time < believableMs);
-    this.onChange({ files, saved: Math.min(since, ...recent) });
+    this.onChange({ files, saved: minimum(recent, since) });
   }
 }

@@ -1,4 +1,5 @@
 // Validation: plays the validation groups, whose seeds are the same each time, and writes their episodes.
+import { appendAll } from '../protocol/lists';
 import type { RunConfig } from './config/schema';
 import type { Run } from './run';
 import { episodeRecord } from './rollout/episode-record';
@@ -14,7 +15,7 @@ export async function validate(run: Run, step: number): Promise<Record<string, n
   run.journal.update({ phase: 'validation' });
   const episodes: RolloutEpisode[] = [];
   for (let batch = 0; batch < trainer.validation_steps; batch++)
-    episodes.push(...(await run.rollout('val', step, batch)).episodes);
+    appendAll(episodes, (await run.rollout('val', step, batch)).episodes);
   run.journal.episodes(
     'val',
     step,

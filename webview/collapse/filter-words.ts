@@ -1,6 +1,7 @@
 // What the rollout filter did with the prompt groups of a step, in words. What was kept is the run's own record; the reason is explained
 // from the scores, never decided anew: a filter that looked at what the episodes do not hold (entropy) is explained by its rule alone.
 import type { FilterSettings, PromptGroup } from '../../extension/protocol/collapse-page';
+import { maximum } from '../../extension/protocol/lists';
 import type { RunEvent } from '../../extension/protocol/run-folder';
 import { formatNumber, formatPercent } from '../shared/format';
 
@@ -47,7 +48,7 @@ export function judgedGroups(filter: FilterSettings | null, groups: readonly Pro
   const sign = filter?.type === 'smallest' ? 1 : -1;
   const order = judged.toSorted((a, b) => sign * ((measures.get(a) ?? 0) - (measures.get(b) ?? 0)));
   const total = order.reduce((sum, group) => sum + (measures.get(group) ?? 0), 0);
-  const best = Math.max(...order.map(group => measures.get(group) ?? 0));
+  const best = maximum(order.map(group => measures.get(group) ?? 0));
   let mass = 0;
   order.forEach((group, i) => {
     const measure = measures.get(group);

@@ -1,6 +1,7 @@
 // Gradients of the loss's parts by bucket of prompt groups, from the groups whose scores differ least to those that differ most: norms as
 // bars, how far each rises above its noise, and whether the parts pull the same way. What it comes to stands over it as a sentence.
 import type { GradientAnalysisRecord } from '../../extension/protocol/diagnostics';
+import { maximum } from '../../extension/protocol/lists';
 import { h, replaceChildren, setAttribute } from '../shared/dom';
 import { formatNumber } from '../shared/format';
 import { hue } from '../shared/palette';
@@ -80,7 +81,10 @@ function stdOf({ groups }: Bucket): string {
 }
 
 function bucketTable({ parts, buckets, cosines }: GradientAnalysis): HTMLElement {
-  const most = Math.max(...buckets.flatMap(({ gradients }) => gradients.map(({ norm }) => norm)), 1e-12);
+  const most = maximum(
+    buckets.flatMap(({ gradients }) => gradients.map(({ norm }) => norm)),
+    1e-12,
+  );
   const pairs = parts.flatMap((_, p) => parts.slice(p + 1).map((_, q) => [p, p + 1 + q] as const));
   const head = [
     h('th', { scope: 'col' }, 'Bucket'),

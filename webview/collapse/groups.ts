@@ -1,6 +1,7 @@
 // The prompt groups of a step: how much the scores inside each differ, what the filter kept and why, and every episode's score as a cell.
 // A table, so that a screen reader reads it as it is; one cell of the scores has the tab stop, arrow keys move it and Enter opens its episode.
 import type { FilterSettings, PromptGroup } from '../../extension/protocol/collapse-page';
+import { maximum, minimum } from '../../extension/protocol/lists';
 import { h, replaceChildren } from '../shared/dom';
 import { formatNumber, formatTick } from '../shared/format';
 import { filterWords, judgedGroups, type JudgedGroup } from './filter-words';
@@ -48,10 +49,16 @@ export function groupsView(open: (episode: string) => void): GroupsView {
     element,
     draw(groups, filter) {
       const judged = judgedGroups(filter, groups);
-      const most = Math.max(...judged.map(({ std }) => std), 0);
+      const most = maximum(
+        judged.map(({ std }) => std),
+        0,
+      );
       const scores = judged.flatMap(({ episodes }) => episodes.map(({ score }) => score));
-      const range: [number, number] = [Math.min(...scores), Math.max(...scores)];
-      const width = Math.max(0, ...judged.map(({ episodes }) => episodes.length));
+      const range: [number, number] = [minimum(scores), maximum(scores)];
+      const width = maximum(
+        judged.map(({ episodes }) => episodes.length),
+        0,
+      );
       const left = judged.length - shownGroups;
       replaceChildren(
         caption,

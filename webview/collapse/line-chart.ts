@@ -1,5 +1,6 @@
 // A small chart of the page: lines over steps, a band, a bound, and the cursor of the step that is looked at, which all charts share. SVG
 // without measuring: lines are drawn in a unit square that stretches, with strokes that do not; texts are HTML. A drag on it scrubs.
+import { appendAll } from '../../extension/protocol/lists';
 import { ticksOf, valueRange, type Range } from '../dashboard/axis';
 import { h, replaceChildren, setAttribute, svg } from '../shared/dom';
 import { formatTick, formatValue, type Unit } from '../shared/format';
@@ -184,7 +185,7 @@ export function thinned(column: ArrayLike<number>): number[] {
     const some = rows.slice(Math.floor(bucket * size), Math.floor((bucket + 1) * size));
     const least = some.reduce((a, b) => (column[b] < column[a] ? b : a));
     const most = some.reduce((a, b) => (column[b] > column[a] ? b : a));
-    kept.push(...(least === most ? [least] : [Math.min(least, most), Math.max(least, most)]));
+    appendAll(kept, least === most ? [least] : [Math.min(least, most), Math.max(least, most)]);
   }
   return kept;
 }

@@ -3,6 +3,7 @@
 // prompt better). One cell is looked at, by pointer or arrow keys; its two texts stand beside it. The canvas is for eyes alone: what a
 // screen reader reads is the cell's words and the table.
 import type { CollapseFamily } from '../../extension/protocol/diagnostics';
+import { maximum } from '../../extension/protocol/lists';
 import { h, replaceChildren, setAttribute, setText } from '../shared/dom';
 import { formatNumber, formatSigned } from '../shared/format';
 import { hue, withAlpha } from '../shared/palette';
@@ -38,7 +39,7 @@ export function matrixOf({ log_probs_per_token: values, column }: CollapseFamily
   const order = values.map((_, i) => i).sort((a, b) => column[a] - column[b] || a - b);
   const own = order.map(i => column[i]);
   const against = order.map((i, row) => values[i].map(value => value - values[i][own[row]]));
-  const best = against.map(row => row.indexOf(Math.max(...row)));
+  const best = against.map(row => row.indexOf(maximum(row)));
   const sizes = against
     .flat()
     .map(Math.abs)

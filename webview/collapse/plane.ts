@@ -5,6 +5,7 @@ import { ticksOf, valueRange, type Range } from '../dashboard/axis';
 import { h, replaceChildren, setAttribute, svg } from '../shared/dom';
 import { formatNumber, formatTick } from '../shared/format';
 import type { RegimeThresholds } from '../../extension/protocol/collapse-page';
+import { minimum } from '../../extension/protocol/lists';
 import type { Estimate, PathPoint } from './run-series';
 
 export interface Plane {
@@ -65,7 +66,7 @@ export function plane(scrub: (step: number) => void): Plane {
     const { left, top, width, height } = field.getBoundingClientRect();
     const [x, y] = [(event.clientX - left) / width, (event.clientY - top) / height];
     const distances = shown.spots.map(([a, b]) => Math.hypot((a - x) * width, (b - y) * height));
-    const least = Math.min(...distances);
+    const least = minimum(distances);
     return least < Math.max(12, width / 12) ? shown.path[distances.indexOf(least)] : undefined;
   };
   field.addEventListener('pointermove', event => {

@@ -1,4 +1,5 @@
 // Prompts of one environment share most of their text: what tells them apart is what a reader wants to see.
+import { minimum } from '../../extension/protocol/lists';
 
 export interface PromptParts {
   /** Lines of this prompt alone. */
@@ -11,7 +12,7 @@ export interface PromptParts {
 /** Each prompt without the lines that all begin and end with. Equal prompts keep their text. */
 export function ownParts(prompts: readonly string[]): PromptParts[] {
   const split = prompts.map(text => text.split('\n'));
-  const shortest = Math.min(...split.map(lines => lines.length));
+  const shortest = minimum(split.map(lines => lines.length));
   const shared = (line: (lines: string[], i: number) => string) => {
     let count = 0;
     while (count < shortest && split.every(lines => line(lines, count) === line(split[0], count))) count++;

@@ -1,4 +1,5 @@
 // One metric of several runs: a line a group with its band over seeds, each seed as a thin line behind it. Drawn while it is on screen.
+import { maximum } from '../../extension/protocol/lists';
 import { h, setAttribute, setText } from '../shared/dom';
 import { formatValue, type Unit } from '../shared/format';
 import type { Theme } from '../shared/theme';
@@ -120,7 +121,10 @@ export class CompareChart {
       return { ...style, label, points: mean, ...(band && { band }) };
     });
     this.means = lines.map(({ points }) => points);
-    const last = Math.max(1, ...this.groups.flatMap(({ curves }) => curves.map(({ steps }) => steps.at(-1) ?? 0)));
+    const last = maximum(
+      this.groups.flatMap(({ curves }) => curves.map(({ steps }) => steps.at(-1) ?? 0)),
+      1,
+    );
     const x = progressRange(last, last);
     // The intervals of two seeds are so wide that they would flatten all lines: the range is that of means and seeds.
     const y = yRange([...thin, ...lines.map(({ band: _, ...line }) => line)], x, { unit: metric.unit, log: false, previous: this.range }); // prettier-ignore

@@ -1,5 +1,6 @@
 // Ranges of axes that grow in steps, so that nothing jumps while data arrive: a range is kept as long as the data fit it and fill
 // a third of it.
+import { appendAll } from '../../extension/protocol/lists';
 
 export interface Range {
   min: number;
@@ -33,7 +34,10 @@ export function logTicks({ min, max }: Range, roomy: boolean): number[] {
   for (let power = first; power <= last; power++) {
     if ((power - first) % Math.max(1, every) === 0) ticks.push(Number(`1e${power}`));
     if (last - first <= 2 && power < last)
-      ticks.push(...(roomy ? [2, 5] : last - first === 1 ? [3] : []).map(n => Number(`${n}e${power}`)));
+      appendAll(
+        ticks,
+        (roomy ? [2, 5] : last - first === 1 ? [3] : []).map(n => Number(`${n}e${power}`)),
+      );
   }
   return ticks;
 }

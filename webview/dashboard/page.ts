@@ -9,6 +9,7 @@ import {
   dashboardView,
   type DashboardSnapshot,
 } from '../../extension/protocol/dashboard-page';
+import { appendAll } from '../../extension/protocol/lists';
 import { meaningOf } from '../../extension/protocol/metric-meanings';
 import type { RunSummary } from '../../extension/protocol/pages';
 import type { RunEvent } from '../../extension/protocol/run-folder';
@@ -382,7 +383,7 @@ export function startDashboard(host: Host, root: HTMLElement, plotter: Plotter):
   host.onNotify(dashboardLines, message => {
     if (!run) return; // the snapshot that is on its way has them
     run = message.run;
-    events.push(...message.events);
+    appendAll(events, message.events);
     store.append(message.lines);
     if (message.lines.length > 0 || message.events.length > 0 || store.length === 0) drawGrown();
     else bar.update(run); // the status alone, which comes often

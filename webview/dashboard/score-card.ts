@@ -1,6 +1,7 @@
 // How the scores of each step's episodes were spread: a strip a tag, steps across, scores up, darker where more of the step's episodes
 // scored so. The host counts for as many columns as there are pixels to show; the crosshair says what stands in a column.
 import { dashboardScores, scoreColumn, type ScoreStrip } from '../../extension/protocol/dashboard-page';
+import { maximum } from '../../extension/protocol/lists';
 import { h, replaceChildren, setAttribute, setText } from '../shared/dom';
 import { formatNumber, formatPercent } from '../shared/format';
 import type { Host } from '../shared/host';
@@ -248,7 +249,7 @@ export class ScoreCard {
       const at = step === null ? strip.columns - 1 : scoreColumn(step, from, to, strip.columns);
       const column = strip.counts.subarray(at * strip.bins, (at + 1) * strip.bins);
       const total = column.reduce((sum, count) => sum + count, 0);
-      const most = column.indexOf(Math.max(...column));
+      const most = column.indexOf(maximum(column));
       const text =
         total > 0 ? `${formatPercent(column[most] / total)} ${strip.lowest[most] === strip.highest[most] ? 'at' : 'in'} ${scoresIn(strip, most)}` : '–'; // prettier-ignore
       return h('span', { class: 'chart-value' }, this.strips.length > 1 && h('span', { class: 'muted' }, strip.tag), h('strong', {}, text)); // prettier-ignore

@@ -1,5 +1,6 @@
 // A chart as an SVG file: the same lines, ranges, ticks and marks as on the page, with title, legend and axis title beside them, so that
 // it can stand in a paper by itself. Colours are written out; nothing is fetched. The PNG is this picture, drawn by the browser.
+import { appendAll } from '../../extension/protocol/lists';
 import { formatTick } from '../shared/format';
 import type { Theme } from '../shared/theme';
 import { logTicks, placeOf, progressTicks, ticksOf } from './axis';
@@ -40,7 +41,7 @@ export function svgOf(data: PlotData, { width, height }: { width: number; height
   parts.push(
     text(data.title + (log ? ' (logarithmic)' : ''), { x: plot.left, y: 22, 'font-size': 15, 'font-weight': 600 }),
   );
-  parts.push(...legend(data.lines, plot.right));
+  appendAll(parts, legend(data.lines, plot.right));
   const about = { xmlns: 'http://www.w3.org/2000/svg', width, height, viewBox: `0 0 ${width} ${height}`, role: 'img' };
   const font = {
     'font-family': theme.fontFamily.replaceAll('"', "'"),

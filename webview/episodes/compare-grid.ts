@@ -1,5 +1,6 @@
 // Episodes side by side: a column each, a row a turn, so that the same turn is seen of all. What sets an episode apart from the one that
 // it is compared with is marked: words of its thoughts, its actions, and the turn from which on it acts otherwise.
+import { maximum } from '../../extension/protocol/lists';
 import type { Episode } from '../../extension/protocol/run-folder';
 import { h, type Child } from '../shared/dom';
 import { formatSigned } from '../shared/format';
@@ -22,8 +23,14 @@ export interface GridOptions extends TurnOptions {
 }
 
 export function compareGrid(columns: readonly GridColumn[], options: GridOptions): HTMLElement {
-  const turns = Math.max(...columns.map(({ episode }) => episode.turns.length), 0);
-  const largest = Math.max(...columns.flatMap(({ episode }) => episode.turns.map(turn => Math.abs(turn.reward))), 0);
+  const turns = maximum(
+    columns.map(({ episode }) => episode.turns.length),
+    0,
+  );
+  const largest = maximum(
+    columns.flatMap(({ episode }) => episode.turns.map(turn => Math.abs(turn.reward))),
+    0,
+  );
   const reference = columns[options.reference].episode;
   const parted = columns.map(({ episode }) => partingTurn(episode, reference));
   const cells: Child[] = [h('div', { class: 'grid-corner' }), ...columns.map((column, i) => head(column, i, options))];

@@ -1,4 +1,5 @@
 // One episode as a column of turns, under a head that says which it is and what came of it.
+import { maximum } from '../../extension/protocol/lists';
 import type { EpisodeRow } from '../../extension/protocol/pages';
 import type { Episode } from '../../extension/protocol/run-folder';
 import { h } from '../shared/dom';
@@ -14,7 +15,10 @@ export interface EpisodeViewOptions extends TurnOptions {
 
 export function episodeView(episode: Episode, options: EpisodeViewOptions): HTMLElement {
   const { turns } = episode;
-  const largest = Math.max(...turns.map(turn => Math.abs(turn.reward)), 0);
+  const largest = maximum(
+    turns.map(turn => Math.abs(turn.reward)),
+    0,
+  );
   let running = 0;
   const sections = turns.map((turn, i) => {
     running += turn.reward;
@@ -25,6 +29,7 @@ export function episodeView(episode: Episode, options: EpisodeViewOptions): HTML
     { class: 'episode', 'aria-label': `Episode ${episode.id}` },
     episodeHead(episode, options),
     episode.error !== undefined && h('p', { class: 'episode-error', role: 'alert' }, episode.error),
+    episode.context_reason !== undefined && h('p', { class: 'episode-error', role: 'alert' }, episode.context_reason),
     promptView(episode),
     ...sections,
     h(

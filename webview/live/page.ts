@@ -5,6 +5,7 @@ import { liveCommand, liveEpisode, liveReady, liveRun, liveTags, liveTokens } fr
 import type { LiveSnapshot } from '../../extension/protocol/live-page';
 import type { RunSummary } from '../../extension/protocol/pages';
 import { progressOf } from '../../extension/protocol/run-progress';
+import { replaceTail } from '../../extension/protocol/lists';
 import type { WatchedEpisode } from '../../extension/protocol/trainer-link';
 import { h, replaceChildren, setAttribute, setText } from '../shared/dom';
 import { formatSigned } from '../shared/format';
@@ -259,7 +260,7 @@ export function startLive(host: Host, root: HTMLElement): void {
   host.onNotify(liveTokens, ({ id, turn, at: from, tokens }) => {
     const newest = told?.id === id ? told.turns.at(-1) : undefined;
     if (!newest || newest.turn !== turn || newest.outcome) return;
-    newest.tokens.splice(from, Infinity, ...tokens);
+    replaceTail(newest.tokens, from, tokens);
     if (shown?.id === id) show(told!);
   });
   onThemeChange(now => {

@@ -8,7 +8,7 @@ const poolSize = 4;
 export function seedSequence(seed: number, key: readonly number[], count: number): Uint32Array {
   const entropy = seedWords(seed);
   if (key.length > 0) while (entropy.length < poolSize) entropy.push(0);
-  for (const part of key) entropy.push(...seedWords(part));
+  for (const part of key) for (const word of seedWords(part)) entropy.push(word);
 
   let constant = 0x43b0d7e5;
   const hash = (value: number) => {

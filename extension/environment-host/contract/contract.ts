@@ -1,6 +1,7 @@
 // The contract that an environment keeps, held against its code by playing it: random play and the solver's, replayed, interleaved and
 // begun anew in the same instance and in others. Everything is seeded, so that a failure comes again. The requirements are listed, in
 // these words, in docs/environments/writing-your-own.md.
+import { maximum } from '../../protocol/lists';
 import type { Action, EnvironmentDefinition } from '../../../envs/api/environment';
 import { Pcg64 } from '../../../envs/api/random/pcg64';
 import { actionChooser } from './action-chooser';
@@ -240,7 +241,7 @@ class Contract {
     const otherwise = 'With other episodes played between its actions an episode differs';
     for (const { reference, instance } of playing)
       this.compare(reference.first, await instance.reset(reference.seed), instance, otherwise);
-    const longest = Math.max(...this.references.map(({ actions }) => actions.length));
+    const longest = maximum(this.references.map(({ actions }) => actions.length));
     for (let i = 0; i < longest; i++)
       for (const { reference, instance } of playing)
         if (i < reference.actions.length)

@@ -4,6 +4,7 @@ import { setImmediate as breathe } from 'node:timers/promises';
 import { parentPort } from 'node:worker_threads';
 import type { EpisodeIndexLine } from '../../protocol/episode-index';
 import type { TextTerm } from '../../protocol/episodes-page';
+import { appendAll } from '../../protocol/lists';
 import { indexOfFile, searchFile, textPatterns, type ScanFile, type SearchFile } from './episode-scan';
 
 /** Milliseconds between two parts of an answer. */
@@ -40,7 +41,7 @@ async function work(ask: WorkerAsk): Promise<void> {
   let told = performance.now();
   for (const [i, file] of files.entries()) {
     if (wanted !== ask.id) return answer({ id: ask.id, done: false });
-    found.push(...searchFile(file, patterns));
+    appendAll(found, searchFile(file, patterns));
     if (performance.now() - told < partMs && i < files.length - 1) {
       if (i % 4 === 3) await breathe();
       continue;

@@ -1,5 +1,6 @@
 // How an environment's code does in a run, told over its `reset` and `step`: the version in use, how many of the newest steps' episodes it
 // played, and what they came to. Pure.
+import { maximum, minimum } from '../../protocol/lists';
 import { counted, formatNumber, formatPercent, formatSigned } from '../../protocol/numbers';
 import type { RunEvent } from '../../protocol/run-folder';
 import type { EpisodeHead } from './episode-heads';
@@ -32,7 +33,7 @@ export function environmentFigures(
   const mean = (value: (head: EpisodeHead) => number) =>
     played.reduce((sum, head) => sum + value(head), 0) / played.length;
   const numbers = played.map(({ step }) => step);
-  const steps: [number, number] = [Math.min(...numbers), Math.max(...numbers)];
+  const steps: [number, number] = [minimum(numbers), maximum(numbers)];
   const errors = events
     .filter(({ kind, step }) => kind === 'environment_error' && step >= steps[0] && step <= steps[1])
     .filter(({ data }) => tags.has(String(data?.tag)))

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import * as vscode from 'vscode';
 import { formatSigned } from '../../protocol/numbers';
 import type { Transcript } from '../../protocol/environment-tools';
+import { appendAll } from '../../protocol/lists';
 import { UserError } from '../../protocol/user-error';
 import { trusted } from '../commands';
 import { askTerminal, type Terminal } from '../environment-terminal';
@@ -215,7 +216,10 @@ async function chosenEpisode(services: TraceServices, argument: RunArgument): Pr
       const part = (words: string, heads: EpisodeHead[]) => {
         if (heads.length === 0) return;
         listed.push({ label: `${name}: ${words}`, kind: vscode.QuickPickItemKind.Separator });
-        listed.push(...heads.map(head => headItem(head)));
+        appendAll(
+          listed,
+          heads.map(head => headItem(head)),
+        );
       };
       const worst = ranked.slice(Math.max(offeredFirst, ranked.length - offeredFirst)).reverse();
       part(vscode.l10n.t('best'), ranked.slice(0, offeredFirst));

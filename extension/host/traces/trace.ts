@@ -94,6 +94,7 @@ export function traceOf(episode: Episode, run: string, bytes: TokenBytes | null)
     writer.line('');
     writer.line(`## End · ${endingOf(episode)}`);
     if (episode.error !== undefined) writer.line(`error ${shown(episode.error)}`);
+    if (episode.context_reason !== undefined) writer.line(`context full: ${shown(episode.context_reason)}`);
     finalState = writer.block(shown(episode.final_state));
   });
   return { text: writer.text, episode, tokens, header, prompt, system: message, turns, end, finalState, unspelled };

@@ -1,4 +1,5 @@
 // Factors that RAGEN applies to finished advantages, one a sample: by the spread of the group's rewards, and by relative length.
+import { maximum, minimum } from '../../protocol/lists';
 
 /** Weights with the metrics that RAGEN logs of them. */
 export interface SoftReweight {
@@ -15,8 +16,8 @@ export function softAdvantageWeights(groupStds: ArrayLike<number>): SoftReweight
   return {
     weights,
     metrics: {
-      soft_reweight_min: Math.min(...weights),
-      soft_reweight_max: Math.max(...weights),
+      soft_reweight_min: minimum(weights),
+      soft_reweight_max: maximum(weights),
       soft_reweight_mean: weights.reduce((sum, weight) => sum + weight, 0) / weights.length,
     },
   };

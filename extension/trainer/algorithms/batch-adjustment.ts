@@ -1,6 +1,7 @@
 // `agent_proxy.batch_adjust_mode`: how the samples that a step keeps become mini-batches of one size. By default they don't: the last
 // mini-batch is smaller and the loss weights are exact for it (mini-batches.ts, loss-aggregation.ts). RAGEN instead copies or drops
 // samples until their number divides; since it does so before advantages, copies count twice in their group's moments there.
+import { appendAll } from '../../protocol/lists';
 import { shuffledIndices, type IntegerStream } from './mini-batches';
 
 export type BatchAdjustMode = 'weights' | 'copy' | 'delete';
@@ -27,6 +28,6 @@ export function adjustedSamples(
   if (mode === 'delete') return shuffledIndices(count, random).slice(excess).sort();
   const copies: number[] = [];
   while (copies.length < multiple - excess)
-    copies.push(...shuffledIndices(count, random).slice(0, multiple - excess - copies.length));
+    appendAll(copies, shuffledIndices(count, random).slice(0, multiple - excess - copies.length));
   return Int32Array.from([...all, ...copies]);
 }

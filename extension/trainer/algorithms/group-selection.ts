@@ -1,5 +1,6 @@
 // Which prompt groups a batch keeps, given one score a group: the four strategies of RAGEN-2's SNR-adaptive rollout filter.
 // Sums run in double precision over float32 scores. Equal scores keep the batch's order, so a selection never depends on a sort.
+import { maximum, minimum } from '../../protocol/lists';
 import { UserError } from '../../protocol/user-error';
 
 /** RAGEN's `actor_rollout_ref.rollout.rollout_filter_*` keys that steer the selection. */
@@ -98,10 +99,10 @@ function minP(scores: Float32Array, candidates: number[], options: GroupSelectio
   const { rollout_filter_value: value, rollout_filter_type: type } = options;
   const values = candidates.map(group => scores[group]);
   if (type === 'largest') {
-    const floor = value * Math.max(...values) - zeroScore;
+    const floor = value * maximum(values) - zeroScore;
     return candidates.filter(group => scores[group] >= floor);
   }
-  const ceiling = Math.min(...values) / (value + zeroScore) + zeroScore;
+  const ceiling = minimum(values) / (value + zeroScore) + zeroScore;
   return candidates.filter(group => scores[group] <= ceiling);
 }
 

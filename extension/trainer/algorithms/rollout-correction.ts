@@ -2,6 +2,7 @@
 // framework secretly brings you off-policy RL training"): where episodes are sampled by a policy that differs a little from the one that is
 // trained (8-bit rollouts), a token's loss is weighed by min(exp(log π_train − log π_sampler), threshold), or by that of the whole
 // episode. The surrogate loss scales with its advantage, so weighing the advantage weighs the loss.
+import { appendAll } from '../../protocol/lists';
 
 export interface RolloutCorrection {
   /** null: statistics alone. */
@@ -34,7 +35,7 @@ export function rolloutWeights(
     if (rollout_is === null || sampled.length === 0) return found;
     const logRatios = sampled.map(t => old[row][t] - rollout[row][t]);
     const own = rollout_is === 'token' ? logRatios.map(ratioOf) : [ratioOf(logRatios.reduce((sum, d) => sum + d))];
-    ratios.push(...own);
+    appendAll(ratios, own);
     sampled.forEach((t, i) => {
       const ratio = own[rollout_is === 'token' ? i : 0];
       ofTokens.push(ratio);

@@ -2,6 +2,7 @@
 // matrix of log p(z_i | x_j) they estimate mutual information, entropies and how well the prompt is found again, under RAGEN's names.
 // RAGEN's per-token marginal mixes length-normalised log-probs, a geometric mean; the paper's formula, the log-prob of the mixture divided
 // by the length, has names of its own beginning with `paper_`. Pure functions in double precision; they agree with float32 to 1e-5.
+import { maximum } from '../../protocol/lists';
 import { UserError } from '../../protocol/user-error';
 
 /** What cross-scoring found. Rows are samples (reasoning texts), columns prompts; logs are natural. */
@@ -161,7 +162,7 @@ function retrieval({ perToken, columns, signatures }: CrossScores, retrieved: Fl
   };
   const order = perToken.map(ranked);
   for (const k of retrievalDepths) {
-    const depth = Math.min(k, Math.max(...retrievalDepths), width);
+    const depth = Math.min(k, maximum(retrievalDepths), width);
     const found = mean(
       Float64Array.from(order, (best, i) =>
         Number(best.slice(0, depth).some(column => signatures[column] === signatures[columns[i]])),
@@ -178,7 +179,7 @@ function retrieval({ perToken, columns, signatures }: CrossScores, retrieved: Fl
 /** Log of the mean of exponentials; exactly x where all are x. */
 function logMean(logs: ArrayLike<number>): number {
   const all = Array.from(logs);
-  const most = Math.max(...all);
+  const most = maximum(all);
   return most + Math.log(all.reduce((sum, x) => sum + Math.exp(x - most), 0) / all.length);
 }
 

@@ -1,5 +1,6 @@
 // How much thoughts repeat, the sign of an Echo Trap that a reader sees first (RAGEN, Table 1). Words are what stands between blanks, in
 // small letters. Pure.
+import { maximum } from '../../protocol/lists';
 
 /**
  * Of at least one thought: `distinct_1` and `distinct_2`, different words and pairs of neighbouring words over all of them (1: none
@@ -14,7 +15,7 @@ export function thoughtRepetition(thoughts: readonly string[]): Record<string, n
   return {
     'thoughts/distinct_1': distinctShare(words.flat()),
     'thoughts/distinct_2': distinctShare(pairs.flat()),
-    'thoughts/most_frequent': Math.max(...copies.values()) / thoughts.length,
+    'thoughts/most_frequent': maximum(copies.values()) / thoughts.length,
   };
 }
 

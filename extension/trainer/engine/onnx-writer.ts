@@ -2,6 +2,7 @@
 // Trained weights never enter the file: they are graph inputs, fed at each run and updated in place by the optimizer. Frozen ones may be
 // constants that stay in their safetensors files. The order of the nodes steers onnxruntime's executor, see `executionOrder`.
 import { parse } from 'protobufjs';
+import { minimum } from '../../protocol/lists';
 import onnxSchema from './onnx.proto';
 import { contrib } from './graph';
 import type { Attribute, Constant, Graph, Node, Value } from './graph';
@@ -108,8 +109,7 @@ export function executionOrder(graph: Graph): Node[] {
     (isLeaf ? leaves : isFixed ? fixed : rest).push(node);
   }
   const declared = [...graph.sources.values()];
-  const rank = (node: Node): number =>
-    Math.min(...node.outputs.map(name => declared.indexOf(name)).filter(i => i >= 0));
+  const rank = (node: Node): number => minimum(node.outputs.map(name => declared.indexOf(name)).filter(i => i >= 0));
   return [...fixed, ...rest, ...leaves.sort((a, b) => rank(b) - rank(a))];
 }
 

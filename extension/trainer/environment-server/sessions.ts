@@ -236,7 +236,7 @@ export class Session {
       const reward = outcomes.reduce((sum, outcome) => sum + outcome.reward, 0);
       this.total += reward;
       const { terminated, truncated } = outcomes[outcomes.length - 1];
-      const info = Object.assign({}, ...outcomes.map(outcome => outcome.info)) as Record<string, unknown>;
+      const info = Object.fromEntries(outcomes.flatMap(outcome => Object.entries(outcome.info)));
       return (this.state = { text, images, reward, terminated, truncated, info });
     });
   }

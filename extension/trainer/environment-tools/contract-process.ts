@@ -4,6 +4,7 @@ import { fork } from 'node:child_process';
 import { endStarted, markVariable, newMark } from '../../protocol/end-processes';
 import type { EnvironmentSpec } from '../../protocol/environment-link';
 import type { ContractReport } from '../../protocol/environment-tools';
+import { appendAll } from '../../protocol/lists';
 import { UserError } from '../../protocol/user-error';
 import { OutputBudget } from '../../protocol/output-budget';
 import { installation } from '../installation';
@@ -56,6 +57,6 @@ export async function checkEnvironment(
   }).finally(() => endStarted(child.pid, mark));
   const checks = report.checks.map(check => ({ ...check, evidence: atPlace(check.evidence, tag, 'env_config') }));
   const [loaded] = checks;
-  if (loaded.state === 'passed') checks.push(...(await checkCases(spec, workspace)));
+  if (loaded.state === 'passed') appendAll(checks, await checkCases(spec, workspace));
   return { ...report, checks };
 }

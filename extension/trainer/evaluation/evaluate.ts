@@ -3,6 +3,7 @@
 // seed and env_id, a local model's results are those of an evaluation in one go. At the end come metrics, trajectories and summary.
 import { mkdir } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
+import { appendAll } from '../../protocol/lists';
 import { episodeSchema, episodesFile, runFiles } from '../../protocol/run-folder';
 import type { Episode } from '../../protocol/run-folder';
 import { UserError } from '../../protocol/user-error';
@@ -62,7 +63,7 @@ export async function evaluate(run: EvaluationRun, player: Player): Promise<Eval
   const left = places.filter(({ env_id }) => !done.has(env_id));
   await player.play(left, finished => {
     journal.addEpisodes('val', 0, finished);
-    episodes.push(...finished);
+    appendAll(episodes, finished);
     tell();
     refuseFailures(episodes, places.length, config);
   });

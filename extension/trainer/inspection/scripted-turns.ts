@@ -1,6 +1,7 @@
 // The generator of an episode that is played again: each turn's tokens are those that were stored, those that were given by hand, or what
 // a policy samples, behind what was given of the turn. The agent proxy that asks does not know the difference, so that prompts, parsing,
 // rewards and context are those of training. Invariant: a row's ids are what the context holds, wherever its tokens come from.
+import { appendAll } from '../../protocol/lists';
 import type { GeneratedRow, GenerationRow, SamplingOptions } from '../engine/engine';
 import type { RemoteEngine } from '../engine/remote-engine';
 import type { Generator } from '../rollout/agent-proxy';
@@ -41,11 +42,11 @@ export class ScriptedTurns implements Generator {
   ) {}
 
   async generate([request]: readonly GenerationRow[], sampling: SamplingOptions): Promise<GeneratedRow[]> {
-    this.held.push(...request.append);
+    appendAll(this.held, request.append);
     const prompt = [...this.held];
     const source = await this.source(prompt);
     const { ids, logprobs, finish, given } = await this.answer(source, sampling);
-    this.held.push(...ids);
+    appendAll(this.held, ids);
     const row = { row: request.row, ids, logprobs, finish };
     this.onTurn({ prompt, row, given });
     return [row];

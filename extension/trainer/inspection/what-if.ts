@@ -3,6 +3,7 @@
 // comes of it is an episode like others, written to `what-if/` with a reference to the one it leaves.
 import { existsSync } from 'node:fs';
 import type { GivenAnswer, WhatIfRequest, WhatIfStanding } from '../../protocol/inspection';
+import { maximum } from '../../protocol/lists';
 import { episodeFile } from '../../protocol/run-folder';
 import type { Episode, EpisodeTurn } from '../../protocol/run-folder';
 import { UserError } from '../../protocol/user-error';
@@ -258,7 +259,7 @@ export class WhatIf {
     const numbers = existsSync(folder.file(file))
       ? [...readLines(folder.file(file))].map(({ text }) => Number(new RegExp(`"id":"${base}-w(\\d+)"`).exec(text.slice(0, 200))?.[1] ?? 0)) // prettier-ignore
       : [];
-    const id = `${base}-w${Math.max(0, ...numbers) + 1}`;
+    const id = `${base}-w${maximum(numbers, 0) + 1}`;
     const log = folder.whatIf(file);
     try {
       log.append({ ...episode, id });

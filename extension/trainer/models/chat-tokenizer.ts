@@ -18,8 +18,9 @@ export interface TokenizerFiles {
   eosTokenIds: number[];
 }
 
-/** Texts whose ids are remembered. */
+/** Texts whose ids are remembered, and their characters and ids in all: one observation may have a million. */
 const rememberedTexts = 4096;
+const rememberedSize = 2 ** 24;
 
 /** Stands for an answer while the template is rendered; no template and no environment writes it. */
 const standIn = '\u0001answer\u0001';
@@ -32,6 +33,8 @@ export class ChatTokenizer {
   /** What the template writes right after an answer, tokenised: the stop token first. */
   private readonly turnEnd: number[];
   private readonly encoded = new Map<string, number[]>();
+  /** Characters and ids of `encoded`. */
+  private encodedSize = 0;
 
   constructor(private readonly files: TokenizerFiles) {
     const { folder } = files;
@@ -66,7 +69,11 @@ export class ChatTokenizer {
     let ids = this.encoded.get(text);
     if (!ids) {
       ids = text === '' ? [] : this.usable(() => this.encoder.encode(text));
-      if (this.encoded.size >= rememberedTexts) this.encoded.clear();
+      this.encodedSize += text.length + ids.length;
+      if (this.encoded.size >= rememberedTexts || this.encodedSize > rememberedSize) {
+        this.encoded.clear();
+        this.encodedSize = text.length + ids.length;
+      }
       this.encoded.set(text, ids);
     }
     return [...ids];

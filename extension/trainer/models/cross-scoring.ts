@@ -2,6 +2,7 @@
 // each prompt once for each text. Here each distinct prompt is read once (what several of them begin with, too), its keys and values are
 // kept while all texts go on from them, equal texts are computed once a prompt, and logits exist for the texts' tokens alone.
 // Invariant: a pair's value does not depend, beyond rounding, on the pairs beside it or on the budget.
+import { maximum } from '../../protocol/lists';
 import type { PassBudget } from '../engine/engine';
 import { masked } from '../engine/padding';
 import { float32, int32, int64 } from '../engine/session';
@@ -168,7 +169,7 @@ interface TextFeeds {
 }
 
 function textFeeds(texts: readonly Int32Array[], c: DecoderConfig): TextFeeds {
-  const t = Math.max(...texts.map(({ length }) => length));
+  const t = maximum(texts.map(({ length }) => length));
   const count = texts.reduce((sum, { length }) => sum + length, 0);
   const places = new Int32Array(texts.length * t).fill(-1);
   // A stand-in for places without a token; also where there is but one token, since products of one row have kernels of their own.

@@ -4,6 +4,7 @@
 // token; a full window is joined to the past, so that the past is copied once in 32 steps instead of in each. A row's tokens may lie in
 // any slots, since positions are in the keys already: the host knows which slots are whose, and a mask says so to the graph.
 // Between turns a row points into a page, the tensors of a batch or of a prefill that it was in; pages are freed with their last row.
+import { appendAll, maximum } from '../../protocol/lists';
 import { dispose } from '../engine/device-tensor';
 import { Graph } from '../engine/graph';
 import type { Dim, Value } from '../engine/graph';
@@ -112,7 +113,7 @@ export class DeviceCache implements GenerationCache {
 
   /** Copies the rows' tokens out of their pages, next to each other. */
   async gather(rows: readonly DeviceRow[]): Promise<Past> {
-    const slots = Math.ceil(Math.max(...rows.map(row => row.length)) / block) * block;
+    const slots = Math.ceil(maximum(rows.map(row => row.length)) / block) * block;
     if (slots === 0) return { rows, parts: null, slots };
     const pages = [...new Set(rows.map(({ page }) => page))];
     const grouped = pages.map(page => rows.filter(row => row.page === page));
@@ -229,7 +230,7 @@ class DeviceBatch implements DecodingBatch {
 
   async enter(rows: readonly DeviceRow[]): Promise<void> {
     if (rows.length === 0) return;
-    this.active.push(...rows);
+    appendAll(this.active, rows);
     await this.repack();
   }
 

@@ -4,6 +4,7 @@
 // steps, and each call is answered when its own rows have stopped.
 // Invariant: a row's tokens depend on its own ids, seed and the weights alone. On the CPU that holds bit for bit: products compute each
 // row by itself, sums over cached tokens run in blocks, and a step never has a single row, for which other kernels are used.
+import { appendAll, maximum } from '../../protocol/lists';
 import type { GeneratedRow, GenerationRow, SamplingOptions } from '../engine/engine';
 import { RandomStream } from '../engine/random-stream';
 import { Sampler } from '../engine/sampler';
@@ -180,7 +181,7 @@ export class Generator {
 
   private remember(row: string, ids: readonly number[]): void {
     const known = this.history.get(row);
-    if (known) known.push(...ids);
+    if (known) appendAll(known, ids);
     else this.history.set(row, [...ids]);
   }
 
@@ -213,12 +214,15 @@ export class Generator {
         await batch.settle();
         const rows = fresh.flatMap(({ decodings }) => decodings);
         await this.prefill(rows, sampling);
-        waiting.push(...rows.filter(({ finish }) => finish === null));
+        appendAll(
+          waiting,
+          rows.filter(({ finish }) => finish === null),
+        );
       }
       if (active.length > 0 || waiting.length > 0) {
         const entering = waiting.splice(0, (this.options.maxRows ?? decodedRows) - active.length);
         await batch.enter(entering.map(d => d.cache));
-        active.push(...entering);
+        appendAll(active, entering);
         const logits = await batch.step(active.map(d => d.ids[d.ids.length - 1]));
         await this.sample(active, logits, sampling);
         this.tell();
@@ -323,7 +327,7 @@ export class Generator {
     if (stop.length === 0) return false;
     const { decode } = this.options;
     if (!decode) throw new Error('generator: stop strings need a tokenizer');
-    const tail = ids.slice(-1 - Math.max(...stop.map(text => Buffer.byteLength(text))));
+    const tail = ids.slice(-1 - maximum(stop.map(text => Buffer.byteLength(text))));
     const text = decode(tail);
     const before = decode(tail.slice(0, -1));
     return stop.some(wanted => text.includes(wanted) && !before.includes(wanted));

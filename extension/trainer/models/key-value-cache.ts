@@ -2,6 +2,7 @@
 // that are generating share one batch (`BatchCache`, [rows, kvHeads, capacity, headSize] a layer). A row that is done leaves: the last
 // row takes its place, and a waiting one may enter at the end. Rows with the same prompt share its prefill.
 // Invariant: capacities are multiples of `block`, so that a row's sums run through the same lanes whatever rows are beside it.
+import { appendAll, maximum } from '../../protocol/lists';
 import { float32 } from '../engine/session';
 import type { Tensor } from '../engine/session';
 import { masked } from '../engine/padding';
@@ -53,9 +54,12 @@ export class BatchCache {
   enter(rows: readonly RowCache[]): void {
     if (rows.length === 0) return;
     const first = this.count;
-    this.rows.push(...rows);
-    this.lengths.push(...rows.map(row => row.length));
-    this.makeRoom(this.count, Math.max(...this.lengths) + 1, first);
+    appendAll(this.rows, rows);
+    appendAll(
+      this.lengths,
+      rows.map(row => row.length),
+    );
+    this.makeRoom(this.count, maximum(this.lengths) + 1, first);
     rows.forEach((row, i) => {
       const r = first + i;
       this.mask.fill(masked, r * this.capacity, (r + 1) * this.capacity);
@@ -116,7 +120,7 @@ export class BatchCache {
       }
     });
     for (let r = 0; r < count; r++) this.mask[r * capacity + this.lengths[r]++] = 0;
-    this.makeRoom(count, Math.max(0, ...this.lengths) + 1, count);
+    this.makeRoom(count, maximum(this.lengths, 0) + 1, count);
   }
 
   private get rowSize(): number {

@@ -2,6 +2,7 @@
 // values from the rollouts' shape, activations from the very graphs that will run (engine/graph-memory.ts), so that checkpointing, chunked
 // logits, adapters and 8-bit bases are counted as they are. Nothing is read from the model but its configuration.
 // What is not derived but measured stands in `measured`; test/unit/models/memory-plan.test.ts holds the plan against real processes.
+import { appendAll } from '../../protocol/lists';
 import { chunkSize } from '../engine/adamw';
 import { blockSize } from '../engine/byte-moments';
 import type { MomentFormat } from '../engine/engine';
@@ -210,8 +211,8 @@ class Planner {
       rows.push(
         pass('log-probs', 'values', 'values', criticTokens, "the critic's graph without gradient"),
         pass('critic update', 'critic activations', 'critic', criticTokens, "the critic's graph with gradient"),
-        ...optimizerRows('critic update', 'critic ', this.criticTrained(), moments.critic),
       );
+    if (critic) appendAll(rows, optimizerRows('critic update', 'critic ', this.criticTrained(), moments.critic));
     return [
       ...rows,
       pass('policy update', 'activations and logits', 'update', updateTokens, "the policy's graph with gradient"),

@@ -2,6 +2,7 @@
 // beginning, in passes that hold at most so many tokens. Pure functions of token ids; what they make are the feeds of
 // packedAttention (attention.ts) and the maps between per-sample arrays and packed tokens.
 // Invariant: every token of a sample that something depends on is computed once for each pass that needs it, and gradients add up.
+import { maximum, minimum } from '../../protocol/lists';
 import type { PassBudget, TrainingSample } from '../engine/engine';
 import { causalMask, masked } from '../engine/padding';
 import { float32, int32, int64 } from '../engine/session';
@@ -28,7 +29,7 @@ const leastPrefix = 8;
 /** Passes over all samples, in a deterministic order; rows of like length meet, so that little of attention is padding. */
 export function planPasses(samples: readonly Pick<Sample, 'ids'>[], { maxTokens, maxRows }: PassBudget): Pass[] {
   const clusters = clusterByBeginning(samples, maxRows).flatMap(cluster => cutToSize(cluster, samples, maxTokens));
-  const longest = ({ members }: Cluster): number => Math.max(...members.map(i => samples[i].ids.length));
+  const longest = ({ members }: Cluster): number => maximum(members.map(i => samples[i].ids.length));
   const sorted = clusters
     .map((cluster, order) => ({ cluster, order, rows: cluster.members.length, longest: longest(cluster) }))
     .sort((a, b) => a.rows - b.rows || b.longest - a.longest || a.order - b.order);
@@ -90,7 +91,7 @@ function clusterByBeginning(samples: readonly Pick<Sample, 'ids'>[], maxRows: nu
   const clusters: Cluster[] = [];
   for (let end = n; end > 0; end = from[end]) {
     const members = order.slice(from[end], end);
-    clusters.push({ members, prefix: members.length > 1 ? Math.min(...common.slice(from[end] + 1, end)) : 0 });
+    clusters.push({ members, prefix: members.length > 1 ? minimum(common.slice(from[end] + 1, end)) : 0 });
   }
   return clusters.reverse();
 }
@@ -137,10 +138,13 @@ export function packPass(
   c: Pick<DecoderConfig, 'heads' | 'kvHeads'>,
 ): PackedPass {
   const members = clusters.flatMap(cluster => cluster.members);
-  const rows = Math.max(...clusters.map(cluster => cluster.members.length));
-  const u = Math.max(...clusters.map(({ prefix }) => prefix));
+  const rows = maximum(clusters.map(cluster => cluster.members.length));
+  const u = maximum(clusters.map(({ prefix }) => prefix));
   // Rows attend in two halves, neither of which may be empty.
-  const t = Math.max(2, ...clusters.flatMap(({ members, prefix }) => members.map(i => samples[i].ids.length - prefix)));
+  const t = maximum(
+    clusters.flatMap(({ members, prefix }) => members.map(i => samples[i].ids.length - prefix)),
+    2,
+  );
   const ids: number[] = [];
   const positions: number[] = [];
   const append = (source: Int32Array, from: number, to: number): number => {
@@ -245,7 +249,7 @@ export function packChunks(
   multiple: number,
   c: Pick<DecoderConfig, 'heads' | 'kvHeads'>,
 ): PackedChunks {
-  const t = Math.ceil(Math.max(...chunks.map(ids => ids.length)) / multiple) * multiple;
+  const t = Math.ceil(maximum(chunks.map(ids => ids.length)) / multiple) * multiple;
   const total = chunks.reduce((sum, ids) => sum + ids.length, 0);
   const places = new Int32Array(chunks.length * t).fill(-1);
   const starts: number[] = [];

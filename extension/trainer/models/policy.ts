@@ -24,6 +24,7 @@ import type { Sample } from './packing';
 import type { ParameterBank } from './parameter-bank';
 import { headGradientBytes, imitateGraph, inspectGraph, scoreGraph, updateGraph, updateSums } from './policy-graphs';
 import type { LossTerms, Network } from './policy-graphs';
+import { maximum, minimum } from '../../protocol/lists';
 
 export interface Scores {
   /** Per sample, the length of its ids; 0 where mask = 0. */
@@ -271,8 +272,11 @@ export class Policy {
       const clusters = pass.clusters.map(c => ({ ...c, members: c.members.map(i => index[i]) }));
       return { shared: pass.shared, ...batchFeeds({ ...pass, clusters }, samples, config) };
     });
-    const most = Math.max(0, ...passes.map(({ count }) => count));
-    const least = Math.min(...passes.map(({ count }) => count));
+    const most = maximum(
+      passes.map(({ count }) => count),
+      0,
+    );
+    const least = minimum(passes.map(({ count }) => count));
     return {
       passes,
       chunks: Math.min(headChunks(most, config.vocabSize, logitsAtATime(headGradient)), headChunks(least, Infinity)),
@@ -282,7 +286,7 @@ export class Policy {
   private dropoutFeeds(tokens: number, noise: RandomStream): Record<string, Tensor> {
     const { adapter, specs } = this.network.plan;
     if (!adapter || adapter.dropout === 0) return {};
-    const features = Math.max(...specs.map(({ dims }) => dims.at(-1)!));
+    const features = maximum(specs.map(({ dims }) => dims.at(-1)!));
     const vector = (length: number): Tensor =>
       float32(
         Float32Array.from({ length }, () => 1 + 99 * noise.uniform()),

@@ -3,6 +3,7 @@
 // gradient of every parameter and tokens are compared: wrong kernels have been met that crash nothing, and their mark is a gradient
 // that is off. A chain of products is timed on both, which is how a program that plays a GPU is told from one.
 import { fork } from 'node:child_process';
+import { appendAll } from '../../protocol/lists';
 import type { Checked } from '../engine/devices';
 import { dispose } from '../engine/device-tensor';
 import type { OptimizerOptions, PolicyLossOptions, SamplingOptions, WeightedSample } from '../engine/engine';
@@ -153,7 +154,10 @@ export async function computeSmall(options: SessionOptions, products: FloatType 
   const tokens: number[] = [];
   for (const turn of [0, 1]) {
     const requests = rows.map((row, i) => ({ row, append: turn === 0 && i < 2 ? prompt : ids(stream, 3 + i), seed: 10 * turn + i })); // prettier-ignore
-    tokens.push(...(await generator.generate(requests, sampling)).flatMap(row => row.ids));
+    appendAll(
+      tokens,
+      (await generator.generate(requests, sampling)).flatMap(row => row.ids),
+    );
   }
   generator.release(rows);
   const metrics = await policy.update(randomSamples(stream), { maxTokens: 48, maxRows: 4 }, loss, optimizer);

@@ -3,6 +3,7 @@
 // training and validation; they differ in groups, seeds and sampling alone.
 // Invariant: an episode's tokens are a function of the weights and (seed, step, env_id, turn), whatever is beside it in the batch.
 import type { EnvironmentFailure, LoadedEnvironment } from '../../protocol/environment-link';
+import { appendAll } from '../../protocol/lists';
 import type { EpisodeTurn } from '../../protocol/run-folder';
 import { UserError } from '../../protocol/user-error';
 import type { GeneratedRow, GenerationRow, SamplingOptions } from '../engine/engine';
@@ -248,7 +249,10 @@ export class AgentProxy {
         const seed = deriveSeed(`${mode}-sampling`, this.options.seed[mode], step, entry.env_id, turn);
         rows.push({ row: entry.id, append: ids.append, seed });
         if (ids.fresh && turn > 1) renewed.push(entry.id);
-      } else entry.context_full = entry.truncated = true;
+      } else {
+        entry.context_full = entry.truncated = true;
+        entry.context_reason = this.noRoom(entry, turn, context.refused);
+      }
     }
     if (renewed.length > 0) await this.generator.release(renewed);
     return rows;
@@ -282,13 +286,17 @@ export class AgentProxy {
       );
   }
 
+  /** Why a turn's prompt, of `tokens` tokens at least, does not fit. */
+  private noRoom({ tag, seed, member }: EpisodeEntry, turn: number, tokens = 0): string {
+    const { max_model_len, response_length } = this.options.rollout;
+    return `environment ${tag} shows too much in turn ${turn} at seed ${seed}, member ${member}: the prompt has ${tokens} tokens, and actor_rollout_ref.rollout.max_model_len ${max_model_len} must hold it with an answer of response_length ${response_length}: raise max_model_len, lower response_length, or have the environment show less`;
+  }
+
   /** Refuses a batch in which no episode's first prompt left room for an answer. */
   private requireRoom(all: readonly PlayedSoFar[]): void {
-    const { max_model_len, response_length } = this.options.rollout;
-    if (all.some(({ entry }) => entry.context_full) && all.every(({ entry }) => entry.history.length === 0))
-      throw new UserError(
-        `config: actor_rollout_ref.rollout.max_model_len is ${max_model_len}, too little for a first prompt and an answer of response_length ${response_length}: raise max_model_len or lower response_length`,
-      );
+    const full = all.find(({ entry }) => entry.context_full);
+    if (full && all.every(({ entry }) => entry.history.length === 0))
+      throw new UserError(`config: ${full.entry.context_reason}`);
   }
 
   private async cleanUp(manager: EnvironmentStateManager, entries: readonly EpisodeEntry[]): Promise<void> {
@@ -324,7 +332,7 @@ async function inWaves(
   };
   try {
     await ask(entries => {
-      ready.push(...entries);
+      appendAll(ready, entries);
       told += entries.length;
       if (told === count) go();
       else if (gatherMs < Infinity) timer ??= setTimeout(go, gatherMs);

@@ -3,6 +3,7 @@
 // in the very context it drew them from, and the mask is 1 on these and nowhere else unless the configuration says otherwise.
 // In mode `full` the chat grows in one sample; where a turn's prompt does not begin with all that came before, since the chat had to be
 // shortened, a further sample begins. In the windowed modes each turn is a sample of its own.
+import { appendAll } from '../../protocol/lists';
 import type { GeneratedRow } from '../engine/engine';
 import type { ContextWindow, TurnInHand } from './context-window';
 import type { MaskRule } from './response-mask';
@@ -58,6 +59,8 @@ export class EpisodeContext {
   readonly messages: ChatMessage[];
   /** Turns were left out that the window would have shown, for want of room. */
   shortened = false;
+  /** Tokens of the shortest prompt of a turn that left no room for an answer. */
+  refused: number | undefined;
   private readonly prompts: TurnPrompt[] = [];
   /** Sampled ids of each turn. */
   private readonly answers: number[][] = [];
@@ -90,6 +93,7 @@ export class EpisodeContext {
         return this.take(ids);
       }
       shortened = true;
+      this.refused = ids.length;
     }
     return null;
   }
@@ -97,7 +101,7 @@ export class EpisodeContext {
   /** Takes the sampled answer; gives its text with the generation prefix in front. */
   accept({ ids, logprobs }: Pick<GeneratedRow, 'ids' | 'logprobs'>): string {
     const from = this.row.length;
-    this.row.push(...ids);
+    appendAll(this.row, ids);
     this.answers.push([...ids]);
     const last = this.growing.at(-1);
     const grows = last !== undefined && this.extended && !this.options.samplePerTurn;
@@ -105,7 +109,7 @@ export class EpisodeContext {
     if (!grows) this.growing.push(sample);
     while (sample.logprobs.length < from) sample.logprobs.push(0);
     sample.ids = [...this.row];
-    sample.logprobs.push(...logprobs);
+    appendAll(sample.logprobs, logprobs);
     sample.turns.push({ turn: this.answers.length, span: [from, this.row.length] });
     const raw = this.options.prefix + this.tokenizer.decode(ids);
     this.messages.push({ role: 'assistant', content: raw });

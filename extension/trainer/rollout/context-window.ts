@@ -2,6 +2,7 @@
 // the last turns as a chat, or one message that sums the turns before up. A window offers its prompts longest first, each with less
 // of the past than the one before; the context takes the first that fits.
 // Answers of a chat are the sampled ids themselves, so a prompt that only grew begins with what the model has already read.
+import { appendAll } from '../../protocol/lists';
 import type { ChatMessage, PromptTokenizer } from './context-manager';
 import type { TurnHistory } from './environment-state-manager';
 import { rewardText, turnText, type TurnPrompt, type TurnProtocol } from './turn-protocol';
@@ -107,7 +108,7 @@ export class ChatWindow implements ContextWindow {
     const first = messages[0]?.role === 'user' ? messages[0] : null;
     const ids = [...this.opening(first, turn)];
     for (const message of messages.slice(first ? 1 : 0))
-      ids.push(...(message.role === 'assistant' ? turn.answers[message.turn] : this.continuation(message, turn)));
+      appendAll(ids, message.role === 'assistant' ? turn.answers[message.turn] : this.continuation(message, turn));
     return ids;
   }
 

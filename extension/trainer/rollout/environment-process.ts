@@ -16,6 +16,7 @@ import type {
   LoadedEnvironment,
   PreparedEnvironment,
 } from '../../protocol/environment-link';
+import { appendAll } from '../../protocol/lists';
 import { Turns } from '../../protocol/turns';
 import { UserError } from '../../protocol/user-error';
 import { ProcessLife, type ProcessLifeOptions } from './process-life';
@@ -118,7 +119,7 @@ export class EnvironmentProcess {
     try {
       for (const spec of specs) {
         const own = await this.withNothingElse(() => this.attempt('prepare', content([spec])));
-        prepared.push(...(own?.environments ?? [this.endsItsProcess(spec)]));
+        appendAll(prepared, own?.environments ?? [this.endsItsProcess(spec)]);
       }
     } catch {
       // it was stopped, or what ran before does not load any more, which the next request tells
@@ -192,7 +193,11 @@ export class EnvironmentProcess {
   step(episodes: EpisodeActions[], onSteps?: StatesListener<EpisodeStep>): Promise<EpisodeStep[]> {
     const settled = (step: EpisodeStep): EpisodeStep => {
       const live = this.live.get(step.episode);
-      live?.actions.push(...step.outcomes.map(({ action }) => action));
+      if (live)
+        appendAll(
+          live.actions,
+          step.outcomes.map(({ action }) => action),
+        );
       const error = this.lost.get(step.episode) ?? step.error;
       if (error) this.live.delete(step.episode);
       return error ? { ...step, error } : step;

@@ -13,6 +13,7 @@ import type {
   LoadedEnvironment,
   PreparedEnvironment,
 } from '../../protocol/environment-link';
+import { maximum } from '../../protocol/lists';
 import type { EnvironmentPool } from './environment-pool';
 import { EnvironmentProcess, type EnvironmentProcessOptions, type StatesListener } from './environment-process';
 
@@ -34,7 +35,7 @@ export class EnvironmentProcesses implements EnvironmentPool {
     options: EnvironmentProcessOptions,
     workers: Readonly<Record<string, number>> = {},
   ): Promise<EnvironmentProcesses> {
-    const count = Math.max(1, ...Object.values(workers));
+    const count = maximum(Object.values(workers), 1);
     const starts = await Promise.allSettled(Array.from({ length: count }, () => EnvironmentProcess.start(options)));
     const processes = starts.flatMap(start => (start.status === 'fulfilled' ? [start.value] : []));
     const failed = starts.find(start => start.status === 'rejected');

@@ -45,6 +45,8 @@ export interface EpisodeEntry extends EpisodePlace {
   truncated: boolean;
   success: boolean;
   context_full: boolean;
+  /** Why no further prompt fitted, in one sentence. */
+  context_reason?: string;
   num_actions: number;
   penalty: number;
   history: TurnHistory[];
@@ -230,7 +232,7 @@ function finishTurn({ entry, raw, response, actions, penalty }: PlannedTurn, ste
 
 /** Info of a turn: the last action's word on each key, but `raw_reward` summed. */
 function mergedInfo(infos: readonly Record<string, unknown>[]): Record<string, unknown> {
-  const merged: Record<string, unknown> = Object.assign({}, ...infos);
+  const merged: Record<string, unknown> = Object.fromEntries(infos.flatMap(info => Object.entries(info)));
   const raw = infos.map(info => info.raw_reward).filter(value => typeof value === 'number');
   if (raw.length > 0) merged.raw_reward = raw.reduce((sum, value) => sum + value, 0);
   return merged;

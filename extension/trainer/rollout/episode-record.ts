@@ -65,6 +65,7 @@ export function episodeRecord(episode: RolloutEpisode, training?: EpisodeTrainin
     final_state: episode.final_state,
     metrics: episode.metrics,
     ...(episode.error ? { error: episode.error.message } : {}),
+    ...(episode.context_reason !== undefined && { context_reason: episode.context_reason }),
     messages: episode.messages,
     tokens: {
       ids: samples.flatMap(({ ids }) => Array.from(ids)),

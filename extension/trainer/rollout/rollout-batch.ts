@@ -34,6 +34,8 @@ export interface RolloutEpisode {
   success: boolean;
   /** Ended because the next prompt would not have fitted into `max_model_len`. */
   context_full: boolean;
+  /** Says so in one sentence: the environment, the turn, the remedy. */
+  context_reason?: string;
   /** The model was shown fewer turns than its window holds, for want of room in `max_model_len`. */
   context_shortened: boolean;
   /** Σ turn rewards, Σ format penalties, and their sum (before normalisation). */
@@ -102,6 +104,7 @@ export function finishedEpisode(
     truncated: entry.truncated,
     success: entry.success,
     context_full: entry.context_full,
+    ...(entry.context_reason !== undefined && { context_reason: entry.context_reason }),
     context_shortened: context.shortened,
     reward,
     penalty: entry.penalty,

@@ -1,5 +1,6 @@
 // Metrics of a rollout under RAGEN's keys: per episode, and averaged over the episodes of each tag.
 // Episodes whose environment failed say nothing about the policy: they are left out of every mean and counted in `env_error_rate`.
+import { maximum } from '../../protocol/lists';
 import { sampledTokens, type RolloutEpisode } from './rollout-batch';
 
 /** Info keys with a meaning of their own; all other numbers and flags are averaged over the episode's turns. */
@@ -51,7 +52,7 @@ export function measureRollout(episodes: readonly RolloutEpisode[], group_size: 
       ),
     );
   const tiles = counted.map(episode => episode.metrics.max_tile).filter(tile => tile !== undefined);
-  if (tiles.length > 0) metrics['rollout/max_tile'] = Math.max(...tiles);
+  if (tiles.length > 0) metrics['rollout/max_tile'] = maximum(tiles);
   const turns = counted.flatMap(episode => episode.turns);
   return {
     ...metrics,

@@ -6,6 +6,7 @@ import { mkdir, rm, truncate } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import type { z } from 'zod';
 import type { LoadedEnvironment } from '../../protocol/environment-link';
+import { maximum } from '../../protocol/lists';
 import {
   environmentFile,
   environmentFiles,
@@ -169,7 +170,7 @@ export class RunFolder {
       const names = readdirSync(folder).filter(name => name.includes('tfevents'));
       const earlier = names.map((name): [string, number] => [inTensorboard(name), statSync(join(folder, name)).size]);
       const sittings = names.map(name => Number(/\.(\d+)\.ragen$/.exec(name)?.[1] ?? 0));
-      const name = eventLogName(Math.max(0, ...sittings) + 1);
+      const name = eventLogName(maximum(sittings, 0) + 1);
       const log = new EventLog(join(folder, name), resumedAt, Date.now() / 1000, { fsync: 'explicit' });
       return { name: inTensorboard(name), log, earlier: Object.fromEntries(earlier) };
     } catch (error) {

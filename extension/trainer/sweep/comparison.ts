@@ -2,6 +2,7 @@
 // keys in which the points differ. Read from the run folders alone, so that it can be told at any time.
 import { estimate } from '../../protocol/estimate';
 import type { Estimate } from '../../protocol/estimate';
+import { maximum } from '../../protocol/lists';
 import { UserError } from '../../protocol/user-error';
 import type { RunState } from '../../protocol/run-folder';
 import { metricLines } from '../terminal/follow';
@@ -78,7 +79,12 @@ export function comparisonTable({ keys, points }: Comparison): string {
     percent(row.best),
     counted(row.runs),
   ]);
-  const widths = head.map((text, c) => Math.max(text.length, ...body.map(cells => cells[c].length)));
+  const widths = head.map((text, c) =>
+    maximum(
+      body.map(cells => cells[c].length),
+      text.length,
+    ),
+  );
   return [head, ...body]
     .map(cells =>
       cells

@@ -1,6 +1,7 @@
 // `ragen doctor`: what this machine has, and whether a run fits into its memory before it is started. The plan needs config.json alone: a
 // model of the hub is planned without its weights being fetched. Contract: the JSON document holds what the words say, and more exactly.
 import type { Command } from 'commander';
+import { maximum } from '../../protocol/lists';
 import { autoCandidates, providerStates } from '../engine/devices';
 import { gibibytes } from '../../protocol/numbers';
 import { selfCheckApart } from '../models/self-check';
@@ -109,7 +110,7 @@ export function runWords(run: RunReport): string[] {
 
 /** Rows of cells with their columns under one another. */
 function table(rows: readonly (readonly string[])[]): string[] {
-  const widths = [0, 1].map(i => Math.max(...rows.map(cells => cells[i].length)));
+  const widths = [0, 1].map(i => maximum(rows.map(cells => cells[i].length)));
   return rows.map(cells => cells.map((cell, i) => (i < cells.length - 1 ? cell.padEnd(widths[i]) : cell)).join('  '));
 }
 

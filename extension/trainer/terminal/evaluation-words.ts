@@ -1,4 +1,5 @@
 // The end of an evaluation in the terminal: a row a tag with success, its interval and pass@k, then what it cost and where it lies.
+import { maximum } from '../../protocol/lists';
 import type { EvaluationSummary } from '../evaluation/evaluation-summary';
 import type { Estimate } from '../evaluation/success-statistics';
 
@@ -15,7 +16,7 @@ export function evaluationWords({ tags, overall, api, entropy, files, run }: Eva
       ],
     ),
   ];
-  const widths = rows[0].map((_, column) => Math.max(...rows.map(row => row[column].length)));
+  const widths = rows[0].map((_, column) => maximum(rows.map(row => row[column].length)));
   const lines = rows.map(row =>
     row
       .map((cell, column) => (column === 0 ? cell.padEnd(widths[0]) : cell.padStart(widths[column])))

@@ -1,6 +1,7 @@
 // `ragen generate`: continues prompts by sampling from a model. Each row has a random stream of its own, derived from --seed and the
 // row's index in the input, so that a row's tokens do not depend on which rows are beside it, how many there are, or their order in memory.
 import type { Command } from 'commander';
+import { appendAll } from '../../protocol/lists';
 import { UserError } from '../../protocol/user-error';
 import type { GeneratedRow, SamplingOptions } from '../engine/engine';
 import { readEosTokenIds } from '../models/model-folder';
@@ -90,8 +91,9 @@ export function generate(flags: GenerateFlags): Promise<ContinuedRow[]> {
       }));
       const generated = await engine.generate(requests, sampling);
       await engine.release(requests.map(({ row }) => row));
-      rows.push(
-        ...generated.map(({ ids, logprobs, finish }, k): ContinuedRow => ({
+      appendAll(
+        rows,
+        generated.map(({ ids, logprobs, finish }, k): ContinuedRow => ({
           prompt_tokens: part[k].ids,
           tokens: ids,
           logprobs: logprobs.map(x => finite(x, part[k].place, flags.model)),

@@ -3,6 +3,7 @@
 import { constants, setPriority } from 'node:os';
 import type { Command } from 'commander';
 import type { EpisodeRef, Rescored } from '../../protocol/inspection';
+import { maximum } from '../../protocol/lists';
 import { UserError } from '../../protocol/user-error';
 import { Inspector } from '../inspection/inspector';
 import { serveInspector } from '../inspection/service';
@@ -88,7 +89,12 @@ function table({ tokens, checkpoint, hasReference, hasCritic }: Rescored): strin
       ...(hasCritic ? [fixed(value)] : []),
       top.map(each => `${JSON.stringify(each.text)} ${fixed(Math.exp(each.logprob), 2)}`).join('  '),
     ]);
-  const widths = heads.map((head, i) => Math.max(head.length, ...rows.map(row => row[i].length)));
+  const widths = heads.map((head, i) =>
+    maximum(
+      rows.map(row => row[i].length),
+      head.length,
+    ),
+  );
   const last = heads.length - 1;
   const line = (cells: readonly string[]): string =>
     cells.map((cell, i) => (i === 0 || i === last ? cell.padEnd(i === last ? 0 : widths[i]) : cell.padStart(widths[i]))).join('  '); // prettier-ignore

@@ -2,6 +2,7 @@
 // solution, or with one that needs more turns than an episode has, are passed over; on ice that carries the solver elsewhere it plans
 // anew each turn, and only what came out well is shown.
 import type { LoadedEnvironment } from '../../protocol/environment-link';
+import { appendAll } from '../../protocol/lists';
 import { UserError } from '../../protocol/user-error';
 import type { RunConfig } from '../config/schema';
 import { AgentProxy } from '../rollout/agent-proxy';
@@ -87,7 +88,10 @@ export async function demonstrations(
     const { episodes } = await proxy.rollout({ mode: 'train', step: 0, environments: tools.loaded, seed: first });
     if (solved === 0)
       throw new UserError(`sft: the environment ${tag} solves none of its levels: give it a solve(), or leave it out`);
-    shown.push(...episodes.filter(({ success, error }) => success && !error));
+    appendAll(
+      shown,
+      episodes.filter(({ success, error }) => success && !error),
+    );
   }
   return shown.slice(0, count);
 }

@@ -22,6 +22,7 @@ import type { PromptTokenizer } from '../rollout/context-manager';
 import { EnvironmentProcess } from '../rollout/environment-process';
 import { environmentSpecs } from '../rollout/environment-specs';
 import type { LoadedEnvironment } from '../../protocol/environment-link';
+import { appendAll } from '../../protocol/lists';
 import { writeSafetensors } from '../store/safetensors-writer';
 import { trainBpe } from './bpe';
 import { Demonstrator } from './demonstrator';
@@ -96,7 +97,10 @@ async function makeVocabulary(
   for (let batch = 0; batch < 24; batch++) {
     demonstrator.options.looking = batch % 2 === 0 ? looking.learn : looking.forget;
     const { episodes } = await proxy.rollout({ mode: 'train', step: batch, environments });
-    corpus.push(...episodes.map(({ messages }) => transcript(messages)));
+    appendAll(
+      corpus,
+      episodes.map(({ messages }) => transcript(messages)),
+    );
   }
   mkdirSync(folder, { recursive: true });
   const write = (name: string, content: object | string): void =>

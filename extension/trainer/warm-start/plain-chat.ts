@@ -25,7 +25,7 @@ export const transcript = (messages: readonly ChatMessage[]): string => messages
 
 export const codePoints = {
   encode: (text: string): number[] => Array.from(text, c => c.codePointAt(0)!),
-  decode: (ids: readonly number[]): string => String.fromCodePoint(...ids),
+  decode: (ids: readonly number[]): string => ids.map(id => String.fromCodePoint(id)).join(''),
 };
 
 /** Private-use code point that stands for `<|im_end|>`. */

@@ -9,6 +9,7 @@ import { interpolate } from '../config/interpolation';
 import { applyOverrides } from '../config/overrides';
 import { expectation, schemaAt } from '../../protocol/json-schema';
 import type { JsonSchema } from '../../protocol/json-schema';
+import { appendAll } from '../../protocol/lists';
 import { count } from '../config/schema-policy';
 import { didYouMean } from '../../protocol/suggest';
 import { nodeAt, toPlain } from '../config/yaml-tree';
@@ -111,7 +112,11 @@ export function loadSftConfig(source: SftSource): { config: SftConfig; hash: str
   const root = interpolate(overridden, problems);
   const { kept, notes } = withoutIgnored(root);
   const parsed = sftSchema.safeParse(toPlain(kept));
-  if (!parsed.success) problems.push(...parsed.error.issues.flatMap(issue => problemsOf(issue, kept)));
+  if (!parsed.success)
+    appendAll(
+      problems,
+      parsed.error.issues.flatMap(issue => problemsOf(issue, kept)),
+    );
   if (!parsed.success || problems.length > 0) throw new ConfigError(problems);
   return { config: parsed.data, hash: configHash(parsed.data), notes };
 }

@@ -4,6 +4,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { mkdir, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import { appendAll } from '../../protocol/lists';
 import { UserError } from '../../protocol/user-error';
 import { loadConfig } from '../config/load-config';
 import type { RunConfig } from '../config/schema';
@@ -123,8 +124,8 @@ async function demonstrate(request: SftRequest): Promise<{ train: RolloutEpisode
         tools,
       );
       say(`${tag}: ${episodes.length} demonstrations, seeds ${episodes[0].seed} to ${episodes.at(-1)!.seed}`);
-      train.push(...episodes.slice(0, own.train));
-      val.push(...episodes.slice(own.train));
+      appendAll(train, episodes.slice(0, own.train));
+      appendAll(val, episodes.slice(own.train));
     }
     return { train, val };
   } finally {

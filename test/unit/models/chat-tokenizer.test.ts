@@ -31,6 +31,16 @@ describe.each(['own', 'qwen'])('the tokenizer %s.json', name => {
     expect(wrong.map(({ text, ids }) => ({ text, ids, ours: tokenizer.encode(text) }))).toEqual([]);
   });
 
+  it.each(['x', '7', '# _\n', '漢', '<|im_'])(
+    'takes a text of 2^18 characters made of %j, more than a call has arguments, and gives it back',
+    part => {
+      const text = part.repeat(2 ** 18 / part.length);
+      const ids = tokenizer.encodePrompt([{ role: 'user', content: text }], '<think>');
+      expect(ids.length).toBeGreaterThan(2 ** 17);
+      expect(tokenizer.decode(ids, { special: true }).includes(text)).toBe(true);
+    },
+  );
+
   it('decodes as the Python library does, with and without special tokens', () => {
     for (const { ids, decoded, visible } of golden) {
       expect(tokenizer.decode(ids, { special: true })).toBe(decoded);

@@ -196,8 +196,8 @@ describe('model', () => {
 
   test('a context too short for the first prompt', async () => {
     const { message } = await failed(train('actor_rollout_ref.rollout.max_model_len=16'));
-    expect(message).toBe(
-      'config: actor_rollout_ref.rollout.max_model_len is 16, too little for a first prompt and an answer of response_length 12: raise max_model_len or lower response_length',
+    expect(message).toMatch(
+      /^config: environment Words shows too much in turn 1 at seed \d+, member 0: the prompt has \d+ tokens, and actor_rollout_ref\.rollout\.max_model_len 16 must hold it with an answer of response_length 12: raise max_model_len, lower response_length, or have the environment show less$/,
     );
   });
 

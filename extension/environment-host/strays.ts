@@ -1,0 +1,120 @@
+// Finds whose code threw where nothing awaits it: a promise without an await, a timer, an event. Each item of work runs in the async context
+// of its owner; a hook marks whatever is created there (promises, timers, requests), since the context itself is not always restored while
+// Node.js reports an error.
+import { AsyncLocalStorage, createHook, executionAsyncResource } from 'node:async_hooks';
+import { syncBuiltinESMExports } from 'node:module';
+import threads from 'node:worker_threads';
+import { FaultError, strayFault } from './fault';
+import type { Fault, WorkResult } from './work';
+
+type Found = Omit<Fault, 'action'>;
+
+/** An episode's life in the worker, or the loading of the code: what its code leaves behind belongs to it. */
+export class Owner {
+  /** Items in hand. */
+  working = 0;
+  /** Nothing of it can be failed any more. */
+  over = false;
+  /** Found while no item was in hand, or by the item in hand: fails it. */
+  fault: Found | undefined;
+  /** Ends the call that waits. */
+  interrupt: ((error: FaultError) => void) | undefined;
+  /** Its newest result, until it is sent. */
+  unsent: WorkResult | undefined;
+
+  /** `name` says who it is in a log. */
+  constructor(readonly name: string) {}
+
+  /** Fails the item in hand, or the one whose result was not sent yet, or else the next. False where none can be failed. */
+  strike(fault: Found): boolean {
+    if (this.over) return false;
+    if (this.working === 0 && this.unsent) {
+      this.over = true;
+      if (this.unsent.fault) return false;
+      this.unsent.fault = { ...fault, action: -1 };
+      return true;
+    }
+    this.fault ??= fault;
+    this.interrupt?.(new FaultError(fault));
+    return true;
+  }
+}
+
+const owners = new AsyncLocalStorage<Owner>();
+const mark = Symbol('owner');
+interface Marked {
+  [mark]?: Owner;
+}
+
+createHook({
+  init(_id, _type, _trigger, resource) {
+    const owner = owners.getStore();
+    if (owner) (resource as Marked)[mark] = owner;
+  },
+}).enable();
+
+/** Runs code in its owner's context. */
+export const runFor = <T>(owner: Owner, code: () => T): T => owners.run(owner, code);
+
+/**
+ * Hands what was thrown in nobody's sight to its owner; `log` is told of what comes when that can't be failed any more. An error without an
+ * owner ends the thread, as it would without this. Environments that listen for such errors themselves keep them. What is returned listens
+ * again where environment code has ended that.
+ */
+export function catchStrays(log: (text: string) => void): () => void {
+  const strike = (owner: Owner | undefined, error: unknown) => {
+    if (!owner) {
+      process.off('uncaughtException', onException);
+      setImmediate(() => {
+        throw error;
+      });
+    } else if (!owner.strike(strayFault(error))) log(`${owner.name} ${strayFault(error).what}, after its end\n`);
+  };
+  const onException = (error: unknown) => {
+    const { [mark]: owner } = executionAsyncResource() as Marked;
+    if (process.listenerCount('uncaughtException') === 1) strike(owner ?? owners.getStore(), error);
+  };
+  const onRejection = (reason: unknown, promise: Promise<unknown>) => {
+    if (process.listenerCount('unhandledRejection') === 1) strike((promise as Marked)[mark], reason);
+  };
+  const { queueMicrotask } = globalThis;
+  globalThis.queueMicrotask = callback => {
+    const owner = owners.getStore();
+    if (!owner || typeof callback !== 'function') return queueMicrotask(callback);
+    queueMicrotask(() => {
+      try {
+        callback();
+      } catch (error) {
+        strike(owner, error); // Node.js reports these without their context
+      }
+    });
+  };
+  const listen = () => {
+    if (process.listenerCount('uncaughtException') === 0) process.on('uncaughtException', onException);
+    if (process.listenerCount('unhandledRejection') === 0) process.on('unhandledRejection', onRejection);
+  };
+  listen();
+  return listen;
+}
+
+/**
+ * Keeps the thread's end and its channel from environment code: the thread holds other episodes too. Whoever asks for its end gets an error;
+ * the channel looks as it does in a main thread.
+ */
+export function keepThread(): void {
+  Object.assign(threads, { parentPort: null, workerData: null });
+  syncBuiltinESMExports();
+  const native = { exit: process.exit, reallyExit: (process as unknown as { reallyExit: unknown }).reallyExit };
+  const refuse = (code?: number | string | null): never => {
+    const owner = owners.getStore();
+    if (!owner) {
+      Object.assign(process, native);
+      return process.exit(code);
+    }
+    const what = `ended its thread with exit code ${code ?? process.exitCode ?? 0}`;
+    const fault: Found = { kind: 'died', what, remedy: 'throw an error instead of ending the process' };
+    owner.strike(fault);
+    throw new FaultError(fault);
+  };
+  Object.assign(process, { exit: refuse, reallyExit: refuse });
+}
