@@ -1,0 +1,107 @@
+// Whether code that a run folder holds or names may be executed. What this user's trainer wrote, or the user has accepted before, is
+// executed without a word (protocol/run-trust.ts). Anything else is shown in read-only editors first, and a question that everything waits
+// for asks: once, for good, or not. In a workspace that is not trusted the answer is no. What is accepted is the bytes that were shown:
+// whatever executes them compares their hashes again.
+import { basename, join } from 'node:path';
+import * as vscode from 'vscode';
+import { isRecord, jsonOrNothing } from '../protocol/json';
+import { manifestIn, type Manifest } from '../protocol/run-folder';
+import { readKeptCode, readManifestCode, untrusted, type ReadCode } from '../protocol/run-trust';
+import { UserError } from '../protocol/user-error';
+import { acceptFiles } from '../protocol/user-storage';
+import { askAmong } from './notices';
+
+/** Scheme of the documents that show what is asked about. */
+const scheme = 'ragen-run-code';
+/** Lines of the question about what a manifest names. */
+const namedLines = 8;
+
+/** What may be executed. */
+export interface TrustedRun {
+  /** sha256 of the files that are accepted for this time alone. */
+  accepted: string[];
+  /** As it was judged. */
+  manifest: Manifest;
+}
+
+export class RunTrust implements vscode.TextDocumentContentProvider, vscode.Disposable {
+  /** Texts of what was asked about, by the document's path, which has their hash. */
+  private readonly texts = new Map<string, string>();
+  private readonly registered: vscode.Disposable;
+
+  constructor() {
+    this.registered = vscode.Disposable.from(
+      vscode.workspace.registerTextDocumentContentProvider(scheme, this),
+      vscode.workspace.onDidCloseTextDocument(({ uri }) => uri.scheme === scheme && this.texts.delete(uri.path)),
+    );
+  }
+
+  provideTextDocumentContent({ path }: vscode.Uri): string {
+    return this.texts.get(path) ?? '';
+  }
+
+  dispose(): void {
+    this.registered.dispose();
+  }
+
+  /**
+   * Asks where it is necessary, before the environments, models and programs that the manifest in `folder` names are used, and with `kept`
+   * before the code that the run keeps of an environment version is. Undefined where the user refuses.
+   * @throws UserError where the workspace is not trusted, or there is no run
+   */
+  async ask(folder: string, kept?: { version: string; tag: string }): Promise<TrustedRun | undefined> {
+    if (!vscode.workspace.isTrusted)
+      throw new UserError(vscode.l10n.t('The workspace is not trusted, so that nothing of it is run: trust it first.'));
+    const run = basename(folder);
+    const code = readManifestCode(folder, run);
+    const manifest = manifestIn(run).safeParse(code && jsonOrNothing(code.bytes.toString('utf8'))).data;
+    if (!code || !manifest)
+      throw new UserError(vscode.l10n.t('{0} is no run: its manifest.json cannot be read.', folder));
+    const environment = kept && readKeptCode(folder, run, kept);
+    const files = [...(environment ? [environment.bundle, environment.about] : []), code];
+    const strange = untrusted(run, files);
+    if (strange.length === 0) return { accepted: [], manifest };
+
+    const [once, always] = [vscode.l10n.t('Run Once'), vscode.l10n.t('Trust This Run’s Code')];
+    await this.show(folder, strange);
+    const question = vscode.l10n.t('Run code of “{0}” that your trainer did not write?', manifest.name);
+    const choice = await askAmong(question, detailOf(folder, strange, manifest), [once, always]);
+    if (choice !== once && choice !== always) return undefined; // the documents stay, to be read
+    if (choice === once) return { accepted: strange.map(({ sha256 }) => sha256), manifest };
+    acceptFiles(strange.map(({ file, sha256 }) => ({ run, file, sha256 })));
+    return { accepted: [], manifest };
+  }
+
+  /** Opens the files as they were read, the one to be executed in front. */
+  private async show(folder: string, files: readonly ReadCode[]): Promise<void> {
+    for (const { file, sha256, bytes } of [...files].reverse()) {
+      const path = `/${basename(folder)}/${sha256.slice(0, 12)}/${file}`;
+      this.texts.set(path, bytes.toString('utf8'));
+      await vscode.window.showTextDocument(vscode.Uri.from({ scheme, path }), { preview: false });
+    }
+  }
+}
+
+/** What the user should know before the answer. */
+function detailOf(folder: string, files: readonly ReadCode[], manifest: Manifest): string {
+  return [
+    vscode.l10n.t('It is executed with all that you may do. Its files are open in editors behind this question: choose Cancel to read them first.'), // prettier-ignore
+    '',
+    ...files.flatMap(({ file, sha256 }) => [join(folder, file), `sha256 ${sha256}`]),
+    ...['', vscode.l10n.t('The run names:'), ...namedBy(manifest)],
+  ].join('\n');
+}
+
+/** Environments and model that a manifest names, a line each. */
+function namedBy({ config }: Manifest): string[] {
+  const tags = isRecord(config.custom_envs) ? Object.entries(config.custom_envs) : [];
+  const types = tags.flatMap(([, tag]) => (isRecord(tag) && typeof tag.env_type === 'string' ? [tag.env_type] : []));
+  const lines = [
+    ...[...new Set(types)].map(type => vscode.l10n.t('environment {0}', type)),
+    vscode.l10n.t('model {0}', String(config.model_path)),
+  ];
+  // Paths come first: a name is of an environment that is built in.
+  const ordered = [...lines].sort((a, b) => Number(/[\\/]/.test(b)) - Number(/[\\/]/.test(a)));
+  const more = lines.length - namedLines;
+  return [...ordered.slice(0, namedLines), ...(more > 0 ? [vscode.l10n.t('and {0} more', more)] : [])];
+}
