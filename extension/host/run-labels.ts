@@ -3,7 +3,7 @@
 // change it one after the other, each what the one before has left, so that of two changes of different things none is lost.
 // No `vscode` here.
 import { randomBytes } from 'node:crypto';
-import { mkdir, readFile, rename, rm, rmdir, stat, writeFile } from 'node:fs/promises';
+import { lstat, mkdir, readFile, rename, rm, rmdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { jsonOrNothing } from '../protocol/json';
@@ -37,6 +37,7 @@ export async function notesFile(folder: string, heading: string): Promise<string
     await writeFile(file, `# ${heading}\n\n`, { flag: 'wx' });
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw unwritable(file, error);
+    if (!(await lstat(file)).isFile()) throw unwritable(file, new Error('it is no regular file'));
   }
   return file;
 }

@@ -183,7 +183,7 @@ export class RunStore implements vscode.Disposable {
   }
 
   private join(folder: string, entry: Entry, name: string): TrainerLink {
-    return new TrainerLink(name, () => entry.reader.lease(), {
+    return new TrainerLink(name, basename(folder), () => entry.reader.lease(), {
       status: status => {
         entry.reader.tell(status);
         this.publish(folder, entry);

@@ -7,6 +7,7 @@ import * as vscode from 'vscode';
 import { isRecord, jsonOrNothing } from '../protocol/json';
 import { manifestIn, type Manifest } from '../protocol/run-folder';
 import { readKeptCode, readManifestCode, untrusted, type ReadCode } from '../protocol/run-trust';
+import { valueAt } from '../protocol/settings';
 import { UserError } from '../protocol/user-error';
 import { acceptFiles } from '../protocol/user-storage';
 import { askAmong } from './notices';
@@ -63,45 +64,62 @@ export class RunTrust implements vscode.TextDocumentContentProvider, vscode.Disp
     if (strange.length === 0) return { accepted: [], manifest };
 
     const [once, always] = [vscode.l10n.t('Run Once'), vscode.l10n.t('Trust This Run’s Code')];
-    await this.show(folder, strange);
+    const shown = await this.show(folder, strange);
     const question = vscode.l10n.t('Run code of “{0}” that your trainer did not write?', manifest.name);
     const choice = await askAmong(question, detailOf(folder, strange, manifest), [once, always]);
     if (choice !== once && choice !== always) return undefined; // the documents stay, to be read
+    await closeTabs(shown);
     if (choice === once) return { accepted: strange.map(({ sha256 }) => sha256), manifest };
     acceptFiles(strange.map(({ file, sha256 }) => ({ run, file, sha256 })));
     return { accepted: [], manifest };
   }
 
   /** Opens the files as they were read, the one to be executed in front. */
-  private async show(folder: string, files: readonly ReadCode[]): Promise<void> {
+  private async show(folder: string, files: readonly ReadCode[]): Promise<vscode.Uri[]> {
+    const uris: vscode.Uri[] = [];
     for (const { file, sha256, bytes } of [...files].reverse()) {
       const path = `/${basename(folder)}/${sha256.slice(0, 12)}/${file}`;
       this.texts.set(path, bytes.toString('utf8'));
-      await vscode.window.showTextDocument(vscode.Uri.from({ scheme, path }), { preview: false });
+      const uri = vscode.Uri.from({ scheme, path });
+      await vscode.window.showTextDocument(uri, { preview: false });
+      uris.push(uri);
     }
+    return uris;
   }
+}
+
+async function closeTabs(uris: readonly vscode.Uri[]): Promise<void> {
+  const all = new Set(uris.map(String));
+  const tabs = vscode.window.tabGroups.all
+    .flatMap(group => group.tabs)
+    .filter(({ input }) => input instanceof vscode.TabInputText && all.has(input.uri.toString()));
+  if (tabs.length > 0) await vscode.window.tabGroups.close(tabs, true);
 }
 
 /** What the user should know before the answer. */
 function detailOf(folder: string, files: readonly ReadCode[], manifest: Manifest): string {
   return [
-    vscode.l10n.t('It is executed with all that you may do. Its files are open in editors behind this question: choose Cancel to read them first.'), // prettier-ignore
+    vscode.l10n.t('It runs with all your rights. Its files are open in editors behind this question: choose Cancel to read them first.'), // prettier-ignore
     '',
     ...files.flatMap(({ file, sha256 }) => [join(folder, file), `sha256 ${sha256}`]),
     ...['', vscode.l10n.t('The run names:'), ...namedBy(manifest)],
   ].join('\n');
 }
 
-/** Environments and model that a manifest names, a line each. */
+/** Environments that a run plays and its model, a line each. Paths come first: a name is of one that is built in. */
 function namedBy({ config }: Manifest): string[] {
-  const tags = isRecord(config.custom_envs) ? Object.entries(config.custom_envs) : [];
-  const types = tags.flatMap(([, tag]) => (isRecord(tag) && typeof tag.env_type === 'string' ? [tag.env_type] : []));
+  const tags = ['train', 'val'].flatMap(mode => valueAt(config, `es_manager.${mode}.env_configs.tags`));
+  const custom = isRecord(config.custom_envs) ? config.custom_envs : {};
+  const types = tags.flatMap(tag => {
+    const settings = typeof tag === 'string' && Object.hasOwn(custom, tag) ? custom[tag] : undefined;
+    return isRecord(settings) && typeof settings.env_type === 'string' ? [settings.env_type] : [];
+  });
   const lines = [
     ...[...new Set(types)].map(type => vscode.l10n.t('environment {0}', type)),
     vscode.l10n.t('model {0}', String(config.model_path)),
   ];
-  // Paths come first: a name is of an environment that is built in.
-  const ordered = [...lines].sort((a, b) => Number(/[\\/]/.test(b)) - Number(/[\\/]/.test(a)));
+  const isPath = (line: string): boolean => /[\\/]/.test(line);
+  const ordered = [...lines.filter(isPath), ...lines.filter(line => !isPath(line))];
   const more = lines.length - namedLines;
   return [...ordered.slice(0, namedLines), ...(more > 0 ? [vscode.l10n.t('and {0} more', more)] : [])];
 }

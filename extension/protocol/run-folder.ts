@@ -239,6 +239,9 @@ export const environmentVersionSchema = z.object({ tag: z.string(), from: z.stri
 /** A name below a folder: no part of it leads up, and it is no path of its own. */
 const sourceName = z.string().regex(/^(?!\.{1,2}(\/|$))[^\\/:]+(\/(?!\.{1,2}(\/|$))[^\\/:]+)*$/);
 
+/** Whether a text may name a kept source below `sources/`. */
+export const isSourceName = (text: string): boolean => sourceName.safeParse(text).success;
+
 /** `environments/<version>/version.json`. */
 export const keptEnvironmentSchema = z.object({
   version: z.string(),
@@ -351,8 +354,22 @@ export const leaseSchema = z.object({
   started: z.string(),
   endpoint: z.string().describe('path of the socket or name of the pipe'),
   token: z.string(),
+  folder: z
+    .object({ path: z.string().describe('real path'), inode: z.string() })
+    .optional()
+    .describe('the run folder that it was written for; trainers of earlier versions left it out'),
 });
 export type Lease = z.infer<typeof leaseSchema>;
+
+/**
+ * Whether a lease was written for the folder that it lies in. That of a copied or renamed folder leads to the trainer of the original. A
+ * folder that a container shows under another path is known by its inode.
+ */
+export function isLeaseOf({ folder }: Lease, at: NonNullable<Lease['folder']>): boolean {
+  if (folder === undefined || folder.path === at.path) return true;
+  const name = (path: string): string | undefined => path.split(/[\\/]/).at(-1);
+  return folder.inode === at.inode && name(folder.path) === name(at.path);
+}
 
 /** A lease whose file is older than this is stale. */
 export const leaseStaleMs = 5000;

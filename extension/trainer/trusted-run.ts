@@ -43,11 +43,11 @@ export function requireTrustedCode(
     );
 }
 
-/** @throws UserError where a link lies in the run folder: what is written there would go where it leads */
+/** @throws UserError where a link lies in the run folder: what is written there, or taken from there, would be where it leads */
 export function requireNoLinks({ id, path }: Pick<RunFolder, 'id' | 'path'>): void {
   const link = readdirSync(path, { recursive: true, withFileTypes: true }).find(entry => entry.isSymbolicLink());
   if (link)
     throw new UserError(
-      `run ${id}: ${join(link.parentPath, link.name)} is a link, and a run is written within its own folder: put what it leads to in its place`,
+      `run ${id}: ${join(link.parentPath, link.name)} is a link, and what a run folder holds must lie in it: put what it leads to in its place`,
     );
 }

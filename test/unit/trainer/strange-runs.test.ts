@@ -121,7 +121,7 @@ describe('what if', () => {
     symlinkSync(elsewhere, join(run, 'what-if'));
     const accepted = [join(run, 'manifest.json'), file(run, 'version.json'), file(run, 'environment.js')].map(hashOf);
     await expect(replay(run, accepted)).rejects.toThrow(
-      /what-if is a link, and a run is written within its own folder/,
+      /what-if is a link, and what a run folder holds must lie in it/,
     );
     expect(readdirSync(elsewhere)).toEqual([]);
   });
@@ -196,7 +196,7 @@ describe('the terminal', () => {
     rmSync(join(run, 'metrics.jsonl'));
     symlinkSync(target, join(run, 'metrics.jsonl'));
     const { code, answer } = await ragen('resume', basename(run), '--trust-code', hashOf(join(run, 'manifest.json')));
-    expect([code, answer.error?.message]).toEqual([1, expect.stringMatching(/metrics\.jsonl is a link, and a run is written within its own folder/)]); // prettier-ignore
+    expect([code, answer.error?.message]).toEqual([1, expect.stringMatching(/metrics\.jsonl is a link, and what a run folder holds must lie in it/)]); // prettier-ignore
     expect(readFileSync(target, 'utf8')).toBe('precious');
   });
 
