@@ -61,10 +61,19 @@ async function holding(lock: string, job: () => Promise<void>): Promise<void> {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw unwritable(lock.replace(/\.lock$/, ''), error);
     }
     const held = await stat(lock).catch(() => null);
-    if (held && Date.now() - held.mtimeMs > leftMs) await rmdir(lock).catch(() => undefined);
+    if (held && Date.now() - held.mtimeMs > leftMs) await removeLock(lock);
     else await sleep(lookMs);
   }
   await job().finally(() => rmdir(lock).catch(() => undefined));
+}
+
+/** Removes a lock that was left behind. Throws a UserError where it cannot be: a file in its place, or a folder that is not empty. */
+async function removeLock(lock: string): Promise<void> {
+  try {
+    await rmdir(lock);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw unwritable(lock, error);
+  }
 }
 
 async function replaceText(file: string, text: string): Promise<void> {

@@ -1,4 +1,4 @@
-// Whether code that a run folder holds or names may be executed. What this user's trainer wrote, or the user has accepted before, is
+// Whether code that a run folder holds or names may be executed. What this user’s trainer wrote, or the user has accepted before, is
 // executed without a word (protocol/run-trust.ts). Anything else is shown in read-only editors first, and a question that everything waits
 // for asks: once, for good, or not. In a workspace that is not trusted the answer is no. What is accepted is the bytes that were shown:
 // whatever executes them compares their hashes again.

@@ -1,9 +1,10 @@
 // Before anything that a run folder names or holds is executed, or the folder is written on: the files that decide it must be signed by
 // this user's trainer or accepted by the user, and no link in the folder may lead what is written somewhere else (protocol/run-trust.ts).
-import { readdirSync } from 'node:fs';
+import { readdirSync, type Dirent } from 'node:fs';
 import { join } from 'node:path';
 import { untrusted, type RunCode } from '../protocol/run-trust';
 import { UserError } from '../protocol/user-error';
+import { storeError } from './store/files';
 import type { RunFolder } from './store/run-folder';
 
 /** The flag of the terminal's commands by which a user accepts a file for one time. */
@@ -45,9 +46,28 @@ export function requireTrustedCode(
 
 /** @throws UserError where a link lies in the run folder: what is written there, or taken from there, would be where it leads */
 export function requireNoLinks({ id, path }: Pick<RunFolder, 'id' | 'path'>): void {
-  const link = readdirSync(path, { recursive: true, withFileTypes: true }).find(entry => entry.isSymbolicLink());
-  if (link)
+  const link = linkIn(path);
+  if (link !== undefined)
     throw new UserError(
-      `run ${id}: ${join(link.parentPath, link.name)} is a link, and what a run folder holds must lie in it: put what it leads to in its place`,
+      `run ${id}: ${link} is a link, and what a run folder holds must lie in it: put what it leads to in its place`,
     );
+}
+
+/** Path of a link in a folder; undefined where there is none. Files that disappear meanwhile, as a trainer's temporary ones do, are skipped. */
+function linkIn(folder: string): string | undefined {
+  for (const entry of entriesOf(folder)) {
+    const path = join(folder, entry.name);
+    const link = entry.isSymbolicLink() ? path : entry.isDirectory() ? linkIn(path) : undefined;
+    if (link !== undefined) return link;
+  }
+  return undefined;
+}
+
+function entriesOf(folder: string): Dirent[] {
+  try {
+    return readdirSync(folder, { withFileTypes: true });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+    throw storeError('read', folder, error);
+  }
 }

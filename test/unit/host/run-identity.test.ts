@@ -1,10 +1,10 @@
 // A run is its folder: whatever a manifest, a lease or a link in it says, nothing leads to another run or out of the folder.
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, realpathSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'; // prettier-ignore
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, realpathSync, rmSync, statSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'; // prettier-ignore
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { exportRun, partsOf } from '../../../extension/host/run-export';
-import { notesFile } from '../../../extension/host/run-labels';
+import { changeLabels, notesFile } from '../../../extension/host/run-labels';
 import { RunReader } from '../../../extension/host/run-reader';
 import { isRunId } from '../../../extension/protocol/run-folder';
 import { makeRun, touchLease } from '../../e2e/fixtures/make-run.mjs';
@@ -178,4 +178,17 @@ describe.runIf(process.platform !== 'win32')('a link in a run folder', () => {
       /notes\.md cannot be written \(it is no regular file\)/,
     );
   });
+});
+
+test('a file or a full folder in the place of the labels’ lock is an error, not an endless wait', async () => {
+  const lock = join(folder, 'labels.json.lock');
+  const makes = [() => writeFileSync(lock, ''), () => mkdirSync(join(lock, 'full'), { recursive: true })];
+  for (const make of makes) {
+    make();
+    utimesSync(lock, 1, 1);
+    await expect(changeLabels(folder, () => ({ name: 'x' }))).rejects.toThrow(/labels\.json\.lock cannot be written/);
+    rmSync(lock, { recursive: true });
+  }
+  await changeLabels(folder, () => ({ name: 'x' }));
+  expect((await read(folder)).summary?.name).toBe('x');
 });
