@@ -21,6 +21,7 @@ import { Problems } from './host/problems';
 import { runCommands } from './host/run-commands';
 import { RunPicker } from './host/run-picker';
 import { RunStore } from './host/run-store';
+import { RunTrust } from './host/run-trust';
 import { RunsTree } from './host/runs-tree';
 import { StatusBar } from './host/status-bar';
 import { KeptSecrets } from './host/kept-secrets';
@@ -40,6 +41,7 @@ export function activate(context: vscode.ExtensionContext): void {
   const secrets = new KeptSecrets(context.secrets, context.globalState);
   const terminals = new Terminals(extensionPath, secrets);
   const terminal = (cwd: string) => terminals.in(cwd);
+  const trust = new RunTrust();
 
   const call = (command: string) => (folder: string) => void vscode.commands.executeCommand(command, folder);
   const actions = {
@@ -86,6 +88,7 @@ export function activate(context: vscode.ExtensionContext): void {
     extensionPath,
     terminal,
     secrets,
+    trust,
     store,
     picker,
     tree,
@@ -111,10 +114,10 @@ export function activate(context: vscode.ExtensionContext): void {
   subscriptions.push(new Walkthrough(store, context.globalState));
   subscriptions.push(addConfigurationCommands(host), addConfigurationHelp(extensionPath, problems));
   subscriptions.push(addEnvironmentTools(extensionUri, log, terminal));
-  const inspection = addInspection(extensionUri, { store, picker, log, terminal });
+  const inspection = addInspection(extensionUri, { store, picker, trust, log, terminal });
   const scorer = inspection.inspections;
-  subscriptions.push(inspection, addTraces(context, { store, picker, log, terminal, scorer }));
-  subscriptions.push(new EnvironmentDiagnostics(store), serveKeptSources(), coverage, collapses, comparisons);
+  subscriptions.push(inspection, addTraces(context, { store, picker, trust, log, terminal, scorer }));
+  subscriptions.push(new EnvironmentDiagnostics(store), serveKeptSources(), trust, coverage, collapses, comparisons);
   subscriptions.push(
     new StatusBar(store),
     noticeFailures(store, context.workspaceState),

@@ -17,6 +17,7 @@ import type { PagePanels } from './page-panels';
 import type { KeptSecrets } from './kept-secrets';
 import type { Problems } from './problems';
 import type { RunArgument, RunPicker } from './run-picker';
+import type { RunTrust } from './run-trust';
 import type { Run, RunStore } from './run-store';
 import { isActive, standingOf } from './run-words';
 import type { RunsTree } from './runs-tree';
@@ -29,6 +30,8 @@ export interface Host {
   /** The terminal's entry in a folder, with the Node that runs it: see Terminals. */
   terminal(cwd: string): Promise<Terminal>;
   secrets: KeptSecrets;
+  /** Asks before what a run folder names or holds is executed. */
+  trust: RunTrust;
   store: RunStore;
   picker: RunPicker;
   dashboards: PagePanels;
@@ -176,7 +179,14 @@ export async function openLog({ folder, summary }: Run): Promise<void> {
 export const workspaceOf = (run: Run): string => dirname(dirname(dirname(run.folder)));
 
 async function resumeFrom(host: Host, run: Run, options: string[]): Promise<void> {
-  await begin(host, ['resume', run.summary.id, ...options], workspaceOf(run), run.summary.name);
+  const trust = await trustOptions(host, run);
+  if (trust) await begin(host, ['resume', run.summary.id, ...trust, ...options], workspaceOf(run), run.summary.name);
+}
+
+/** Options of the terminal by which it executes what a run names; undefined where the user refuses that. */
+export async function trustOptions({ trust }: Host, { folder }: Run): Promise<string[] | undefined> {
+  const trusted = await trust.ask(folder);
+  return trusted?.accepted.flatMap(sha256 => ['--trust-code', sha256]);
 }
 
 /** Starts, waits until the run can be seen, and opens its dashboard. `args` are the terminal's, `cwd` is the workspace's folder. */

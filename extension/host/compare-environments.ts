@@ -3,7 +3,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as vscode from 'vscode';
-import { environmentFile, environmentFiles } from '../protocol/run-folder';
+import { environmentFile, environmentFiles, isSourceName, isVersionName } from '../protocol/run-folder';
 import { effectWords, lastRuns, spansOf, type RanVersion } from '../protocol/version-effect';
 import { tellInformation } from './notices';
 import { plain } from './plain-text';
@@ -23,6 +23,7 @@ export function serveKeptSources(): vscode.Disposable {
   return vscode.workspace.registerTextDocumentContentProvider(scheme, {
     async provideTextDocumentContent({ query }) {
       const { folder, version, name } = JSON.parse(query) as KeptSource;
+      if (!isVersionName(version) || !isSourceName(name)) return '';
       const file = join(folder, environmentFile(version, `${environmentFiles.sources}/${name}`));
       return readFile(file, 'utf8').catch(() => ''); // a file that this version did not have
     },

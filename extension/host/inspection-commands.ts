@@ -7,10 +7,12 @@ import { liveKind } from './live-panel';
 import { PagePanels } from './page-panels';
 import type { RunArgument, RunPicker } from './run-picker';
 import type { RunStore } from './run-store';
+import type { RunTrust } from './run-trust';
 import { isActive } from './run-words';
 import { WhatIfs } from './what-if';
 
 export interface InspectionNeeds {
+  trust: RunTrust;
   store: RunStore;
   picker: RunPicker;
   log: vscode.LogOutputChannel;
@@ -25,7 +27,10 @@ export interface Inspection extends vscode.Disposable {
 }
 
 /** Registers the commands and the pages. No process is started before something is asked. */
-export function addInspection(extensionUri: vscode.Uri, { store, picker, log, terminal }: InspectionNeeds): Inspection {
+export function addInspection(
+  extensionUri: vscode.Uri,
+  { store, picker, trust, log, terminal }: InspectionNeeds,
+): Inspection {
   const inspections = new Inspections({
     terminal,
     refusal: () =>
@@ -34,7 +39,7 @@ export function addInspection(extensionUri: vscode.Uri, { store, picker, log, te
         : vscode.l10n.t('Inspection runs code of this workspace, which is not trusted: trust it first.'),
     log: line => log.info(`inspection: ${line}`),
   });
-  const whatIfs = new WhatIfs(inspections);
+  const whatIfs = new WhatIfs(inspections, trust, store);
   const call = (command: string) => (folder: string) => void vscode.commands.executeCommand(command, folder);
   const actions = {
     episodes: call('ragen.openEpisodes'),

@@ -23,6 +23,7 @@ import {
   whatIfEnd,
   whatIfTokens,
   whatIfTurn,
+  type AcceptedCode,
   type CheckpointChoice,
   type EpisodeRef,
   type GivenAnswer,
@@ -67,7 +68,7 @@ export class Inspections {
 
   checkpoints = (folder: string): Promise<CheckpointChoice[]> => this.ask(folder, checkpoints, { folder });
   pieces = (folder: string, ids: number[]): Promise<string[]> => this.ask(folder, pieces, { folder, ids });
-  legalActions = (episode: EpisodeRef, asking?: Asking): Promise<string[]> =>
+  legalActions = (episode: EpisodeRef & AcceptedCode, asking?: Asking): Promise<string[]> =>
     this.ask(episode.folder, legalActions, episode, asking);
   rescore = (request: RescoreRequest, asking?: Asking): Promise<Rescored> =>
     this.ask(request.folder, rescore, request, asking);

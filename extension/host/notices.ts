@@ -13,7 +13,11 @@ export const tellInformation = (message: string, ...choices: string[]): Thenable
 
 /** A question that everything else waits for; answers the choice, undefined where there was none. */
 export const askFirst = (question: string, detail: string, choice: string): Thenable<string | undefined> =>
-  vscode.window.showWarningMessage(plain(question), { modal: true, detail: plain(detail) }, choice);
+  askAmong(question, detail, [choice]);
+
+/** The same with several choices. */
+export const askAmong = (question: string, detail: string, choices: readonly string[]): Thenable<string | undefined> =>
+  vscode.window.showWarningMessage(plain(question), { modal: true, detail: plain(detail) }, ...choices);
 
 /** Words in the status bar for `ms`, behind an icon of the editor's where one is named. */
 export const tellBriefly = (message: string, ms: number, icon?: string): vscode.Disposable =>

@@ -8,7 +8,7 @@ import { isEvaluation } from '../protocol/run-progress';
 import { UserError } from '../protocol/user-error';
 import { changeSettings } from './change-settings';
 import { compareRuns } from './compare-runs';
-import { begin, noRuns, takesNoSteps, trusted, workspaceOf, type Command, type Host } from './commands';
+import { begin, noRuns, takesNoSteps, trusted, trustOptions, workspaceOf, type Command, type Host } from './commands';
 import { runConfigurationUri } from './configuration/configuration-documents';
 import { askFirst, tellBriefly, tellInformation, withProgress } from './notices';
 import { startWithOverrides } from './overrides-box';
@@ -100,8 +100,10 @@ export const runCommands: Record<string, Command> = {
       prompt: vscode.l10n.t('Overrides as key=value; those of the run are filled in. Press Enter to start.'),
       value: (run.reader.origin?.overrides ?? []).map(quoted).join(' '),
     };
+    const trust = await trustOptions(host, run);
+    if (!trust) return;
     await startWithOverrides(question, overrides =>
-      begin(host, ['train', '--from', run.summary.id, ...overrides], workspaceOf(run), run.summary.name),
+      begin(host, ['train', '--from', run.summary.id, ...trust, ...overrides], workspaceOf(run), run.summary.name),
     );
   },
   'ragen.evaluateRun': host => async argument => {
@@ -118,8 +120,10 @@ export const runCommands: Record<string, Command> = {
       placeholder: 'es_manager.val.group_size=8',
     };
     const title = vscode.l10n.t('the evaluation of {0}', name);
+    const trust = await trustOptions(host, run);
+    if (!trust) return;
     await startWithOverrides(question, overrides =>
-      begin(host, ['eval', '--run', id, ...overrides], workspaceOf(run), title),
+      begin(host, ['eval', '--run', id, ...trust, ...overrides], workspaceOf(run), title),
     );
   },
   'ragen.showRunConfiguration': host => async argument => {

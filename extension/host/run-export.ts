@@ -1,9 +1,10 @@
 // What of a run other programs can use, written into a folder: metrics as CSV, all episodes as one file of JSON lines, the resolved
-// configuration as YAML, TensorBoard's event files. No `vscode` here.
+// configuration as YAML, TensorBoard's event files. A link in the run folder is never followed: what lies elsewhere is not of the run.
+// No `vscode` here.
 import { once } from 'node:events';
 import { createReadStream, createWriteStream } from 'node:fs';
-import { cp, mkdir, readdir, stat, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { cp, lstat, mkdir, readdir, realpath, writeFile } from 'node:fs/promises';
+import { join, sep } from 'node:path';
 import { setImmediate as breathe } from 'node:timers/promises';
 import { finished, pipeline } from 'node:stream/promises';
 import { episodesFile, runFiles, type MetricsLine } from '../protocol/run-folder';
@@ -34,25 +35,44 @@ export async function exportRun(reader: RunReader, parts: readonly ExportPart[],
     await mkdir(target, { recursive: true });
     for (const part of parts) await writers[part](reader, target);
   } catch (error) {
+    if (error instanceof UserError) throw error;
     throw new UserError(`${target} cannot be written (${(error as Error).message}): check the disk and the folder`);
   }
 }
 
 const writers: Record<ExportPart, (reader: RunReader, target: string) => Promise<void>> = {
-  metrics: async (reader, target) => writeTable(join(target, 'metrics.csv'), (await reader.numbers()).metrics),
+  metrics: async (reader, target) => {
+    await ownFile(reader.folder, runFiles.metrics);
+    await writeTable(join(target, 'metrics.csv'), (await reader.numbers()).metrics);
+  },
   episodes: async (reader, target) => {
     const out = createWriteStream(join(target, 'episodes.jsonl'));
     for (const { step, mode } of await reader.episodeSteps())
-      await pipeline(createReadStream(join(reader.folder, episodesFile(mode, step))), out, { end: false });
+      await pipeline(createReadStream(await ownFile(reader.folder, episodesFile(mode, step))), out, { end: false });
     out.end();
     await finished(out);
   },
   configuration: async ({ origin }, target) => {
     if (origin) await writeFile(join(target, 'configuration.yaml'), yamlOf(origin.config));
   },
-  tensorboard: ({ folder }, target) =>
-    cp(join(folder, runFiles.tensorboard), join(target, runFiles.tensorboard), { recursive: true }),
+  tensorboard: async ({ folder }, target) => {
+    const [from, to] = [folder, target].map(each => join(each, runFiles.tensorboard));
+    await cp(from, to, { recursive: true, filter: isFileOrFolder });
+  },
 };
+
+/** The path of a regular file of a run. Throws a UserError where a link stands in its place or in that of a folder above it. */
+async function ownFile(folder: string, name: string): Promise<string> {
+  const path = join(folder, name);
+  const [root, real, found] = await Promise.all([realpath(folder), realpath(path), lstat(path)]);
+  if (found.isFile() && real === `${root}${sep}${name.replaceAll('/', sep)}`) return path;
+  throw new UserError(`${path} is a link or no regular file, and is not exported: put what it leads to in its place`);
+}
+
+async function isFileOrFolder(path: string): Promise<boolean> {
+  const found = await lstat(path);
+  return found.isFile() || found.isDirectory();
+}
 
 /** Lines as comma-separated values (RFC 4180): a column a key, in the order of their first appearance, all digits of each number. */
 async function writeTable(file: string, lines: readonly MetricsLine[]): Promise<void> {
@@ -76,8 +96,4 @@ function cellOf(value: string | number | undefined): string {
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-const isThere = (path: string): Promise<boolean> =>
-  stat(path).then(
-    () => true,
-    () => false,
-  );
+const isThere = (path: string): Promise<boolean> => isFileOrFolder(path).catch(() => false);

@@ -3,7 +3,7 @@
 // change it one after the other, each what the one before has left, so that of two changes of different things none is lost.
 // No `vscode` here.
 import { randomBytes } from 'node:crypto';
-import { mkdir, readFile, rename, rm, rmdir, stat, writeFile } from 'node:fs/promises';
+import { lstat, mkdir, readFile, rename, rm, rmdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { jsonOrNothing } from '../protocol/json';
@@ -37,6 +37,7 @@ export async function notesFile(folder: string, heading: string): Promise<string
     await writeFile(file, `# ${heading}\n\n`, { flag: 'wx' });
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw unwritable(file, error);
+    if (!(await lstat(file)).isFile()) throw unwritable(file, new Error('it is no regular file'));
   }
   return file;
 }
@@ -60,10 +61,19 @@ async function holding(lock: string, job: () => Promise<void>): Promise<void> {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw unwritable(lock.replace(/\.lock$/, ''), error);
     }
     const held = await stat(lock).catch(() => null);
-    if (held && Date.now() - held.mtimeMs > leftMs) await rmdir(lock).catch(() => undefined);
+    if (held && Date.now() - held.mtimeMs > leftMs) await removeLock(lock);
     else await sleep(lookMs);
   }
   await job().finally(() => rmdir(lock).catch(() => undefined));
+}
+
+/** Removes a lock that was left behind. Throws a UserError where it cannot be: a file in its place, or a folder that is not empty. */
+async function removeLock(lock: string): Promise<void> {
+  try {
+    await rmdir(lock);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw unwritable(lock, error);
+  }
 }
 
 async function replaceText(file: string, text: string): Promise<void> {

@@ -1,8 +1,8 @@
 // One run's folder as the host reads it: who it is, how it stands, whether its trainer lives, its numbers and its episodes.
 // The folder is the truth; nothing here writes. Everything is read in pieces and again only where a file changed. No `vscode`
 // here: the clock is handed in, so that leases can be tested.
-import { open, readdir, readFile, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { open, readdir, readFile, realpath, stat } from 'node:fs/promises';
+import { basename, join } from 'node:path';
 import { jsonOrNothing } from '../protocol/json';
 import { appendAll } from '../protocol/lists';
 import type { EpisodeRow, RunSummary } from '../protocol/pages';
@@ -12,11 +12,12 @@ import {
   episodeSchema,
   episodesFile,
   eventSchema,
+  isLeaseOf,
   isVersionName,
   keptEnvironmentSchema,
   leaseSchema,
   leaseStaleMs,
-  manifestSchema,
+  manifestIn,
   metricsLineSchema,
   runFiles,
   statusSchema,
@@ -83,7 +84,7 @@ export class RunReader {
 
   /** Reads manifest, status, labels and lease again. Answers false where the folder holds no run (yet). */
   async refresh(): Promise<boolean> {
-    this.manifest ??= manifestSchema.safeParse(await this.json(runFiles.manifest)).data;
+    this.manifest ??= manifestIn(basename(this.folder)).safeParse(await this.json(runFiles.manifest)).data;
     const stamp = await stampOf(join(this.folder, runFiles.status));
     if (stamp !== this.statusStamp) {
       const status = statusSchema.safeParse(await this.json(runFiles.status)).data;
@@ -91,7 +92,7 @@ export class RunReader {
     }
     await this.readLabels();
     const lease = await statOrNothing(join(this.folder, runFiles.lease));
-    this.leaseTime = lease?.mtimeMs ?? 0;
+    this.leaseTime = lease && (await this.lease()) !== null ? lease.mtimeMs : 0;
     return this.manifest !== undefined && (await statOrNothing(join(this.folder, runFiles.manifest))) !== undefined;
   }
 
@@ -132,9 +133,16 @@ export class RunReader {
     this.labelsStamp = stamp;
   }
 
-  /** The lease as it stands in the folder, stale or not. */
-  async lease(): Promise<Lease | undefined> {
-    return leaseSchema.safeParse(await this.json(runFiles.lease)).data;
+  /** The lease as it stands in the folder, stale or not; null where it is that of another folder, which this one is a copy of. */
+  async lease(): Promise<Lease | null | undefined> {
+    const { data } = leaseSchema.safeParse(await this.json(runFiles.lease));
+    if (!data?.folder) return data;
+    try {
+      const [path, { ino }] = await Promise.all([realpath(this.folder), stat(this.folder, { bigint: true })]);
+      return isLeaseOf(data, { path, inode: String(ino) }) ? data : null;
+    } catch {
+      return undefined; // the folder is going
+    }
   }
 
   /**

@@ -1,7 +1,7 @@
 // Every run of the workspace, kept current: found under `.ragen/runs` of each workspace folder by file watching, with polling
 // behind it (watchers miss changes on network drives and in containers), and joined with its trainer while that lives. Owns the
 // readers and the links; views listen and read. A run that ends or starts elsewhere (terminal, other window) shows up the same.
-import { readdir, stat } from 'node:fs/promises';
+import { lstat, readdir, stat } from 'node:fs/promises';
 import { basename, dirname, join, relative } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as vscode from 'vscode';
@@ -87,7 +87,7 @@ export class RunStore implements vscode.Disposable {
 
   /** The run of a folder, read now: for a run just started and for panels that come back. Undefined where there is none. */
   async find(folder: string): Promise<Run | undefined> {
-    if (!this.roots().some(root => isInside(root, folder))) return undefined;
+    if (!this.roots().some(root => isInside(root, folder)) || (await isLink(folder))) return undefined;
     await this.refresh(folder);
     return this.get(folder);
   }
@@ -183,7 +183,7 @@ export class RunStore implements vscode.Disposable {
   }
 
   private join(folder: string, entry: Entry, name: string): TrainerLink {
-    return new TrainerLink(name, () => entry.reader.lease(), {
+    return new TrainerLink(name, basename(folder), () => entry.reader.lease(), {
       status: status => {
         entry.reader.tell(status);
         this.publish(folder, entry);
@@ -213,6 +213,13 @@ async function isGone(folder: string): Promise<boolean> {
   }
   return false;
 }
+
+/** Whether a link stands in a run folder's place: the list has none of those either. */
+const isLink = (path: string): Promise<boolean> =>
+  lstat(path).then(
+    found => found.isSymbolicLink(),
+    () => false,
+  );
 
 function isInside(root: string, folder: string): boolean {
   const path = relative(root, folder);

@@ -65,10 +65,11 @@ export class TrainerLink {
   private watching: { choice: WatchChoice; watcher: EpisodeWatcher } | undefined;
   private readonly waiting = new Set<() => void>();
 
-  /** `lease` reads the run's lease as it now stands. The link starts at once. */
+  /** `lease` reads the run's lease as it now stands; the trainer must serve the run `id`. The link starts at once. */
   constructor(
     readonly run: string,
-    private readonly lease: () => Promise<Lease | undefined>,
+    private readonly id: string,
+    private readonly lease: () => Promise<Lease | null | undefined>,
     private readonly listener: TrainerLinkListener,
   ) {
     void this.keepConnected();
@@ -193,6 +194,7 @@ export class TrainerLink {
         clearTimeout(refused),
       );
       if (!welcome) throw new Error('the trainer closed the connection instead of greeting');
+      if (welcome.run !== this.id) throw new Error(`the lease leads to the trainer of run ${welcome.run}`);
       this.connection = connection;
       this.listener.status(welcome.status, 0);
       connection.onNotification(watchedEpisode, ({ episode }) => this.watching?.watcher.episode(episode));

@@ -11,6 +11,8 @@ import { UserError } from '../protocol/user-error';
 import type { Asking, Inspections } from './inspection-process';
 import { tellInformation, withProgress } from './notices';
 import { plain } from './plain-text';
+import type { RunStore } from './run-store';
+import type { RunTrust } from './run-trust';
 import { EpisodeHeads } from './traces/episode-heads';
 import { shortId } from './traces/trace';
 import { placeOf, tracePlace, traceUri } from './traces/trace-uri';
@@ -22,7 +24,7 @@ const seeds = 2 ** 31;
 /** Characters of what is being sampled that the progress shows. */
 const shownText = 60;
 
-type Asked = EpisodeRef & { turn: number };
+type Asked = EpisodeRef & { turn: number; accepted: string[] };
 
 export class WhatIfs implements vscode.TextDocumentContentProvider, vscode.Disposable {
   private readonly heads = new EpisodeHeads();
@@ -32,7 +34,11 @@ export class WhatIfs implements vscode.TextDocumentContentProvider, vscode.Dispo
   private readonly provider: vscode.Disposable;
   readonly onDidChange = this.changed.event;
 
-  constructor(private readonly inspections: Inspections) {
+  constructor(
+    private readonly inspections: Inspections,
+    private readonly trust: RunTrust,
+    private readonly store: RunStore,
+  ) {
     this.provider = vscode.workspace.registerTextDocumentContentProvider(scheme, this);
   }
 
@@ -54,7 +60,11 @@ export class WhatIfs implements vscode.TextDocumentContentProvider, vscode.Dispo
     if (!origin) throw new UserError(vscode.l10n.t('The episode {0} is not in its run’s folder any more.', place.id));
     const turn = turnOf(argument) ?? (await chosenTurn(origin));
     if (turn === undefined) return;
-    const asked = { ...place, turn };
+    if (!(await this.store.find(place.folder)))
+      throw new UserError(vscode.l10n.t('{0} is no run of this workspace.', place.folder));
+    const trusted = await this.trust.ask(place.folder, { version: origin.environment.version, tag: origin.tag });
+    if (!trusted) return;
+    const asked = { ...place, turn, accepted: trusted.accepted };
     const given = await this.chosenChange(asked, origin.turns[turn - 1]);
     if (!given) return;
     const checkpoint = await this.chosenPlayer(asked, vscode.l10n.t('Who goes on from turn {0}?', turn));
@@ -109,8 +119,8 @@ export class WhatIfs implements vscode.TextDocumentContentProvider, vscode.Dispo
   }
 
   private actionsOf(asked: Asked): Promise<string[] | undefined> {
-    const { folder, mode, step, id } = asked;
-    return this.run(asked, asking => this.inspections.legalActions({ folder, mode, step, id }, asking));
+    const { folder, mode, step, id, accepted } = asked;
+    return this.run(asked, asking => this.inspections.legalActions({ folder, mode, step, id, accepted }, asking));
   }
 
   /** A checkpoint's name, null for the user, undefined where the reader chose none. */

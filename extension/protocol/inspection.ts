@@ -17,6 +17,12 @@ export interface EpisodeRef {
   id: string;
 }
 
+/** What of the run's code the user accepts for this request (run-trust.ts): files that are neither signed nor accepted for good are not executed. */
+export interface AcceptedCode {
+  /** sha256 (hex) of files. */
+  accepted?: string[];
+}
+
 /** The weights that a run began with; other names are those of checkpoints: `step-000020`. */
 export const initialWeights = 'initial';
 
@@ -82,7 +88,7 @@ export interface GivenAnswer {
 }
 
 /** Plays an episode again up to `turn` (from 1), gives that turn by hand or to the policy, and goes on from there. */
-export interface WhatIfRequest extends EpisodeRef {
+export interface WhatIfRequest extends EpisodeRef, AcceptedCode {
   turn: number;
   given: GivenAnswer;
   /** Whose turns the rest are: a checkpoint's name, or null for the user, who gives one turn at a time by `whatIfTurn`. */
@@ -127,5 +133,5 @@ export const whatIfTokens = new NotificationType<{
 /** What a request is doing, in a few words ("loading step-000020"), for whoever waits. */
 export const inspectionPhase = new NotificationType<{ words: string }>('inspect/phase');
 
-/** What the actions of the episode at a turn are, for whoever is to choose one. Replays up to the turn. */
-export const legalActions = new RequestType<EpisodeRef & { turn: number }, string[], void>('inspect/legalActions');
+/** Names of the actions that the episode has, for whoever is to choose one. */
+export const legalActions = new RequestType<EpisodeRef & AcceptedCode, string[], void>('inspect/legalActions');

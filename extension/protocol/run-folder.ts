@@ -29,10 +29,18 @@ export const runFiles = {
   tokenizer: 'tokenizer.json',
   /** Of an evaluation: what it came to. */
   evaluation: 'evaluation.json',
+  /** By whose trainer the manifest was written (run-trust.ts). */
+  signature: 'signature.json',
 } as const;
 
 /** Whether a text may name a version's folder. Run folders come from anywhere, and what they call a version may be a way out of them. */
 export const isVersionName = (text: string): boolean => /^[\w-]+$/.test(text);
+
+/**
+ * Whether a text may be the id of a run: the name of one folder, which is no way to another one, no option of a command line, and shows
+ * as it is.
+ */
+export const isRunId = (text: string): boolean => text.length <= 255 && /^(?![.-])[^\\/:\p{C}]+(?<![. ])$/u.test(text);
 
 /** `environments/<version>/…`: the code of an environment that ran. */
 export const environmentFile = (version: string, name: string): string => `${runFiles.environments}/${version}/${name}`;
@@ -43,6 +51,8 @@ export const environmentFiles = {
   /** The sources, by their names in `version.json`. */
   sources: 'sources',
   coverage: 'coverage.jsonl',
+  /** By whose trainer the code was kept (run-trust.ts). */
+  signature: 'signature.json',
 } as const;
 
 /** Where a workspace keeps its runs, from the workspace's root. */
@@ -97,6 +107,15 @@ export const manifestSchema = z.object({
   tags: z.array(z.string()).optional(),
 });
 export type Manifest = z.infer<typeof manifestSchema>;
+
+/**
+ * The manifest of the run in the folder of this name. The name is the run's id, whatever the manifest says: a copied or renamed folder is a
+ * run of its own, and no id leads out of the folder of the runs.
+ */
+export const manifestIn = (name: string) =>
+  manifestSchema
+    .refine(() => isRunId(name), { error: `a run’s folder cannot be called ${JSON.stringify(name)}` })
+    .transform((manifest): Manifest => ({ ...manifest, id: name }));
 
 /** `labels.json`: what a user says of the run, in place of what the manifest says; replaced atomically, by whoever changes it. */
 export const labelsSchema = z.object({
@@ -220,6 +239,9 @@ export const environmentVersionSchema = z.object({ tag: z.string(), from: z.stri
 /** A name below a folder: no part of it leads up, and it is no path of its own. */
 const sourceName = z.string().regex(/^(?!\.{1,2}(\/|$))[^\\/:]+(\/(?!\.{1,2}(\/|$))[^\\/:]+)*$/);
 
+/** Whether a text may name a kept source below `sources/`. */
+export const isSourceName = (text: string): boolean => sourceName.safeParse(text).success;
+
 /** `environments/<version>/version.json`. */
 export const keptEnvironmentSchema = z.object({
   version: z.string(),
@@ -333,8 +355,22 @@ export const leaseSchema = z.object({
   started: z.string(),
   endpoint: z.string().describe('path of the socket or name of the pipe'),
   token: z.string(),
+  folder: z
+    .object({ path: z.string().describe('real path'), inode: z.string() })
+    .optional()
+    .describe('the run folder that it was written for; trainers of earlier versions left it out'),
 });
 export type Lease = z.infer<typeof leaseSchema>;
+
+/**
+ * Whether a lease was written for the folder that it lies in. That of a copied or renamed folder leads to the trainer of the original. A
+ * folder that a container shows under another path is known by its inode.
+ */
+export function isLeaseOf({ folder }: Lease, at: NonNullable<Lease['folder']>): boolean {
+  if (folder === undefined || folder.path === at.path) return true;
+  const name = (path: string): string | undefined => path.split(/[\\/]/).at(-1);
+  return folder.inode === at.inode && name(folder.path) === name(at.path);
+}
 
 /** A lease whose file is older than this is stale. */
 export const leaseStaleMs = 5000;

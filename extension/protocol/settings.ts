@@ -54,7 +54,7 @@ export function configInEffect(config: Config, events: Iterable<RunEvent>): Conf
   let now = config;
   for (const { kind, data } of events) {
     const change = kind === 'setting' ? settingChangeSchema.safeParse(data).data : undefined;
-    if (change) now = withSetting(now, change);
+    if (change && settingKeys.includes(change.key)) now = withSetting(now, change);
   }
   return now;
 }

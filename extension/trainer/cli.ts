@@ -19,33 +19,36 @@ import { addInspect } from './terminal/inspect';
 import { addPlan } from './terminal/plan';
 import { addRuns } from './terminal/runs';
 import { addScore } from './terminal/score';
-import { resume, start, withCommon, withConfig } from './terminal/serve';
+import { resume, start, withCommon, withConfig, withTrust } from './terminal/serve';
 import type { CommonFlags, ResumeFlags, StartFlags } from './terminal/serve';
 import { addSet } from './terminal/set';
 import { addSft } from './terminal/sft';
 import { presetFolders, workspaceOf } from './terminal/start';
 import { addSweep } from './terminal/sweep';
 import { RunFolder } from './store/run-folder';
+import { requireTrusted } from './trusted-run';
 
 const program = new Command('ragen')
   .description('Trains LLM agents that reason, by reinforcement learning over whole episodes.')
   .exitOverride();
 
-withConfig(program.command('train').description('train a policy'))
+withTrust(withConfig(program.command('train').description('train a policy')))
   .option('--from <run>', 'take the configuration of this run, with the overrides given in place of its own')
   .action((overrides: string[], flags: StartFlags & { from?: string }) =>
     answer(flags, async () => {
       if (flags.from === undefined) return start(overrides, flags);
       if (flags.configName ?? flags.config)
         throw new UserError(`--from ${flags.from} names a configuration already: leave out --config-name and --config`);
-      return start(overrides, flags, { again: RunFolder.find(workspaceOf(flags.workspace), flags.from).manifest });
+      const earlier = RunFolder.find(workspaceOf(flags.workspace), flags.from);
+      requireTrusted(earlier, flags);
+      return start(overrides, flags, { again: earlier.manifest });
     }),
   );
 
 addEval(program);
 addSft(program);
 
-withCommon(program.command('resume').description('go on with a run from a checkpoint'))
+withTrust(withCommon(program.command('resume').description('go on with a run from a checkpoint')))
   .argument('<run>', 'id of the run')
   .option('--checkpoint <name>', 'such as step-000100 (default: the newest that is whole)')
   .option('--detach', 'return as soon as the trainer serves the run')

@@ -1,4 +1,4 @@
-// Entry of the trainer: `node trainer.cjs --run <folder> [--workspace <folder>] [--resume [--checkpoint step-000100]]` serves one run from its
+// Entry of the trainer: `node trainer.cjs --run <folder> [--workspace <folder>] [--resume] [--checkpoint step-000100] [--trust-code <sha256>]` serves one run from its
 // lease to its end. Standard error is the run's trainer.log. Whatever happens, the status on disk tells how the run ended, and in
 // one sentence why.
 import { resolve } from 'node:path';
@@ -20,6 +20,7 @@ import type { StoredCheckpoint } from './store/checkpoint';
 import { takeLease } from './store/lease';
 import { rotateLog } from './store/rotate-log';
 import { RunFolder } from './store/run-folder';
+import { requireNoLinks, requireTrusted } from './trusted-run';
 import { TrainerServer, endpointFor } from './trainer-server';
 
 const destination = pino.destination(2);
@@ -37,10 +38,13 @@ async function main(): Promise<void> {
       workspace: { type: 'string', default: process.cwd() },
       resume: { type: 'boolean', default: false },
       checkpoint: { type: 'string' },
+      'trust-code': { type: 'string' },
     },
   });
   if (!values.run) throw new UserError('trainer: --run is missing: give the folder of a run');
   const folder = RunFolder.open(values.run);
+  requireTrusted(folder, { trustCode: values['trust-code'] });
+  requireNoLinks(folder);
   const token = newToken();
   const endpoint = endpointFor(folder.path, folder.id);
   const lease = await takeLease({

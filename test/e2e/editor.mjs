@@ -57,6 +57,7 @@ function configuration(profile) {
 function environmentOf(profile) {
   const environment = { ...env, EXTENSIONS_GALLERY: '{"serviceUrl":""}' };
   for (const name of ['CONFIG', 'DATA', 'CACHE']) environment[`XDG_${name}_HOME`] = join(profile, name.toLowerCase());
+  environment.RAGEN_USER_STORAGE = join(profile, 'user');
   for (const name of Object.keys(environment)) if (/^(VSCODE_|ELECTRON_|npm_)/.test(name)) delete environment[name];
   return environment;
 }

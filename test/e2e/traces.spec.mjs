@@ -1,11 +1,12 @@
 // Reasoning traces on a real run of two steps, whose environment is moved into the workspace: an episode opens as a document that folds,
 // has an outline, overlays, cards on hover, ways to other episodes, a diff and a replay, and is there after a reload; the environment's
-// source tells how it does. Pictures in light, dark and high contrast go to screenshots/.
+// source tells how it does. The run is another user's, so that its code is asked about before it runs. Pictures in light, dark and high contrast go to screenshots/.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Editor, makeWorkspace, scenarios, until } from './editor.mjs';
 import { root } from './install.mjs';
 
@@ -18,7 +19,8 @@ before(async () => {
   const overrides = ['trainer.total_training_steps=2', 'trainer.test_freq=1', 'trainer.experiment_name=lake'];
   overrides.push('es_manager.val.env_groups=16', 'es_manager.val.env_configs.n_groups=[16]');
   const train = [join(root, 'dist', 'cli.cjs'), 'train', '--config-name', 'quickstart', ...overrides];
-  execFileSync(process.execPath, train, { cwd: workspace, stdio: 'pipe' });
+  const env = { ...process.env, RAGEN_USER_STORAGE: join(workspace, 'another user') };
+  execFileSync(process.execPath, train, { cwd: workspace, stdio: 'pipe', env });
   const environments = join(runs, readdirSync(runs)[0], 'environments');
   const kept = join(environments, readdirSync(environments)[0]);
   cpSync(join(kept, 'sources'), join(workspace, 'envs'), { recursive: true });
@@ -179,13 +181,67 @@ scenario('two episodes stand in the diff editor', async () => {
   await editor.command('View: Close Editor');
 });
 
+const dialog = () =>
+  editor.page.locator('.monaco-dialog-box', { hasText: 'Run code of “lake” that your trainer did not write?' });
+const press = name => dialog().getByRole('button', { name }).click();
+const tab = name => editor.page.getByRole('tab', { name });
+const same = async () => {
+  await editor.page.locator('.notification-toast', { hasText: /every turn gave the same state and reward/ }).waitFor();
+  await editor.command('Notifications: Clear All Notifications');
+};
+
+scenario('a run of another user is replayed where its manifest was shown and accepted, once or for good', async () => {
+  await editor.command('RAGEN: Open Reasoning Trace');
+  await editor.choose('+1');
+  await shown();
+  const ask = async () => {
+    await editor.command('RAGEN: Replay Episode');
+    await dialog().waitFor();
+    await tab('manifest.json').waitFor();
+  };
+  await ask();
+  assert.match(
+    plain(await dialog().innerText()),
+    /manifest\.json\s+sha256 [0-9a-f]{64}\s+The run names:\s+environment \w+/,
+  );
+  await editor.picture('trust-manifest-dark');
+  await press('Cancel');
+  await tab('manifest.json').click(); // it stays, to be read
+  await editor.page.keyboard.type('x');
+  assert.doesNotMatch(await editor.page.title(), /●/);
+  await editor.command('View: Close Editor');
+  assert.equal(await editor.page.locator('.notification-toast', { hasText: 'every turn' }).count(), 0);
+  await shown();
+  await ask();
+  await press('Run Once');
+  await same();
+  await shown();
+  await ask();
+  await press('Trust This Run’s Code');
+  await same();
+});
+
 scenario('a replay says that the same comes of it', async () => {
   await editor.command('RAGEN: Open Reasoning Trace');
   await editor.choose('+1');
   await shown();
   await editor.command('RAGEN: Replay Episode');
-  await editor.page.locator('.notification-toast', { hasText: /every turn gave the same state and reward/ }).waitFor();
-  await editor.command('Notifications: Clear All Notifications');
+  await same();
+});
+
+scenario('code that a run keeps is shown, and not run without an answer', async () => {
+  await editor.takeLens(lens('what if'), () => dialog().isVisible());
+  assert.match(plain(await dialog().innerText()), /environment\.js\s+sha256 [0-9a-f]{64}/);
+  await tab('environment.js').waitFor();
+  await editor.page.locator('.view-line', { hasText: 'defProp' }).first().waitFor();
+  await editor.picture('trust-code-dark');
+  await press('Cancel');
+  await sleep(500);
+  assert.equal(await editor.page.locator('.quick-input-widget', { hasText: 'What if… turn' }).isVisible(), false);
+  for (const name of ['environment.js', 'version.json']) {
+    await tab(name).click();
+    await editor.command('View: Close Editor');
+  }
 });
 
 scenario('the environment’s source tells how its code does', async () => {

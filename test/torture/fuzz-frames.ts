@@ -118,7 +118,7 @@ export const frameTargets: readonly FuzzTarget[] = [
       const heard: unknown[] = [];
       await new Promise<void>(resolve => {
         const hear = (what: unknown): void => void heard.push(what);
-        const link = new TrainerLink('run-1', () => Promise.resolve(lease), {
+        const link = new TrainerLink('run 1', 'run-1', () => Promise.resolve(lease), {
           status: hear,
           appended: hear,
           event: hear,

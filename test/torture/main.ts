@@ -1,7 +1,9 @@
 // `npm run torture [-- NAME …] [-- --scale 0.1] [-- --seed 7]`: does to the product what a long run may meet (kills, full disks, bad input,
 // hostile code), prints what was done and found, and exits with 1 where a promise of docs/RELIABILITY.md or docs/SECURITY.md is broken.
 // Everything runs in the processes of the built product. One part a file; CI runs the same functions with small numbers.
-import { cpus } from 'node:os';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { cpus, tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { disk } from './disk';
 import { environmentCode } from './environment-code';
@@ -36,6 +38,9 @@ async function main(): Promise<void> {
   if (unknown !== undefined)
     throw new Error(`torture: there is no part ${unknown}: use ${Object.keys(parts).join(', ')}`);
 
+  const storage = mkdtempSync(join(tmpdir(), 'ragen-user-'));
+  process.env.RAGEN_USER_STORAGE = storage; // of what is started here, too
+  process.once('exit', () => rmSync(storage, { recursive: true, force: true }));
   const outcomes: { name: string; seconds: number; error?: Error }[] = [];
   for (const name of positionals.length > 0 ? positionals : Object.keys(parts)) {
     const from = performance.now();

@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { basename, dirname, extname, join } from 'node:path';
 import * as vscode from 'vscode';
 import { jsonOrNothing } from '../../protocol/json';
-import { manifestSchema, runFiles } from '../../protocol/run-folder';
+import { manifestIn, runFiles } from '../../protocol/run-folder';
 import type { Run } from '../run-store';
 import { yamlOf } from './configuration-text';
 
@@ -40,7 +40,7 @@ export function serveConfigurations(resolve: (file: string) => Promise<ResolvedC
       const source = JSON.parse(query) as Source;
       if ('file' in source) return textOf(await resolve(source.file), dirname(source.file));
       const manifest = jsonOrNothing(await readFile(join(source.run, runFiles.manifest), 'utf8'));
-      return yamlOf(manifestSchema.parse(manifest).config);
+      return yamlOf(manifestIn(basename(source.run)).parse(manifest).config);
     },
   });
   // A configuration may build on any other, so all that are shown are resolved again.

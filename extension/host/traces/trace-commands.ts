@@ -14,6 +14,7 @@ import { askTerminal, type Terminal } from '../environment-terminal';
 import { tellBriefly, tellInformation, tellWarning, withProgress } from '../notices';
 import { plain } from '../plain-text';
 import type { RunArgument, RunPicker } from '../run-picker';
+import type { RunTrust } from '../run-trust';
 import { byScore, groupOf, samePrompt, stepsTowards, type EpisodeHead } from './episode-heads';
 import { firstDifference, replayCase } from './replay';
 import { fileOf, type OpenTrace, type TraceDocuments } from './trace-documents';
@@ -29,6 +30,7 @@ export interface TraceServices {
   overlay: TraceOverlay;
   scores: TraceScores;
   picker: RunPicker;
+  trust: RunTrust;
   /** The terminal's entry in a workspace's folder. */
   terminal(cwd: string): Promise<Terminal>;
 }
@@ -273,9 +275,10 @@ async function chosenOther({ documents }: TraceServices, { place, trace }: OpenT
 }
 
 /** Plays an episode again and says whether the same comes of it. */
-async function replay({ documents, terminal }: TraceServices, { place, trace }: OpenTrace): Promise<void> {
-  const manifest = await documents.manifest(place.folder);
-  const played = manifest && replayCase(trace.episode, manifest);
+async function replay({ trust, terminal }: TraceServices, { place, trace }: OpenTrace): Promise<void> {
+  const trusted = await trust.ask(place.folder); // its manifest says which file is executed, and with which settings
+  if (!trusted) return;
+  const played = replayCase(trace.episode, trusted.manifest);
   if (!played)
     throw new UserError(vscode.l10n.t('The configuration of the run does not know the tag {0}: it cannot be replayed.', trace.episode.tag)); // prettier-ignore
   const workspace = join(place.folder, '..', '..', '..');

@@ -1,10 +1,11 @@
 // The documents of the `ragen-trace:` scheme: episodes laid out from the run folder alone, read-only, the newest few remembered with where
 // their tokens are. A step that is written anew, as a resume does, changes its open documents.
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import * as vscode from 'vscode';
 import { readFile } from 'node:fs/promises';
 import { jsonOrNothing } from '../../protocol/json';
-import { episodeFile, manifestSchema, runFiles, type Manifest } from '../../protocol/run-folder';
+import { episodeFile, manifestIn, runFiles, type Manifest } from '../../protocol/run-folder';
+import { readManifestCode, untrusted } from '../../protocol/run-trust';
 import type { Run, RunStore } from '../run-store';
 import { EpisodeHeads, fileStamp } from './episode-heads';
 import { tokenBytes, type TokenBytes } from './token-bytes';
@@ -73,7 +74,7 @@ export class TraceDocuments implements vscode.FileSystemProvider, vscode.Disposa
 
   /** A run's manifest; undefined where it cannot be read. */
   async manifest(folder: string): Promise<Manifest | undefined> {
-    const known = this.manifests.get(folder) ?? manifestSchema.safeParse(await json(join(folder, runFiles.manifest))).data; // prettier-ignore
+    const known = this.manifests.get(folder) ?? manifestIn(basename(folder)).safeParse(await json(join(folder, runFiles.manifest))).data; // prettier-ignore
     if (known) this.manifests.set(folder, known);
     return known;
   }
@@ -148,7 +149,9 @@ export class TraceDocuments implements vscode.FileSystemProvider, vscode.Disposa
       ...checkpoints.map(name => join(folder, runFiles.checkpoints, name, runFiles.tokenizer)),
       ...(/^[\w.-]+$/.test(model) ? [join(this.extensionPath, 'media', 'models', model, runFiles.tokenizer)] : []),
       // A path out of the workspace, which on Windows may be another machine's, is followed where someone vouches for it.
-      ...(vscode.workspace.isTrusted ? [join(model.startsWith('/') ? '' : workspace, model, runFiles.tokenizer)] : []),
+      ...(vscode.workspace.isTrusted && isVouchedFor(folder)
+        ? [join(model.startsWith('/') ? '' : workspace, model, runFiles.tokenizer)]
+        : []),
     ];
     for (const file of candidates) {
       const parsed = await json(file);
@@ -171,6 +174,12 @@ export class TraceDocuments implements vscode.FileSystemProvider, vscode.Disposa
       this.changed.fire([{ type: vscode.FileChangeType.Changed, uri: vscode.Uri.parse(key) }]);
     }
   }
+}
+
+/** Whether the manifest is this user's own, or was accepted. */
+function isVouchedFor(folder: string): boolean {
+  const code = readManifestCode(folder, basename(folder));
+  return code !== undefined && untrusted(basename(folder), [code]).length === 0;
 }
 
 /** The file that an episode's line is in. */

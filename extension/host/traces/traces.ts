@@ -4,6 +4,7 @@ import { report } from '../commands';
 import type { Terminal } from '../environment-terminal';
 import type { RunPicker } from '../run-picker';
 import type { RunStore } from '../run-store';
+import type { RunTrust } from '../run-trust';
 import { EnvironmentLenses } from './environment-lenses';
 import { PromptTimes } from './prompt-times';
 import { traceCommands, type TraceServices } from './trace-commands';
@@ -19,6 +20,7 @@ import { traceLanguage, traceScheme } from './trace-uri';
 export interface TraceNeeds {
   store: RunStore;
   picker: RunPicker;
+  trust: RunTrust;
   /** Absent, nothing is scored and the overlays show what the episodes hold. */
   scorer?: Scorer;
   log: vscode.LogOutputChannel;
@@ -28,7 +30,7 @@ export interface TraceNeeds {
 
 /** Registers the documents, what the editor makes of them, the commands, and the figures in environments' sources. */
 export function addTraces(context: vscode.ExtensionContext, needs: TraceNeeds): vscode.Disposable {
-  const { store, picker, scorer, log, terminal } = needs;
+  const { store, picker, trust, scorer, log, terminal } = needs;
   const documents = new TraceDocuments(store, context.extensionPath, log);
   const scores = new TraceScores(scorer, {
     tell: error => void report({ log }, error),
@@ -37,7 +39,7 @@ export function addTraces(context: vscode.ExtensionContext, needs: TraceNeeds): 
   const overlay = new TraceOverlay(documents, scores, context.workspaceState);
   const structure = new TraceStructure(documents);
   const lenses = new TraceLenses(documents, new PromptTimes());
-  const services: TraceServices = { documents, overlay, scores, picker, terminal };
+  const services: TraceServices = { documents, overlay, scores, picker, trust, terminal };
   const commands = Object.entries(traceCommands).map(([id, command]) =>
     vscode.commands.registerCommand(id, async (argument: unknown, other: unknown) => {
       try {

@@ -1,10 +1,17 @@
 // A run as it is inspected: its folder is read, beside a trainer that may be at work on it, and the lease is never asked for. Which
 // checkpoints there are is looked up each time, since a trainer writes new ones and removes old ones meanwhile.
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { jsonOrNothing } from '../../protocol/json';
 import { initialWeights } from '../../protocol/inspection';
 import type { CheckpointChoice, EpisodeRef } from '../../protocol/inspection';
-import { checkpointFolder, episodeFile, episodeSchema, runFiles } from '../../protocol/run-folder';
+import {
+  checkpointFolder,
+  episodeFile,
+  episodeSchema,
+  keptEnvironmentSchema,
+  runFiles,
+} from '../../protocol/run-folder';
 import type { Episode } from '../../protocol/run-folder';
 import { UserError } from '../../protocol/user-error';
 import type { RunConfig } from '../config/schema';
@@ -16,6 +23,7 @@ import type { StoredCheckpoint } from '../store/checkpoint';
 import { readLines } from '../store/line-log';
 import { RunFolder } from '../store/run-folder';
 import { presentConfig } from '../stored-config';
+import { requireTrustedCode } from '../trusted-run';
 
 /** Characters of a line's beginning in which an episode's id stands. */
 const headLength = 200;
@@ -101,10 +109,23 @@ export class InspectedRun {
     );
   }
 
-  /** The kept code of an environment version: what it was built to, and where its source was. Undefined where none is kept. */
-  keptEnvironment(version: string): { bundle: string; source: string } | undefined {
-    const kept = this.folder.keptEnvironment(version);
-    return kept && { bundle: readFileSync(kept.bundle, 'utf8'), source: join(kept.about.root, kept.about.entry) };
+  /**
+   * The kept code of an environment version that a tag ran: what it was built to, and where its source was. Undefined where none is kept.
+   * It is read once and given as it was judged.
+   * @param accepted sha256 of files that the user accepts for this time
+   * @throws UserError where it is not trusted
+   */
+  keptEnvironment(
+    { version, tag }: { version: string; tag: string },
+    accepted: readonly string[],
+  ): { bundle: string; source: string } | undefined {
+    const kept = this.folder.keptCode(version, tag);
+    if (!kept) return undefined;
+    requireTrustedCode(this.folder, [kept.bundle, kept.about], accepted);
+    const about = keptEnvironmentSchema.safeParse(jsonOrNothing(kept.about.bytes.toString('utf8'))).data;
+    if (!about) throw new UserError(`store: ${kept.about.file} of run ${this.folder.id} is damaged: restore it`);
+    const { root, entry } = about;
+    return { bundle: kept.bundle.bytes.toString('utf8'), source: join(root, entry) };
   }
 }
 

@@ -1,6 +1,7 @@
 // All that an inspection process can be asked about runs, whoever asks: the editor over standard input, or the terminal. What it has
 // opened it keeps: runs with their tokenizers, one model, and the what-if episodes that wait for their player.
 import type {
+  AcceptedCode,
   CheckpointChoice,
   EpisodeRef,
   GivenAnswer,
@@ -11,6 +12,7 @@ import type {
 } from '../../protocol/inspection';
 import { UserError } from '../../protocol/user-error';
 import { tokenPieces } from '../models/token-pieces';
+import { RunFolder } from '../store/run-folder';
 import { InspectedRun } from './inspected-run';
 import { ModelHolder } from './loaded-model';
 import { actionsOf, openReplayed } from './replayed-environment';
@@ -54,10 +56,10 @@ export class Inspector {
     });
   }
 
-  async legalActions(ref: EpisodeRef): Promise<string[]> {
-    const run = this.run(ref.folder);
+  async legalActions(ref: EpisodeRef & AcceptedCode): Promise<string[]> {
+    const run = this.fresh(ref.folder);
     const episode = run.episode(ref);
-    const environment = await openReplayed(run, episode);
+    const environment = await openReplayed(run, episode, ref.accepted);
     try {
       return await actionsOf(environment, episode);
     } finally {
@@ -67,12 +69,12 @@ export class Inspector {
 
   /** Plays until the episode is over or waits for the user. */
   async whatIf(request: WhatIfRequest, signal?: AbortSignal): Promise<WhatIfStanding> {
-    const run = this.run(request.folder);
+    const run = this.fresh(request.folder);
     const origin = run.episode(request);
     if (request.checkpoint !== null) run.checkpoint(request.checkpoint);
     const tokenizer = await run.tokenizer();
     this.listener.phase(`opening ${origin.tag}`);
-    const environment = await openReplayed(run, origin);
+    const environment = await openReplayed(run, origin, request.accepted);
     const session = this.nextSession++;
     let opened: WhatIf;
     try {
@@ -138,6 +140,13 @@ export class Inspector {
     const found = this.sessions.get(number);
     if (!found) throw new UserError('what if: this one is over: begin another');
     return found;
+  }
+
+  /** The run with its manifest as it lies there now: what the user has accepted is what is there, not what was. */
+  private fresh(folder: string): InspectedRun {
+    const known = this.runs.get(folder);
+    if (known?.folder.manifestSha256 !== RunFolder.open(folder).manifestSha256) this.runs.delete(folder);
+    return this.run(folder);
   }
 
   private run(folder: string): InspectedRun {

@@ -1,5 +1,5 @@
 // The environment of a stored episode, opened again on the code that played it: the run keeps what each version was built to. Where a run
-// does not keep it, the present code takes its place and a note says so. To be closed.
+// does not keep it, the present code takes its place and a note says so. Neither is executed where the run is not trusted. To be closed.
 import type { EnvironmentSpec, LoadedEnvironment } from '../../protocol/environment-link';
 import type { Episode } from '../../protocol/run-folder';
 import { UserError } from '../../protocol/user-error';
@@ -8,6 +8,7 @@ import { installation } from '../installation';
 import { EnvironmentProcess } from '../rollout/environment-process';
 import { environmentSpecs } from '../rollout/environment-specs';
 import { logNotice } from '../run-environments';
+import { requireNoLinks, requireTrustedCode } from '../trusted-run';
 import type { InspectedRun } from './inspected-run';
 
 export interface ReplayedEnvironment {
@@ -16,15 +17,21 @@ export interface ReplayedEnvironment {
   notes: string[];
 }
 
-/** @throws UserError where the environment does not load */
+/**
+ * @param accepted sha256 of files of the run that the user accepts for this time
+ * @throws UserError where the environment does not load, or may not be executed
+ */
 export async function openReplayed(
   run: InspectedRun,
   { tag, environment }: Pick<Episode, 'tag' | 'environment'>,
+  accepted: readonly string[] = [],
 ): Promise<ReplayedEnvironment> {
   const { config, workspace } = run;
+  requireTrustedCode(run.folder, [run.folder.manifestCode], accepted); // its settings may name programs
+  requireNoLinks(run.folder);
   const settings = config.custom_envs[tag];
   if (!settings) throw new UserError(`run ${run.folder.id} has no environment ${tag}: choose an episode of this run`);
-  const kept = run.keptEnvironment(environment.version);
+  const kept = run.keptEnvironment({ version: environment.version, tag }, accepted);
   const spec: EnvironmentSpec = kept
     ? {
         ...{ tag, env_type: settings.env_type, source: kept.source, config: settings.env_config ?? {} },

@@ -257,7 +257,7 @@ export class WhatIf {
     const { mode, step } = episode;
     const file = episodeFile({ mode, step, id: `${base}-w1` });
     const numbers = existsSync(folder.file(file))
-      ? [...readLines(folder.file(file))].map(({ text }) => Number(new RegExp(`"id":"${base}-w(\\d+)"`).exec(text.slice(0, 200))?.[1] ?? 0)) // prettier-ignore
+      ? [...readLines(folder.file(file))].map(({ text }) => numberOf(text.slice(0, 200), base))
       : [];
     const id = `${base}-w${maximum(numbers, 0) + 1}`;
     const log = folder.whatIf(file);
@@ -276,6 +276,12 @@ export class WhatIf {
     const actions = Object.values(this.playing?.entry.actions ?? loaded.actions ?? {});
     return { session: this.parts.session, episode, written: this.written, actions, notes: [...this.notes] };
   }
+}
+
+/** The number of a what-if episode of `base` in the beginning of its line; 0 where it is another's. */
+function numberOf(head: string, base: string): number {
+  const [, id, digits] = /"id":("(?:[^"\\]|\\.)*-w(\d+)")/.exec(head) ?? [];
+  return id === JSON.stringify(`${base}-w${digits}`) ? Number(digits) : 0;
 }
 
 /** The stored answer of a turn, and the ids that its context held before it. */

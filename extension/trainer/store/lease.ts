@@ -1,10 +1,19 @@
 // The lease says which process trains a run. It is created exclusively and touched each second; it counts as abandoned only when
 // it has not been touched for `leaseStaleMs` and its process is gone (a suspended laptop makes a live trainer's lease old, too).
 // Taking over happens under a second exclusive file, so that of two who find an abandoned lease one gets it.
-import { mkdirSync, readFileSync, rmSync, statSync, unlinkSync, utimesSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import {
+  mkdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  unlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { leaseSchema, leaseStaleMs, runFiles } from '../../protocol/run-folder';
+import { isLeaseOf, leaseSchema, leaseStaleMs, runFiles } from '../../protocol/run-folder';
 import type { Lease } from '../../protocol/run-folder';
 import { UserError } from '../../protocol/user-error';
 import { storeError } from './files';
@@ -66,6 +75,7 @@ export async function takeLease(request: LeaseRequest, world: LeaseWorld = realW
     started: new Date(world.now()).toISOString(),
     endpoint: request.endpoint,
     token: request.token,
+    folder: ownFolder(request.runFolder, file),
   };
   const text = `${JSON.stringify(lease)}\n`;
   // A trainer that was killed a moment ago left a lease that is fresh but dead: wait until it is old.
@@ -122,10 +132,25 @@ function judge({ lease, touched }: Found, world: LeaseWorld): 'held' | 'dying' |
 function find(file: string): Found | null {
   try {
     const touched = statSync(file).mtimeMs;
-    return { lease: parse(readFileSync(file, 'utf8')), touched };
+    const lease = parse(readFileSync(file, 'utf8'));
+    // That of another folder, which this one is a copy of, is held by nobody here.
+    return { lease: lease && isLeaseOf(lease, identityOf(dirname(file))) ? lease : null, touched };
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
     throw storeError('read', file, error);
+  }
+}
+
+/** What a lease knows its run folder by. */
+function identityOf(folder: string): NonNullable<Lease['folder']> {
+  return { path: realpathSync(folder), inode: String(statSync(folder, { bigint: true }).ino) };
+}
+
+function ownFolder(folder: string, file: string): NonNullable<Lease['folder']> {
+  try {
+    return identityOf(folder);
+  } catch (error) {
+    throw storeError('write', file, error);
   }
 }
 

@@ -1,7 +1,7 @@
 // The folder of one run: making it, opening it, and the files in it that are not a log or a checkpoint. The manifest is written
 // once, when the run is made; the status is replaced whole. A folder without a manifest is no run.
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, readdirSync, statSync } from 'node:fs';
+import { existsSync, lstatSync, mkdirSync, readFileSync, readdirSync, statSync } from 'node:fs';
 import { mkdir, rm, truncate } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import type { z } from 'zod';
@@ -12,15 +12,19 @@ import {
   environmentFiles,
   episodesFile,
   groupsFile,
+  isRunId,
   isVersionName,
   keptEnvironmentSchema,
   labelsSchema,
+  manifestIn,
   manifestSchema,
   runFiles,
   runsFolder,
   statusSchema,
 } from '../../protocol/run-folder';
 import type { CoverageLine, KeptEnvironment, Labels, Manifest, RunStatus } from '../../protocol/run-folder';
+import { environmentSignature, isManifestSigned, manifestSignature, readKeptCode, sha256Of, signedTags } from '../../protocol/run-trust'; // prettier-ignore
+import type { ReadCode, RunCode } from '../../protocol/run-trust';
 import { UserError } from '../../protocol/user-error';
 import { isTemporary, replaceFile, storeError } from './files';
 import { EventLog, eventLogName } from './event-log';
@@ -54,6 +58,8 @@ export class RunFolder {
   private constructor(
     readonly path: string,
     readonly manifest: Manifest,
+    /** Of the bytes that the manifest was read from. */
+    readonly manifestSha256: string,
   ) {}
 
   get id(): string {
@@ -75,8 +81,11 @@ export class RunFolder {
       const manifest: Manifest = { schema: 1, id, created: created.toISOString(), ...about };
       for (const folder of [runFiles.episodes, runFiles.checkpoints, runFiles.environments])
         await mkdir(join(path, folder));
-      await replaceFile(join(path, runFiles.manifest), json(manifestSchema.parse(manifest)));
-      return new RunFolder(path, manifest);
+      const text = json(manifestSchema.parse(manifest));
+      const sha256 = sha256Of(Buffer.from(text));
+      await writeSignature(join(path, runFiles.signature), () => manifestSignature(id, sha256));
+      await replaceFile(join(path, runFiles.manifest), text);
+      return new RunFolder(path, manifest, sha256);
     } catch (error) {
       if (path !== undefined) await rm(path, { recursive: true, force: true }).catch(() => undefined);
       throw storeError('make a run folder in', runs, error);
@@ -90,13 +99,16 @@ export class RunFolder {
       throw new UserError(
         `store: ${path} has no ${runFiles.manifest}, so it is no run: choose a folder below ${runsFolder}`,
       );
-    return new RunFolder(resolve(path), readJson(file, manifestSchema));
+    const bytes = readBytes(file);
+    const found = resolve(path);
+    return new RunFolder(found, parsed(file, bytes.toString('utf8'), manifestIn(basename(found))), sha256Of(bytes));
   }
 
   /** Opens a run of the workspace by its id. */
   static find(workspace: string, id: string): RunFolder {
     const runs = resolve(workspace, runsFolder);
-    if (/^[\w-]+$/.test(id) && existsSync(join(runs, id, runFiles.manifest))) return RunFolder.open(join(runs, id));
+    const isFolder = isRunId(id) && lstatSync(join(runs, id), { throwIfNoEntry: false })?.isDirectory();
+    if (isFolder && existsSync(join(runs, id, runFiles.manifest))) return RunFolder.open(join(runs, id));
     throw new UserError(`store: there is no run ${id} in ${runs}: see ragen runs for their ids`);
   }
 
@@ -104,7 +116,8 @@ export class RunFolder {
   static list(workspace: string): RunFolder[] {
     const runs = resolve(workspace, runsFolder);
     if (!existsSync(runs)) return [];
-    const found = readdirSync(runs).flatMap(name => {
+    const folders = readdirSync(runs, { withFileTypes: true }).filter(entry => entry.isDirectory());
+    const found = folders.flatMap(({ name }) => {
       try {
         return [RunFolder.open(join(runs, name))];
       } catch {
@@ -197,12 +210,28 @@ export class RunFolder {
     return Buffer.byteLength(text);
   }
 
-  /** Keeps the code of an environment that ran, built and as it was written last: comments are no part of a version. */
-  async keepEnvironment({ version, name, source, bundle }: LoadedEnvironment): Promise<void> {
+  /** The manifest, as what decides which code the run executes. */
+  get manifestCode(): RunCode {
+    const sha256 = this.manifestSha256;
+    return { file: runFiles.manifest, sha256, signed: isManifestSigned(this.path, this.id, sha256) };
+  }
+
+  /**
+   * Keeps the code of an environment that ran, built and as it was written last: comments are no part of a version. It is signed, so that
+   * it may be executed again.
+   */
+  async keepEnvironment({ tag, version, name, source, bundle }: LoadedEnvironment): Promise<void> {
     if (!isVersionName(version)) throw new UserError(`store: ${version} is no environment version: use its sha256`);
     const file = (part: string) => this.file(environmentFile(version, part));
-    const kept = file(environmentFiles.bundle);
-    if (existsSync(kept) && readFileSync(kept, 'utf8') === bundle) return;
+    const sign = (tags: string[], about: string) =>
+      writeSignature(file(environmentFiles.signature), () =>
+        environmentSignature(this.id, { version, tags, bundle: sha256Of(Buffer.from(bundle)), about }),
+      );
+    const kept = readKeptCode(this.path, this.id, { version, tag });
+    const signed = kept && signedTags(this.path, this.id, { version, bundle: kept.bundle.sha256, about: kept.about.sha256 }); // prettier-ignore
+    const tags = [...new Set([...(signed ?? []), tag])];
+    if (kept && signed && kept.bundle.bytes.equals(Buffer.from(bundle)))
+      return signed.includes(tag) ? undefined : sign(tags, kept.about.sha256);
     const { root, sources } = keptSources(source, bundle);
     const about = { version, name, kept: new Date().toISOString(), root, entry: sources[0].name };
     const texts = sources.map(({ name, text }) => ({ path: file(`${environmentFiles.sources}/${name}`), text }));
@@ -217,6 +246,12 @@ export class RunFolder {
       }
       await replaceFile(path, text);
     }
+    await sign(tags, sha256Of(Buffer.from(written)));
+  }
+
+  /** What is kept of an environment version that a tag ran, to be executed. Undefined where nothing is. */
+  keptCode(version: string, tag: string): { bundle: ReadCode; about: ReadCode } | undefined {
+    return readKeptCode(this.path, this.id, { version, tag });
   }
 
   /** What is kept of an environment version: the file that it was built to, and what is said of it. Undefined where nothing is. */
@@ -337,13 +372,33 @@ async function claim(runs: string, name: (counter: number) => string): Promise<s
 
 const json = (value: unknown): string => `${JSON.stringify(value, null, 1)}\n`;
 
-function readJson<Schema extends z.ZodType>(file: string, schema: Schema): z.infer<Schema> {
-  let text: string;
+/**
+ * Writes a signature. A run that cannot be signed, for want of a writable storage of the user's, is a run like others: what executes its
+ * code asks first.
+ */
+async function writeSignature(file: string, text: () => string): Promise<void> {
+  let signature: string;
   try {
-    text = readFileSync(file, 'utf8');
+    signature = text();
+  } catch (error) {
+    process.stderr.write(`note: ${(error as Error).message}; until then the run is not signed, and resuming it asks\n`);
+    return;
+  }
+  await replaceFile(file, signature);
+}
+
+function readBytes(file: string): Buffer {
+  try {
+    return readFileSync(file);
   } catch (error) {
     throw storeError('read', file, error);
   }
+}
+
+const readJson = <Schema extends z.ZodType>(file: string, schema: Schema): z.infer<Schema> =>
+  parsed(file, readBytes(file).toString('utf8'), schema);
+
+function parsed<Schema extends z.ZodType>(file: string, text: string, schema: Schema): z.infer<Schema> {
   try {
     return schema.parse(JSON.parse(text));
   } catch (error) {

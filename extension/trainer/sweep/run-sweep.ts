@@ -8,6 +8,7 @@ import { endWithoutWord, makeRun, startTrainer } from '../terminal/start';
 import type { StepTable } from '../terminal/step-table';
 import { readLease } from '../store/lease';
 import { RunFolder } from '../store/run-folder';
+import { requireTrusted } from '../trusted-run';
 import type { SweepMember, SweepPlan } from './sweep-plan';
 
 export interface SweepOptions {
@@ -21,12 +22,13 @@ export interface SweepOptions {
   say(line: string): void;
 }
 
-/** The newest run of each member of the plan, by the member's index. */
+/** The newest run of each member of the plan, by the member's index; before those that only say so one that was made here. */
 export function runsOf(plan: SweepPlan, workspace: string): Map<number, RunFolder> {
   const own = RunFolder.list(workspace).filter(({ manifest }) => manifest.sweep?.id === plan.id);
   const found = new Map<number, RunFolder>();
   plan.members.forEach((member, m) => {
-    const run = own.find(({ manifest }) => manifest.config_hash === member.hash);
+    const runs = own.filter(({ manifest }) => manifest.config_hash === member.hash);
+    const run = runs.find(({ manifestCode }) => manifestCode.signed) ?? runs.at(0);
     if (run) found.set(m, run);
   });
   return found;
@@ -74,6 +76,8 @@ async function play(
     earlier ?? (await makeRun({ configName, configFile, overrides, workspace, sweep, tags: plan.tags })).folder;
   runs.set(m, folder);
   const joined = earlier && isLive(earlier);
+  if (earlier && !joined)
+    requireTrusted(earlier, { remedy: `read it, then go on with it by ragen resume ${earlier.id}` });
   say(`${place}: ${joined ? 'joining' : earlier ? 'going on with' : 'starting'} ${folder.id}`);
   const trainer = joined ? undefined : await startTrainer(folder, workspace, earlier ? ['--resume'] : []);
   const status = await follow(folder, table(), halt);

@@ -8,9 +8,10 @@ import { adapterConfigName } from '../models/peft-adapter';
 import { checkpointNamed, newestValid, openCheckpoint } from '../store/checkpoint';
 import type { StoredCheckpoint } from '../store/checkpoint';
 import { RunFolder } from '../store/run-folder';
+import { requireTrusted } from '../trusted-run';
 import { answer } from './answer';
 import type { Answer } from './answer';
-import { start, withConfig } from './serve';
+import { start, withConfig, withTrust } from './serve';
 import type { StartFlags } from './serve';
 import { workspaceOf } from './start';
 
@@ -21,7 +22,7 @@ interface EvalFlags extends StartFlags {
 }
 
 export function addEval(program: Command): void {
-  withConfig(program.command('eval').description('play the validation episodes once, without training'))
+  withTrust(withConfig(program.command('eval').description('play the validation episodes once, without training')))
     .option('--run <id>', 'evaluate a checkpoint of this run, with its configuration unless one is named')
     .option('--checkpoint <name>', 'which checkpoint of the run, such as step-000100 (default: the newest)')
     .option('--model <model>', 'model to evaluate, in place of the configuration’s model_path')
@@ -46,12 +47,13 @@ async function evaluate(overrides: string[], flags: EvalFlags): Promise<Answer> 
   if (flags.model !== undefined)
     throw new UserError(`eval: --run ${flags.run} names the model: leave out --model ${flags.model}`);
   const trained = RunFolder.find(workspaceOf(flags.workspace), flags.run);
+  const named = flags.configName !== undefined || flags.config !== undefined;
+  if (!named) requireTrusted(trained, flags);
   const checkpoint = await checkpointOf(trained, flags);
   const own = [
     ...modelOf(trained, checkpoint.folder),
     `trainer.experiment_name=${JSON.stringify(nameOf(trained, checkpoint.manifest.step))}`,
   ];
-  const named = flags.configName !== undefined || flags.config !== undefined;
   return start([...own, ...overrides, only], flags, named ? {} : { from: trained.manifest });
 }
 

@@ -10,6 +10,7 @@ import type { ExportRequest, Exported } from '../models/export-model';
 import { adapterConfigName } from '../models/peft-adapter';
 import { checkpointNamed, newestValid, openCheckpoint, verifyCheckpoint } from '../store/checkpoint';
 import { RunFolder } from '../store/run-folder';
+import { requireNoLinks } from '../trusted-run';
 import type { StoredType } from '../store/safetensors-writer';
 import { answer } from './answer';
 import { downloadBar, megabytes, modelFolder } from './fetch-model';
@@ -132,6 +133,7 @@ async function sourceOf(flags: ExportFlags): Promise<{ model: string; adapter?: 
   if (flags.model !== undefined || flags.adapter !== undefined)
     throw new UserError(`export: --run ${flags.run} names model and adapter: leave out --model and --adapter`);
   const run = RunFolder.find(workspace, flags.run);
+  requireNoLinks(run);
   const checkpoint =
     flags.checkpoint === undefined
       ? (await newestValid(run.path)).checkpoint

@@ -110,10 +110,11 @@ export async function joinTrainer(
   connection.onNotification(statusChanged, ({ status, fraction }) => onStatus(status, fraction));
   connection.listen();
   try {
-    await connection.sendRequest(hello, { token: lease.token });
-    return connection;
+    const { run } = await connection.sendRequest(hello, { token: lease.token });
+    if (run === folder.id) return connection;
   } catch {
-    socket.destroy();
-    return undefined;
+    // It is gone, or knows another token.
   }
+  socket.destroy(); // also where it is the trainer of a run that this folder is a copy of
+  return undefined;
 }

@@ -8,6 +8,7 @@ import type { EvaluationSummary } from '../evaluation/evaluation-summary';
 import { resume as goOn } from '../../protocol/trainer-link';
 import { readLease } from '../store/lease';
 import { RunFolder } from '../store/run-folder';
+import { requireTrusted, trustFlag } from '../trusted-run';
 import { onlyEvaluates } from '../stored-config';
 import type { Answer } from './answer';
 import { evaluationWords } from './evaluation-words';
@@ -22,13 +23,18 @@ export interface CommonFlags {
   workspace?: string;
 }
 
-export interface StartFlags extends CommonFlags {
+/** sha256 of what the user lets a run of somebody else's execute, this time. */
+export interface TrustFlags {
+  trustCode?: string;
+}
+
+export interface StartFlags extends CommonFlags, TrustFlags {
   configName?: string;
   config?: string;
   detach?: boolean;
 }
 
-export interface ResumeFlags extends CommonFlags {
+export interface ResumeFlags extends CommonFlags, TrustFlags {
   checkpoint?: string;
   detach?: boolean;
 }
@@ -41,6 +47,13 @@ export const withCommon = (command: Command): Command =>
   command
     .option('--workspace <folder>', 'folder whose .ragen/runs holds the runs (default: here)')
     .option('--json', 'print one JSON document on standard output, logs on standard error');
+
+/** Adds --trust-code, for commands that execute what an earlier run names. */
+export const withTrust = (command: Command): Command =>
+  command.option(
+    `${trustFlag} <sha256>`,
+    'accept the manifest.json of a run that your trainer did not make, by its sha256, this time',
+  );
 
 /** Adds overrides, --config-name, --config and --detach as well. */
 export const withConfig = (command: Command): Command =>
@@ -77,6 +90,7 @@ export async function resume(id: string, flags: ResumeFlags): Promise<Answer> {
   const folder = RunFolder.find(workspace, id);
   if (flags.checkpoint === undefined && (await wakeTrainer(folder)))
     return followTrainer(folder, workspace, { ended: () => null }, flags);
+  requireTrusted(folder, flags);
   const args = flags.checkpoint === undefined ? ['--resume'] : ['--checkpoint', flags.checkpoint];
   return serveAndFollow(folder, workspace, args, flags);
 }

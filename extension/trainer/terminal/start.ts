@@ -14,6 +14,7 @@ import type { LoadedConfig } from '../config/load-config';
 import { installation } from '../installation';
 import { configuredModel } from '../evaluation/api-service';
 import { openEnvironments } from '../run-environments';
+import { requireNoLinks, trustFlag } from '../trusted-run';
 import { readLease } from '../store/lease';
 import { RunFolder } from '../store/run-folder';
 import { modelFacts } from './model-facts';
@@ -106,7 +107,8 @@ export interface TrainerProcess {
 }
 
 /**
- * Starts the trainer of a run and waits until it serves the run (or has done so and ended).
+ * Starts the trainer of a run and waits until it serves the run (or has done so and ended). The trainer runs what the manifest names, as
+ * it was read here: whoever calls has made the run, or has seen to it that it is trusted.
  * @throws UserError while another trainer serves the run, and with the trainer's own sentence when it fails at once
  */
 export async function startTrainer(
@@ -119,12 +121,13 @@ export async function startTrainer(
     throw new UserError(
       `run ${folder.id} is already being trained by process ${other.lease?.pid}: stop it first or resume after it ended`,
     );
+  requireNoLinks(folder);
   const earlier = folder.readStatus()?.updated;
   const logFile = openSync(folder.file(runFiles.log), 'a');
   const { ELECTRON_RUN_AS_NODE: _, ...env } = process.env;
   const child = spawn(
     process.execPath,
-    [installation.trainer, '--run', folder.path, '--workspace', workspace, ...args],
+    [installation.trainer, '--run', folder.path, '--workspace', workspace, trustFlag, folder.manifestSha256, ...args],
     {
       cwd: workspace,
       detached: true,

@@ -88,7 +88,7 @@ afterEach(async () => {
 });
 /** Patient, since other tests may have the machine. */
 const eventually = (check: () => void) => vi.waitFor(check, 20_000);
-const begin = () => (link = new TrainerLink('lake', async () => lease, told));
+const begin = () => (link = new TrainerLink('lake', 'lake', async () => lease, told));
 
 test('asks for settings to change, and hands the trainer’s refusal on as it is', async () => {
   await serve('settings');

@@ -7,11 +7,12 @@ const config = { trainer: { test_freq: 1, total_training_steps: 5 }, list: [1] }
 const setting = (key: string, to = 9): RunEvent => ({ time: '', step: 1, kind: 'setting', message: '', data: { key, from: 1, to } }); // prettier-ignore
 
 it('a value that is there changes', () => {
-  expect(configInEffect(config, [setting('trainer.test_freq', 3)])).toEqual({ ...config, trainer: { ...config.trainer, test_freq: 3 } }); // prettier-ignore
-  expect(config.trainer.test_freq).toBe(1);
+  const to = { ...config, trainer: { ...config.trainer, total_training_steps: 3 } };
+  expect(configInEffect(config, [setting('trainer.total_training_steps', 3)])).toEqual(to);
+  expect(config.trainer.total_training_steps).toBe(5);
 });
 
-it.each(['trainer.none', 'none.at.all', 'trainer.test_freq.deeper', 'x', '', '.', '__proto__.polluted', 'constructor.prototype.polluted', '__proto__'])(
+it.each(['trainer.test_freq', 'trainer.none', 'none.at.all', 'trainer.test_freq.deeper', 'x', '', '.', '__proto__.polluted', 'constructor.prototype.polluted', '__proto__'])(
   'the key %j changes nothing',
   key => {
     expect(configInEffect(config, [setting(key)])).toEqual(config);

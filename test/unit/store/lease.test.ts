@@ -1,5 +1,5 @@
 // Who may train a run: one process at a time, and a dead one's lease is taken over, under a clock of the test's own.
-import { existsSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, readFileSync, realpathSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { leaseStaleMs } from '../../../extension/protocol/run-folder';
@@ -48,6 +48,7 @@ test('a second process is refused while the first lives, and may go on after its
     started: '2026-01-01T00:00:00.000Z',
     endpoint: '/tmp/socket',
     token: 'token-1',
+    folder: { path: realpathSync(folder()), inode: String(statSync(folder(), { bigint: true }).ino) },
   });
   if (process.platform !== 'win32') expect(statSync(file()).mode & 0o777).toBe(0o600);
   await expect(take(world, 2)).rejects.toThrow(
@@ -169,4 +170,17 @@ test('the real world knows this process', () => {
   expect(Math.abs((start ?? 0) - (Date.now() - process.uptime() * 1000))).toBeLessThan(2500);
   const stop = realWorld.every(1000, () => {});
   stop();
+});
+
+test('a copied lease is held by nobody, and a resume of the copy takes its place', async () => {
+  const world = new TestWorld();
+  world.alive.set(1, zero).set(2, zero);
+  const held = await take(world, 1);
+  const copy = join(folder(), 'copy');
+  cpSync(file(), join(copy, 'lease'), { preserveTimestamps: true });
+  expect(readLease(copy, world)).toEqual({ lease: null, live: false });
+  const other = await takeLease({ runFolder: copy, run: 'copy', pid: 2, endpoint: '', token: 'other', onLost() {} }, world); // prettier-ignore
+  expect([readLease(copy, world)?.lease?.pid, readLease(folder(), world)?.lease?.pid]).toEqual([2, 1]);
+  other.release();
+  held.release();
 });

@@ -49,7 +49,13 @@ test('the manifest is read back, and the folder has its parts', async () => {
     created: '2026-07-04T09:05:03.000Z',
     ...about,
   });
-  expect(readdirSync(run.path).sort()).toEqual(['checkpoints', 'environments', 'episodes', 'manifest.json']);
+  expect(readdirSync(run.path).sort()).toEqual([
+    'checkpoints',
+    'environments',
+    'episodes',
+    'manifest.json',
+    'signature.json',
+  ]);
   expect(RunFolder.find(folder(), run.id).path).toBe(run.path);
   expect(() => RunFolder.find(folder(), '../x')).toThrow(/there is no run \.\.\/x in .*: see ragen runs for their ids/);
 });

@@ -141,7 +141,7 @@ test('over the run’s socket: the host’s link watches through trainers that c
   };
   const lease = { pid: process.pid, started: '', endpoint, token: 'secret' };
   const listener = { status: () => undefined, appended: () => undefined, event: () => undefined, trouble: () => undefined }; // prettier-ignore
-  const link = new TrainerLink('live', async () => lease, listener);
+  const link = new TrainerLink('live', 'live', async () => lease, listener);
   link.watch({ tag: 'Words' }, watcher);
   try {
     for (let sitting = 0; sitting < 2; sitting++) {

@@ -25,7 +25,7 @@ const endless = ['trainer.total_training_steps=100000', 'trainer.save_freq=-1', 
 function windowOn(run: string) {
   const reader = new RunReader(run);
   const heard: RunStatus[] = [];
-  const link = new TrainerLink('run', () => reader.lease(), {
+  const link = new TrainerLink('run', basename(run), () => reader.lease(), {
     status: status => (heard.push(status), reader.tell(status)),
     appended: () => undefined,
     event: () => undefined,

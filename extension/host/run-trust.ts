@@ -1,0 +1,125 @@
+// Whether code that a run folder holds or names may be executed. What this user’s trainer wrote, or the user has accepted before, is
+// executed without a word (protocol/run-trust.ts). Anything else is shown in read-only editors first, and a question that everything waits
+// for asks: once, for good, or not. In a workspace that is not trusted the answer is no. What is accepted is the bytes that were shown:
+// whatever executes them compares their hashes again.
+import { basename, join } from 'node:path';
+import * as vscode from 'vscode';
+import { isRecord, jsonOrNothing } from '../protocol/json';
+import { manifestIn, type Manifest } from '../protocol/run-folder';
+import { readKeptCode, readManifestCode, untrusted, type ReadCode } from '../protocol/run-trust';
+import { valueAt } from '../protocol/settings';
+import { UserError } from '../protocol/user-error';
+import { acceptFiles } from '../protocol/user-storage';
+import { askAmong } from './notices';
+
+/** Scheme of the documents that show what is asked about. */
+const scheme = 'ragen-run-code';
+/** Lines of the question about what a manifest names. */
+const namedLines = 8;
+
+/** What may be executed. */
+export interface TrustedRun {
+  /** sha256 of the files that are accepted for this time alone. */
+  accepted: string[];
+  /** As it was judged. */
+  manifest: Manifest;
+}
+
+export class RunTrust implements vscode.TextDocumentContentProvider, vscode.Disposable {
+  /** Texts of what was asked about, by the document's path, which has their hash. */
+  private readonly texts = new Map<string, string>();
+  private readonly registered: vscode.Disposable;
+
+  constructor() {
+    this.registered = vscode.Disposable.from(
+      vscode.workspace.registerTextDocumentContentProvider(scheme, this),
+      vscode.workspace.onDidCloseTextDocument(({ uri }) => uri.scheme === scheme && this.texts.delete(uri.path)),
+    );
+  }
+
+  provideTextDocumentContent({ path }: vscode.Uri): string {
+    return this.texts.get(path) ?? '';
+  }
+
+  dispose(): void {
+    this.registered.dispose();
+  }
+
+  /**
+   * Asks where it is necessary, before the environments, models and programs that the manifest in `folder` names are used, and with `kept`
+   * before the code that the run keeps of an environment version is. Undefined where the user refuses.
+   * @throws UserError where the workspace is not trusted, or there is no run
+   */
+  async ask(folder: string, kept?: { version: string; tag: string }): Promise<TrustedRun | undefined> {
+    if (!vscode.workspace.isTrusted)
+      throw new UserError(vscode.l10n.t('The workspace is not trusted, so that nothing of it is run: trust it first.'));
+    const run = basename(folder);
+    const code = readManifestCode(folder, run);
+    const manifest = manifestIn(run).safeParse(code && jsonOrNothing(code.bytes.toString('utf8'))).data;
+    if (!code || !manifest)
+      throw new UserError(vscode.l10n.t('{0} is no run: its manifest.json cannot be read.', folder));
+    const environment = kept && readKeptCode(folder, run, kept);
+    const files = [...(environment ? [environment.bundle, environment.about] : []), code];
+    const strange = untrusted(run, files);
+    if (strange.length === 0) return { accepted: [], manifest };
+
+    const [once, always] = [vscode.l10n.t('Run Once'), vscode.l10n.t('Trust This Run’s Code')];
+    const shown = await this.show(folder, strange);
+    const question = vscode.l10n.t('Run code of “{0}” that your trainer did not write?', manifest.name);
+    const choice = await askAmong(question, detailOf(folder, strange, manifest), [once, always]);
+    if (choice !== once && choice !== always) return undefined; // the documents stay, to be read
+    await closeTabs(shown);
+    if (choice === once) return { accepted: strange.map(({ sha256 }) => sha256), manifest };
+    acceptFiles(strange.map(({ file, sha256 }) => ({ run, file, sha256 })));
+    return { accepted: [], manifest };
+  }
+
+  /** Opens the files as they were read, the one to be executed in front. */
+  private async show(folder: string, files: readonly ReadCode[]): Promise<vscode.Uri[]> {
+    const uris: vscode.Uri[] = [];
+    for (const { file, sha256, bytes } of [...files].reverse()) {
+      const path = `/${basename(folder)}/${sha256.slice(0, 12)}/${file}`;
+      this.texts.set(path, bytes.toString('utf8'));
+      const uri = vscode.Uri.from({ scheme, path });
+      await vscode.window.showTextDocument(uri, { preview: false });
+      uris.push(uri);
+    }
+    return uris;
+  }
+}
+
+async function closeTabs(uris: readonly vscode.Uri[]): Promise<void> {
+  const all = new Set(uris.map(String));
+  const tabs = vscode.window.tabGroups.all
+    .flatMap(group => group.tabs)
+    .filter(({ input }) => input instanceof vscode.TabInputText && all.has(input.uri.toString()));
+  if (tabs.length > 0) await vscode.window.tabGroups.close(tabs, true);
+}
+
+/** What the user should know before the answer. */
+function detailOf(folder: string, files: readonly ReadCode[], manifest: Manifest): string {
+  return [
+    vscode.l10n.t('It runs with all your rights. Its files are open in editors behind this question: choose Cancel to read them first.'), // prettier-ignore
+    '',
+    ...files.flatMap(({ file, sha256 }) => [join(folder, file), `sha256 ${sha256}`]),
+    ...['', vscode.l10n.t('The run names:'), ...namedBy(manifest)],
+  ].join('\n');
+}
+
+/** Environments that a run plays and its model, a line each. Paths come first: a name is of one that is built in. */
+function namedBy({ config }: Manifest): string[] {
+  const tags = ['train', 'val'].flatMap(mode => valueAt(config, `es_manager.${mode}.env_configs.tags`));
+  const custom = isRecord(config.custom_envs) ? config.custom_envs : {};
+  const types = tags.flatMap(tag => {
+    const settings = typeof tag === 'string' && Object.hasOwn(custom, tag) ? custom[tag] : undefined;
+    return isRecord(settings) && typeof settings.env_type === 'string' ? [settings.env_type] : [];
+  });
+  const lines = [
+    ...[...new Set(types)].map(type => vscode.l10n.t('environment {0}', type)),
+    vscode.l10n.t('model {0}', String(config.model_path)),
+  ];
+  const isPath = (line: string): boolean => /[\\/]/.test(line);
+  const ordered = [...lines.filter(isPath), ...lines.filter(line => !isPath(line))];
+  const more = lines.length - namedLines;
+  return [...ordered.slice(0, namedLines), ...(more > 0 ? [vscode.l10n.t('and {0} more', more)] : [])];
+}

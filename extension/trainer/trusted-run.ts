@@ -1,0 +1,73 @@
+// Before anything that a run folder names or holds is executed, or the folder is written on: the files that decide it must be signed by
+// this user's trainer or accepted by the user, and no link in the folder may lead what is written somewhere else (protocol/run-trust.ts).
+import { readdirSync, type Dirent } from 'node:fs';
+import { join } from 'node:path';
+import { untrusted, type RunCode } from '../protocol/run-trust';
+import { UserError } from '../protocol/user-error';
+import { storeError } from './store/files';
+import type { RunFolder } from './store/run-folder';
+
+/** The flag of the terminal's commands by which a user accepts a file for one time. */
+export const trustFlag = '--trust-code';
+
+/**
+ * Before what a manifest names (environments, models, programs) is executed.
+ * @param trustCode sha256 of a manifest that the user accepts for this time
+ * @param remedy what to do, in front of the flag
+ * @throws UserError naming the manifest and its hash, where it is neither signed nor accepted
+ */
+export function requireTrusted(
+  { id, path, manifestCode }: Pick<RunFolder, 'id' | 'path' | 'manifestCode'>,
+  { trustCode, remedy = 'read it, then repeat the command' }: { trustCode?: string; remedy?: string },
+): void {
+  if (untrusted(id, [manifestCode], trustCode === undefined ? [] : [trustCode]).length === 0) return;
+  const { file, sha256 } = manifestCode;
+  throw new UserError(
+    `run ${id}: ${join(path, file)} (sha256 ${sha256}) names the code to execute and was not written here by your trainer: ${remedy} with ${trustFlag} ${sha256}`,
+  );
+}
+
+/**
+ * Before code that a run keeps is executed, on the very bytes that are.
+ * @param accepted sha256 of what the user accepts for this time
+ * @throws UserError naming the first file that is neither signed nor accepted
+ */
+export function requireTrustedCode(
+  { id, path }: Pick<RunFolder, 'id' | 'path'>,
+  code: readonly RunCode[],
+  accepted: readonly string[],
+): void {
+  const [first] = untrusted(id, code, accepted);
+  if (first)
+    throw new UserError(
+      `run ${id}: ${join(path, first.file)} (sha256 ${first.sha256}) was not written here by your trainer, so that it is not executed: ask again from the editor, which shows it first`,
+    );
+}
+
+/** @throws UserError where a link lies in the run folder: what is written there, or taken from there, would be where it leads */
+export function requireNoLinks({ id, path }: Pick<RunFolder, 'id' | 'path'>): void {
+  const link = linkIn(path);
+  if (link !== undefined)
+    throw new UserError(
+      `run ${id}: ${link} is a link, and what a run folder holds must lie in it: put what it leads to in its place`,
+    );
+}
+
+/** Path of a link in a folder; undefined where there is none. Files that disappear meanwhile, as a trainer's temporary ones do, are skipped. */
+function linkIn(folder: string): string | undefined {
+  for (const entry of entriesOf(folder)) {
+    const path = join(folder, entry.name);
+    const link = entry.isSymbolicLink() ? path : entry.isDirectory() ? linkIn(path) : undefined;
+    if (link !== undefined) return link;
+  }
+  return undefined;
+}
+
+function entriesOf(folder: string): Dirent[] {
+  try {
+    return readdirSync(folder, { withFileTypes: true });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+    throw storeError('read', folder, error);
+  }
+}
