@@ -1,8 +1,12 @@
 // The variables that a started program gets: those by which programs are found and behave as the user is used to, and what it is known to
 // need beside them. Keys and tokens lie in variables too, and what a program is not given it cannot lose: nothing is passed on by default.
 
+/** By its value a run finds what it started, directly or not; it is no secret. */
+export const startedByVariable = 'RAGEN_STARTED_BY';
+
 /** Names, or beginnings of names that end in `*`; capitals count, but on Windows. */
 const common = [
+  startedByVariable,
   ...['PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'TMPDIR', 'TMP', 'TEMP', 'LANG', 'LANGUAGE', 'LC_*', 'TZ', 'TERM'],
   ...['LD_LIBRARY_PATH', 'DYLD_LIBRARY_PATH'],
   // Windows: without these, programs are not found, or cannot start.

@@ -4,6 +4,7 @@
 import { execFile } from 'node:child_process';
 import { access, constants } from 'node:fs/promises';
 import { delimiter, isAbsolute, join } from 'node:path';
+import { programEnvironment, variablesFor } from '../../envs/api/program-environment';
 import { UserError } from '../protocol/user-error';
 
 /** Oldest major version that the trainer runs on. */
@@ -119,7 +120,7 @@ async function onPath({ env, platform, executable }: NodeSearch): Promise<[strin
 const majorOf = (version: string): number => Number(version.split('.')[0]);
 
 function askVersion(path: string, electron: boolean): Promise<string> {
-  const env = trainerEnvironment(process.env, { electron });
+  const env = trainerEnvironment(programEnvironment(variablesFor.node), { electron });
   return new Promise((resolve, reject) => {
     execFile(path, ['-p', 'process.versions.node'], { env, timeout: 10_000, windowsHide: true }, (error, stdout) => {
       const version = /^\d+\.\d+\.\d+/.exec(stdout.trim())?.[0];

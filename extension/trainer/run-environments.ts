@@ -8,6 +8,7 @@ import { withDataSets } from './data-sets';
 import { installation } from './installation';
 import { EnvironmentProcesses } from './rollout/environment-processes';
 import { environmentSpecs } from './rollout/environment-specs';
+import { environmentVariables } from './rollout/environment-variables';
 
 export interface OpenEnvironments {
   environments: EnvironmentProcesses;
@@ -33,6 +34,7 @@ export async function openEnvironments(
   const environments = await EnvironmentProcesses.start(
     {
       entry: installation.environmentHost,
+      variables: environmentVariables(specs, installation.environments),
       stepTimeoutMs: workbench.step_timeout_ms,
       memoryBytes:
         workbench.max_environment_memory_gb === null ? undefined : workbench.max_environment_memory_gb * 2 ** 30,

@@ -8,6 +8,7 @@ import { UserError } from '../../protocol/user-error';
 import { OutputBudget } from '../../protocol/output-budget';
 import { installation } from '../installation';
 import { environmentMemory } from '../machine-memory';
+import { environmentVariables } from '../rollout/environment-variables';
 import { printedPerSecond } from '../rollout/process-life';
 import { handOn } from '../rollout/printed-output';
 import { checkCases } from './expected-cases';
@@ -36,7 +37,7 @@ export async function checkEnvironment(
   const child = fork(installation.environmentContract, [], {
     execArgv: [],
     detached: process.platform !== 'win32', // leads a process group
-    env: { ...process.env, [markVariable]: mark },
+    env: { ...environmentVariables([spec], installation.environments), [markVariable]: mark },
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     serialization: 'advanced',
   });

@@ -3,14 +3,18 @@
 import type { EnvironmentFailure, EnvironmentSpec, LoadedEnvironment } from '../../protocol/environment-link';
 import { installation } from '../installation';
 import { EnvironmentProcess } from '../rollout/environment-process';
+import { environmentVariables } from '../rollout/environment-variables';
 
 /** Milliseconds that a call into environment code may take, where the environment does not ask for more. */
 const stepTimeoutMs = 10_000;
 
-/** Starts the process; what environments print goes to standard error. To be stopped. */
-export function startToolProcess(): Promise<EnvironmentProcess> {
+/** Starts the process for these environments; what environments print goes to standard error. To be stopped. */
+export function startToolProcess(
+  specs: readonly Pick<EnvironmentSpec, 'env_type' | 'config'>[],
+): Promise<EnvironmentProcess> {
   return EnvironmentProcess.start({
     entry: installation.environmentHost,
+    variables: environmentVariables(specs, installation.environments),
     stepTimeoutMs,
     onNotice: notice => {
       if (notice.method === 'log') process.stderr.write(notice.text);

@@ -17,6 +17,8 @@ export interface ProcessLifeOptions {
   memoryBytes?: number;
   /** Options of Node.js for the process, such as `--inspect=127.0.0.1:0`. */
   execArgv?: string[];
+  /** Variables of the process; this process's own by default. */
+  variables?: NodeJS.ProcessEnv;
   /** What environments print; the tag is empty where it is not known. */
   onNotice(notice: EnvironmentNotice): void;
 }
@@ -42,7 +44,8 @@ export class ProcessLife {
   private readonly mark = newMark();
   private lastWords = '';
 
-  constructor({ nodePath, entry, memoryBytes = environmentMemory(), execArgv = [], onNotice }: ProcessLifeOptions) {
+  constructor(options: ProcessLifeOptions) {
+    const { nodePath, entry, memoryBytes = environmentMemory(), execArgv = [], onNotice } = options;
     const printed = new OutputBudget(printedPerSecond);
     const child = fork(entry, [String(memoryBytes)], {
       execPath: nodePath ?? process.execPath,
@@ -50,7 +53,7 @@ export class ProcessLife {
       serialization: 'advanced',
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
       detached: process.platform !== 'win32', // leads a process group, so that all it starts can be ended with it
-      env: { ...process.env, [markVariable]: this.mark },
+      env: { ...(options.variables ?? process.env), [markVariable]: this.mark },
     });
     this.child = child;
     for (const stream of ['stdout', 'stderr'] as const)
