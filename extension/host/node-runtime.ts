@@ -80,10 +80,13 @@ export function trainerEnvironment(
   env: NodeJS.ProcessEnv,
   { electron, secrets }: Pick<NodeRuntime, 'electron' | 'secrets'>,
 ): NodeJS.ProcessEnv {
+  const own = secrets?.() ?? {};
+  const names = Object.keys(own).join(',');
   const kept = Object.entries(env).filter(([name]) => !/^(ELECTRON_|VSCODE_|APPLICATION_INSIGHTS)/.test(name));
   return {
     ...Object.fromEntries(kept),
-    ...secrets?.(),
+    ...own,
+    ...(names === '' ? {} : { RAGEN_SECRET_NAMES: names }), // what they hold is cleared from whatever is written
     ORT_DISABLE_TELEMETRY: '1',
     ...(electron ? { ELECTRON_RUN_AS_NODE: '1' } : {}),
   };

@@ -7,6 +7,7 @@ import type { RunConfig, TagConfig } from './config/schema';
 import { withDataSets } from './data-sets';
 import { installation } from './installation';
 import { EnvironmentProcesses } from './rollout/environment-processes';
+import { secrets } from './secrets';
 import { environmentSpecs } from './rollout/environment-specs';
 import { environmentVariables } from './rollout/environment-variables';
 
@@ -29,6 +30,7 @@ export async function openEnvironments(
   workspace: string,
   onNotice: (notice: EnvironmentNotice) => void,
 ): Promise<OpenEnvironments> {
+  secrets.nameAllIn(custom_envs);
   const asked = environmentSpecs(tags, custom_envs, installation.environments, workspace);
   const specs = await withDataSets(asked, workspace, line => process.stderr.write(`${line}\n`));
   const environments = await EnvironmentProcesses.start(

@@ -11,6 +11,7 @@ import { environmentMemory } from '../machine-memory';
 import { environmentVariables } from '../rollout/environment-variables';
 import { printedPerSecond } from '../rollout/process-life';
 import { handOn } from '../rollout/printed-output';
+import { secrets } from '../secrets';
 import { checkCases } from './expected-cases';
 import { atPlace } from './tool-process';
 
@@ -33,6 +34,7 @@ export async function checkEnvironment(
   options: CheckOptions,
 ): Promise<ContractReport> {
   const { tag, source, config } = spec;
+  secrets.nameAllIn(config);
   const mark = newMark();
   const child = fork(installation.environmentContract, [], {
     execArgv: [],

@@ -2,6 +2,7 @@
 // user wrote a value, not of a run's configuration.
 import type { EnvironmentFailure, EnvironmentSpec, LoadedEnvironment } from '../../protocol/environment-link';
 import { installation } from '../installation';
+import { secrets } from '../secrets';
 import { EnvironmentProcess } from '../rollout/environment-process';
 import { environmentVariables } from '../rollout/environment-variables';
 
@@ -12,6 +13,7 @@ const stepTimeoutMs = 10_000;
 export function startToolProcess(
   specs: readonly Pick<EnvironmentSpec, 'env_type' | 'config'>[],
 ): Promise<EnvironmentProcess> {
+  secrets.nameAllIn(specs);
   return EnvironmentProcess.start({
     entry: installation.environmentHost,
     variables: environmentVariables(specs, installation.environments),

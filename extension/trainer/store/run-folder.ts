@@ -20,6 +20,7 @@ import {
   statusSchema,
 } from '../../protocol/run-folder';
 import type { CoverageLine, KeptEnvironment, Labels, Manifest, RunStatus } from '../../protocol/run-folder';
+import { secrets } from '../secrets';
 import { UserError } from '../../protocol/user-error';
 import { isTemporary, replaceFile, storeError } from './files';
 import { EventLog, eventLogName } from './event-log';
@@ -122,7 +123,7 @@ export class RunFolder {
 
   /** Replaces the status. */
   async writeStatus(status: RunStatus): Promise<void> {
-    await replaceFile(this.file(runFiles.status), json(statusSchema.parse(status)));
+    await replaceFile(this.file(runFiles.status), json(secrets.value(statusSchema.parse(status))));
   }
 
   /** The newest status, or null before the first. */
@@ -191,7 +192,7 @@ export class RunFolder {
   /** Writes the document of a diagnosis; gives its bytes. The folder is made with the first. */
   async writeDiagnosis(name: string, document: unknown): Promise<number> {
     this.makeFolder(runFiles.diagnostics);
-    const text = `${JSON.stringify(document)}\n`;
+    const text = `${secrets.json(document)}\n`;
     await replaceFile(this.file(name), text);
     return Buffer.byteLength(text);
   }
