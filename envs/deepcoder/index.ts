@@ -141,7 +141,7 @@ export default defineEnvironment({
 
   async dependencies(config) {
     for (const mode of ['train', 'val'] as const) await tasks(config, mode);
-    if (config.isolation === 'bubblewrap') requireIsolation();
+    if (config.isolation === 'bubblewrap') await requireIsolation();
     const found = runner(config.language, config);
     const { code, stderr } = await runProgram({ ...found, source: '', stdin: '' }, limitsOf(config), config.isolation);
     if (code !== 0)

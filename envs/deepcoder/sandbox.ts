@@ -1,27 +1,24 @@
 // Runs programs that a model wrote, by bubblewrap: namespaces of their own for processes, network, mounts, users, IPC and host name.
 //
-// Covered: no network, not even the machine's own; a read-only root that holds /usr, the interpreter and nothing of the user's files,
-// /etc or the environment's variables; private /tmp and /dev/shm of 16 MiB; only own processes in /proc and for signals; no further
-// namespaces, no capabilities, no terminal; wall and CPU time, data of a process, memory of all processes together (looked at every
-// 50 ms), processes and threads, files and output. All is killed with its first process, with this one, or when a limit is reached.
-// Started by root, programs run as nobody, since root is exempt from the limit of processes.
-// Not covered: faults of the kernel itself (no system call is filtered), files below /usr that all may read, what /proc tells of the
-// machine, the time that programs take from others, and a memory bomb's first 50 ms within the limits of its processes.
-import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
-import {
-  chmodSync,
-  existsSync,
-  lstatSync,
-  mkdtempSync,
-  readFileSync,
-  readlinkSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+// Covered: no variable, key ring or descriptor of who starts them, also not by /proc; no network, not even the machine's own, and no sockets
+// but connected pairs; a read-only root that holds /usr, the interpreter and nothing of the user's files or /etc; private /tmp and
+// /dev/shm of 16 MiB; only own processes in /proc and for signals; no further namespaces, no capabilities, no terminal; system calls are
+// filtered (system-calls.ts); wall and CPU time, data of a process, memory of all processes together (looked at every 50 ms, and bounded
+// by the kernel where there is a control group), processes and threads, files and output. All is killed with its first process, with
+// this one, or when a limit is reached. Started by root, programs run as nobody, since root is exempt from the limit of processes.
+// Not covered: faults of the kernel itself behind the calls that are left, files below /usr that all may read, what /proc tells of the
+// machine, the time that programs take from others, and, without a control group, a memory bomb's first 50 ms within the limits of its
+// processes and what the kernel holds for them (buffers of pipes and sockets, mappings).
+import { spawn, type ChildProcess, type SpawnOptions, type StdioOptions } from 'node:child_process';
+import { accessSync, chmodSync, chownSync, closeSync, constants, existsSync, lstatSync, mkdtempSync, openSync, readdirSync, readFileSync, readlinkSync, rmSync, statSync, writeFileSync } from 'node:fs'; // prettier-ignore
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import type { Writable } from 'node:stream';
+import { delimiter, dirname, isAbsolute, join } from 'node:path';
+import type { Readable, Writable } from 'node:stream';
 import { MissingDependency } from '../api/environment';
+import { programEnvironment } from '../api/program-environment';
+import { ControlGroup } from './control-group';
+import { memoryOf, memoryOfFiles } from './memory-watch';
+import { filteredProcessor, seccompFilter } from './seccomp-filter';
 
 export interface Limits {
   /** Wall and CPU time of one program. */
@@ -59,43 +56,53 @@ const outputBytes = mebibyte;
 const fileBytes = 16 * mebibyte;
 /** Enough for an interpreter's own threads. */
 const processes = 32;
+const O_CLOEXEC = 0o2000000;
 const nobody = 65534;
 const watchMs = 50;
 const programFile = '/answer';
+/** Folders that a program may write to, held in memory. */
+const privateFolders = ['/tmp', '/dev/shm'];
+
+/** What bounds programs on this machine, in words for a table. */
+export interface Protection {
+  namespaces: string;
+  memory: string;
+}
 
 /**
+ * What isolates programs on this machine, found out by running one.
  * @throws MissingDependency where programs cannot be isolated on this machine
  */
-export function requireIsolation(): void {
-  const [command, ...rest] = bubblewrap(
-    undefined,
-    limited({ seconds: 5, megabytes: 64 }, true, ['/usr/bin/env', 'true']),
-    false,
-  );
-  const { status, error, stderr } = spawnSync(command, rest, {
-    ...identity(),
-    cwd: '/',
-    encoding: 'utf8',
-    timeout: 10_000,
-  });
-  if (status === 0) return;
-  const why = error ? 'there is no bwrap' : `bwrap says: ${stderr.trim().split('\n').at(-1) || `exit code ${status}`}`;
-  throw new MissingDependency(
-    `finds no isolation for the programs it runs (${why})`,
-    'install bubblewrap on Linux (apt-get install bubblewrap) where user namespaces are allowed, or set env_config.isolation to none to run programs of the model with your own rights',
-  );
+export async function requireIsolation(): Promise<Protection> {
+  const refuse = (why: string): never => {
+    throw new MissingDependency(
+      `finds no isolation for the programs it runs (${why})`,
+      'install bubblewrap on Linux (apt-get install bubblewrap) where user namespaces are allowed, or set env_config.isolation to none to run programs of the model with your own rights',
+    );
+  };
+  if (bubblewrapPath() === undefined) return refuse('there is no bwrap');
+  if (!filteredProcessor()) return refuse(`system calls cannot be filtered on ${process.arch}`);
+  const probe: Program = {
+    interpreter: '/usr/bin/env',
+    options: ['true'],
+    boundAddresses: true,
+    source: '',
+    stdin: '',
+  };
+  const { code, stderr, group } = await isolated(probe, { seconds: 5, megabytes: 64 });
+  if (code !== 0) return refuse(`bwrap says: ${stderr.trim().split('\n').at(-1) || `exit code ${code}`}`);
+  const watch = `a look every ${watchMs} ms`;
+  return {
+    namespaces: 'namespaces and a filter of system calls',
+    memory: group === undefined ? `${watch} and limits of each process` : `${group}, ${watch}`,
+  };
 }
 
 /** Runs a program to its end or its limits; never rejects for anything that the program does. */
 export async function runProgram(program: Program, limits: Limits, isolation: Isolation): Promise<Outcome> {
   if (isolation === 'bubblewrap') {
-    const argv = [program.interpreter, ...program.options, programFile];
-    const [command, ...rest] = bubblewrap(program.home, limited(limits, program.boundAddresses, argv), true);
-    const child = spawn(command, rest, { ...identity(), cwd: '/', stdio: ['pipe', 'pipe', 'pipe', 'pipe'] });
-    const file = child.stdio[3] as Writable;
-    file.on('error', () => undefined); // bwrap may end before it reads
-    file.end(program.source);
-    return watched(child, program.stdin, limits, () => child.kill('SIGKILL'));
+    const { group: _, ...outcome } = await isolated(program, limits);
+    return outcome;
   }
   const folder = mkdtempSync(join(tmpdir(), 'ragen-answer-'));
   try {
@@ -104,17 +111,117 @@ export async function runProgram(program: Program, limits: Limits, isolation: Is
     writeFileSync(file, program.source);
     const argv = [program.interpreter, ...program.options, file];
     const [command, ...rest] = existsSync(prlimit) ? limited(limits, program.boundAddresses, argv, false) : argv;
-    const env = { PATH: process.env.PATH, HOME: folder, LANG: 'C.UTF-8' }; // no keys of whoever trains
-    const child = spawn(command, rest, { cwd: folder, detached: true, stdio: 'pipe', env });
-    return await watched(child, program.stdin, limits, () => {
-      if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
+    // Root's processes, and with them their variables, are out of nobody's reach; an interpreter in root's own folders is too.
+    const other = isOpenToAll(program.interpreter) && isOpenToAll(folder) ? identity() : undefined;
+    if (other) chownSync(folder, other.uid, other.gid);
+    const env = { ...programEnvironment(), HOME: folder, LANG: 'C.UTF-8' };
+    const child = startedAlone(command, rest, ['pipe', 'pipe', 'pipe'], { ...other, cwd: folder, detached: true, env });
+    return await watched(child, program.stdin, limits, {
+      end: () => void (child.pid !== undefined && process.kill(-child.pid, 'SIGKILL')),
+      memory: () => (child.pid === undefined ? 0 : memoryOf(child.pid, limits.megabytes * mebibyte)),
+      ranOut: () => false,
     });
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
 }
 
-const identity = () => (process.getuid?.() === 0 ? { uid: nobody, gid: nobody } : {});
+/** Runs a program in isolation; `group` says what the kernel bounded, where it did. */
+async function isolated(program: Program, limits: Limits): Promise<Outcome & { group: string | undefined }> {
+  const bytes = limits.megabytes * mebibyte;
+  const argv = [program.interpreter, ...program.options, programFile];
+  const command = bubblewrap(program.home, limited(limits, program.boundAddresses, argv));
+  // bwrap is the first process of the sandbox, whose variables every program in it can read: it gets none.
+  const pipes = Array.from({ length: 7 }, () => 'pipe' as const);
+  const child = startedAlone(bubblewrapPath() ?? 'bwrap', command, pipes, { ...identity(), env: {}, cwd: '/' });
+  const [source, filter, info, go] = child.stdio.slice(3) as [Writable, Writable, Readable, Writable];
+  for (const stream of [source, filter, info, go]) stream.on('error', () => undefined); // bwrap may end before it reads
+  source.end(program.source);
+  filter.end(seccompFilter(filteredProcessor()!));
+  let inside: number | undefined;
+  let group: ControlGroup | undefined;
+  let about: string | undefined;
+  // bwrap says who the sandbox's first process is, and starts the program when it is told to.
+  let said = '';
+  info.setEncoding('utf8').on('data', (text: string) => {
+    said += text;
+    const pid = /"child-pid": (\d+)/.exec(said)?.[1];
+    if (pid === undefined || inside !== undefined) return;
+    inside = Number(pid);
+    group = ControlGroup.make({ bytes: bytes + privateFolders.length * fileBytes, processes: processes + 2 });
+    if (group?.join(inside)) about = group.about;
+    go.end('!');
+  });
+  const outcome = await watched(child, program.stdin, limits, {
+    end: () => void child.kill('SIGKILL'),
+    memory: () => (inside === undefined ? 0 : memoryOf(inside, bytes) + memoryOfFiles(inside, privateFolders)),
+    ranOut: () => group?.ranOut() ?? false,
+  });
+  group?.remove();
+  return { ...outcome, group: about };
+}
+
+/** Starts a program with these descriptors and no others: those that this process was given itself lead nowhere in it. */
+function startedAlone(
+  command: string,
+  args: readonly string[],
+  stdio: readonly 'pipe'[],
+  options: SpawnOptions,
+): ChildProcess {
+  const others = inheritedDescriptors().filter(fd => fd >= stdio.length);
+  if (others.length === 0) return spawn(command, args, { ...options, stdio: [...stdio] });
+  const nowhere = openSync('/dev/null', 'r');
+  try {
+    const all = Array.from(
+      { length: Math.max(...others) + 1 },
+      (_, fd) => stdio[fd] ?? (others.includes(fd) ? nowhere : 'ignore'),
+    );
+    return spawn(command, args, { ...options, stdio: all as StdioOptions });
+  } finally {
+    closeSync(nowhere);
+  }
+}
+
+/** Descriptors that whoever started this process left open, which Node.js would pass on: it closes those in a row from 0 on alone. */
+function inheritedDescriptors(): number[] {
+  if (process.platform !== 'linux') return [];
+  return readdirSync('/proc/self/fd')
+    .map(Number)
+    .filter(fd => {
+      try {
+        const flags = /^flags:\s+([0-7]+)$/m.exec(readFileSync(`/proc/self/fdinfo/${fd}`, 'utf8'))?.[1];
+        return fd > 2 && flags !== undefined && (parseInt(flags, 8) & O_CLOEXEC) === 0;
+      } catch {
+        return false; // that of the folder itself
+      }
+    });
+}
+
+/** The first on the PATH: bwrap itself is started without one. */
+function bubblewrapPath(): string | undefined {
+  const folders = (process.env.PATH ?? '').split(delimiter).filter(isAbsolute);
+  return folders.map(folder => join(folder, 'bwrap')).find(isExecutable);
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return statSync(path).isFile();
+  } catch {
+    return false;
+  }
+}
+
+/** Whether every user may read or run what a path names, and enter the folders on the way. */
+function isOpenToAll(path: string): boolean {
+  for (let at = path; ; at = dirname(at)) {
+    if ((statSync(at).mode & 0o001) === 0) return false;
+    if (at === dirname(at)) return true;
+  }
+}
+
+const identity = (): { uid: number; gid: number } | undefined =>
+  process.getuid?.() === 0 ? { uid: nobody, gid: nobody } : undefined;
 const prlimit = '/usr/bin/prlimit';
 
 /** A command under the limits of its process; that of processes counts all of the user's where there is no namespace. */
@@ -126,12 +233,12 @@ function limited(limits: Limits, boundAddresses: boolean, argv: readonly string[
     ...(boundAddresses ? [`--as=${(megabytes + 256) * mebibyte}`] : []),
     ...(isolated ? [`--nproc=${processes}`] : []),
     `--cpu=${Math.ceil(seconds) + 1}`, // wall time ends it first, but for what runs on several cores
-    ...[`--fsize=${fileBytes}`, '--core=0', '--nofile=64', '--', ...argv],
+    ...[`--fsize=${fileBytes}`, '--core=0', '--nofile=64', '--msgqueue=0', '--sigpending=256', '--', ...argv],
   ];
 }
 
-/** bwrap's command line; `withFile`: the program comes through descriptor 3. */
-function bubblewrap(home: string | undefined, command: readonly string[], withFile: boolean): string[] {
+/** bwrap's arguments. Descriptors: 3 the program's text, 4 the filter, 5 who runs inside, 6 the word to begin. */
+function bubblewrap(home: string | undefined, command: readonly string[]): string[] {
   // /bin and /lib are folders on some systems and links into /usr on others.
   const roots = ['/bin', '/sbin', '/lib', '/lib64'].flatMap(path => {
     if (!existsSync(path)) return [];
@@ -139,7 +246,7 @@ function bubblewrap(home: string | undefined, command: readonly string[], withFi
   });
   const space = ['--size', String(fileBytes), '--tmpfs'];
   return [
-    'bwrap',
+    ...['--seccomp', '4', '--info-fd', '5', '--block-fd', '6'],
     ...[
       '--unshare-all',
       '--unshare-user',
@@ -161,17 +268,30 @@ function bubblewrap(home: string | undefined, command: readonly string[], withFi
     ],
     ...(home === undefined || home.startsWith('/usr/') ? [] : ['--ro-bind', home, home]),
     ...['--proc', '/proc', '--dev', '/dev', ...space, '/dev/shm', '--remount-ro', '/dev', ...space, '/tmp'],
-    ...(withFile ? ['--ro-bind-data', '3', programFile] : []),
+    // Key rings are the user's, and the kernel's command line the machine's.
+    ...['/proc/keys', '/proc/key-users', '/proc/cmdline'].flatMap(path =>
+      existsSync(path) ? ['--ro-bind', '/dev/null', path] : [],
+    ),
+    ...['--ro-bind-data', '3', programFile],
     ...['--remount-ro', '/', '--chdir', '/tmp', '--', ...command],
   ];
 }
 
-function watched(child: ChildProcess, stdin: string, limits: Limits, end: () => void): Promise<Outcome> {
+interface Grip {
+  /** Ends all of a program's processes; may throw where they have ended. */
+  end(): void;
+  /** Bytes that it holds. */
+  memory(): number;
+  /** Whether the kernel has ended it for its memory. */
+  ranOut(): boolean;
+}
+
+function watched(child: ChildProcess, stdin: string, limits: Limits, grip: Grip): Promise<Outcome> {
   let by: Outcome['by'] = 'exit';
   const stop = (limit: Outcome['by']) => {
     if (by !== 'exit') return;
     by = limit;
-    stopRest(end);
+    stopRest(grip);
   };
   const texts = { stdout: '', stderr: '' };
   for (const name of ['stdout', 'stderr'] as const) {
@@ -184,12 +304,13 @@ function watched(child: ChildProcess, stdin: string, limits: Limits, end: () => 
   child.stdin!.end(stdin);
   const timer = setTimeout(() => stop('time'), limits.seconds * 1000);
   const watch = setInterval(() => {
-    if (child.pid !== undefined && memoryOf(child.pid) > limits.megabytes * mebibyte) stop('memory');
+    if (grip.memory() > limits.megabytes * mebibyte || grip.ranOut()) stop('memory');
   }, watchMs);
   return new Promise(resolve => {
     const finish = (code: number | null) => {
       clearTimeout(timer);
       clearInterval(watch);
+      if (by === 'exit' && grip.ranOut()) by = 'memory';
       resolve({ by, code, stdout: texts.stdout.slice(0, outputBytes), stderr: texts.stderr.slice(0, outputBytes) });
     };
     child.on('error', error => {
@@ -197,29 +318,14 @@ function watched(child: ChildProcess, stdin: string, limits: Limits, end: () => 
       finish(null);
     });
     child.on('close', finish);
-    child.on('exit', () => stopRest(end)); // what it left behind would hold its output open
+    child.on('exit', () => stopRest(grip)); // what it left behind would hold its output open
   });
 }
 
-function stopRest(end: () => void): void {
+function stopRest({ end }: Grip): void {
   try {
     end();
   } catch {
     // all of it has ended already
-  }
-}
-
-/** Bytes that a process and all it started hold in memory beside files; 0 for one that is gone. Memory they share counts for each. */
-function memoryOf(pid: number): number {
-  try {
-    const status = readFileSync(`/proc/${pid}/status`, 'utf8');
-    const own = [...status.matchAll(/^Rss(?:Anon|Shmem):\s+(\d+) kB$/gm)].reduce(
-      (sum, [, kB]) => sum + Number(kB) * 1024,
-      0,
-    );
-    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim();
-    return own + (children === '' ? [] : children.split(' ')).reduce((sum, child) => sum + memoryOf(Number(child)), 0);
-  } catch {
-    return 0;
   }
 }

@@ -2,6 +2,7 @@
 // a blank line. The state after each header is kept, so that imports are paid for once; positions are told as of the whole script. A
 // command that takes too long costs the process, and the next one starts another.
 import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
+import { programEnvironment } from '../api/program-environment';
 import { checkOf, type Check, type Checker, type Script } from './lean-check';
 
 export interface ReplOptions {
@@ -37,7 +38,9 @@ class Repl {
   }
 
   static start([program, ...args]: readonly string[], folder: string | null): Repl {
-    return new Repl(spawn(program, args, { cwd: folder ?? undefined, stdio: 'pipe' }));
+    // What a model proves with may run code: of this process's variables it finds none that Lean does not need.
+    const env = programEnvironment(['ELAN_*', 'LEAN_PATH', 'LEAN_SRC_PATH', 'LEAN_SYSROOT', 'LEAN_NUM_THREADS', 'LAKE_*', 'XDG_*']); // prettier-ignore
+    return new Repl(spawn(program, args, { cwd: folder ?? undefined, stdio: 'pipe', env }));
   }
 
   get alive(): boolean {

@@ -1,6 +1,7 @@
 // Asks the type-checking thread, which is started with the first check. A check that takes too long, or takes its thread down, is
 // answered with why it is missing: code whose types nobody could check is used unchecked.
 import { Worker } from 'node:worker_threads';
+import { programEnvironment } from '../../envs/api/program-environment';
 import type { TypeCheckReply, TypeCheckRequest } from './type-check-worker';
 
 /** Milliseconds that a check may take. The first loads TypeScript and its libraries. */
@@ -32,8 +33,7 @@ export class TypeChecker {
   }
 
   private start(): Worker {
-    const { ELECTRON_RUN_AS_NODE: _, ...env } = process.env;
-    const worker = new Worker(this.workerFile, { env, stdin: false, name: 'type-check' });
+    const worker = new Worker(this.workerFile, { env: programEnvironment(), stdin: false, name: 'type-check' });
     worker.unref();
     worker.on('message', (reply: TypeCheckReply) => {
       this.open.get(reply.id)?.(reply);

@@ -4,6 +4,7 @@
 import { execFile } from 'node:child_process';
 import { access, constants } from 'node:fs/promises';
 import { delimiter, isAbsolute, join } from 'node:path';
+import { programEnvironment, variablesFor } from '../../envs/api/program-environment';
 import { UserError } from '../protocol/user-error';
 
 /** Oldest major version that the trainer runs on. */
@@ -79,10 +80,13 @@ export function trainerEnvironment(
   env: NodeJS.ProcessEnv,
   { electron, secrets }: Pick<NodeRuntime, 'electron' | 'secrets'>,
 ): NodeJS.ProcessEnv {
+  const own = secrets?.() ?? {};
+  const names = Object.keys(own).join(',');
   const kept = Object.entries(env).filter(([name]) => !/^(ELECTRON_|VSCODE_|APPLICATION_INSIGHTS)/.test(name));
   return {
     ...Object.fromEntries(kept),
-    ...secrets?.(),
+    ...own,
+    ...(names === '' ? {} : { RAGEN_SECRET_NAMES: names }), // what they hold is cleared from whatever is written
     ORT_DISABLE_TELEMETRY: '1',
     ...(electron ? { ELECTRON_RUN_AS_NODE: '1' } : {}),
   };
@@ -119,7 +123,7 @@ async function onPath({ env, platform, executable }: NodeSearch): Promise<[strin
 const majorOf = (version: string): number => Number(version.split('.')[0]);
 
 function askVersion(path: string, electron: boolean): Promise<string> {
-  const env = trainerEnvironment(process.env, { electron });
+  const env = trainerEnvironment(programEnvironment(variablesFor.node), { electron });
   return new Promise((resolve, reject) => {
     execFile(path, ['-p', 'process.versions.node'], { env, timeout: 10_000, windowsHide: true }, (error, stdout) => {
       const version = /^\d+\.\d+\.\d+/.exec(stdout.trim())?.[0];

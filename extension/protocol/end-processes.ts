@@ -6,9 +6,10 @@ import { execFile, execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { platform } from 'node:os';
+import { programEnvironment, startedByVariable } from '../../envs/api/program-environment';
 
 /** The variable that holds the mark. */
-export const markVariable = 'RAGEN_STARTED_BY';
+export const markVariable = startedByVariable;
 
 /** A new mark of this process, for the environment of one that it starts. */
 export const newMark = (): string => `${process.pid}-${randomBytes(8).toString('hex')}`;
@@ -16,7 +17,8 @@ export const newMark = (): string => `${process.pid}-${randomBytes(8).toString('
 /** Ends the process group of `pid`, and all that carry its mark. On Windows the tree below `pid`. */
 export function endStarted(pid: number | undefined, mark: string): void {
   if (platform() === 'win32') {
-    if (pid !== undefined) execFile('taskkill', ['/pid', String(pid), '/T', '/F'], () => undefined);
+    if (pid !== undefined)
+      execFile('taskkill', ['/pid', String(pid), '/T', '/F'], { env: programEnvironment() }, () => undefined);
     return;
   }
   if (pid !== undefined) end(-pid);
@@ -51,7 +53,7 @@ function marked(): { pid: number; mark: string }[] {
     });
   if (platform() !== 'darwin') return [];
   try {
-    const text = execFileSync('ps', ['-axEww', '-o', 'pid=,command='], { encoding: 'utf8', timeout: 5000, maxBuffer: 2 ** 26 }); // prettier-ignore
+    const text = execFileSync('ps', ['-axEww', '-o', 'pid=,command='], { env: programEnvironment(), encoding: 'utf8', timeout: 5000, maxBuffer: 2 ** 26 }); // prettier-ignore
     return text.split('\n').flatMap(line => {
       const mark = markOf(line.split(' '));
       return mark === undefined ? [] : [{ pid: parseInt(line, 10), mark }];

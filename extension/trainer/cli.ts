@@ -25,8 +25,11 @@ import { addSet } from './terminal/set';
 import { addSft } from './terminal/sft';
 import { presetFolders, workspaceOf } from './terminal/start';
 import { addSweep } from './terminal/sweep';
+import { clearPrinted } from './secrets';
 import { RunFolder } from './store/run-folder';
 import { requireTrusted } from './trusted-run';
+
+clearPrinted(process.stdout, process.stderr);
 
 const program = new Command('ragen')
   .description('Trains LLM agents that reason, by reinforcement learning over whole episodes.')

@@ -6,6 +6,7 @@ import { closeSync, fstatSync, openSync, writeSync } from 'node:fs';
 import { relative } from 'node:path';
 import type { Episode, GroupRow, RunEvent, RunStatus, ScoresLine } from '../protocol/run-folder';
 import { episodesFile, groupsFile, runFiles } from '../protocol/run-folder';
+import { secrets } from './secrets';
 import { scoresByTag } from './score-spread';
 import { finiteOnly } from './step-metrics';
 import type { ColumnLog } from './store/column-log';
@@ -98,7 +99,8 @@ export class Journal {
   }
 
   event(kind: RunEvent['kind'], message: string, data?: Record<string, unknown>): void {
-    const event: RunEvent = { time: now(), step: this.current.step, kind, message, ...(data && { data }) };
+    const told = secrets.value({ message, ...(data && { data }) });
+    const event: RunEvent = { time: now(), step: this.current.step, kind, ...told };
     this.write(() => this.eventsLog.append(event));
     this.watchers.event(event);
   }
@@ -161,7 +163,7 @@ export class Journal {
 
   /** Changes the status, in memory and for watchers at once, on disk as soon as the last write is done. */
   update(change: Partial<RunStatus>, fraction = 0): void {
-    this.current = { ...this.current, ...change, updated: now() };
+    this.current = { ...this.current, ...secrets.value(change), updated: now() };
     this.fraction = fraction;
     this.watchers.status(this.current, fraction);
     this.dirty = true;

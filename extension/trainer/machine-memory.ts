@@ -7,6 +7,7 @@ import { readFileSync } from 'node:fs';
 import { freemem, platform, totalmem } from 'node:os';
 import { dirname, join } from 'node:path';
 import { minimum } from '../protocol/lists';
+import { programEnvironment } from '../../envs/api/program-environment';
 
 /** Bytes. */
 export interface MachineMemory {
@@ -93,7 +94,9 @@ function read(file: string): string | null {
 /** On macOS what is called free is little on purpose: pages kept for later use can be had as well. */
 function darwinFree(): number {
   try {
-    return freeOfVmStat(execFileSync('vm_stat', { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }));
+    return freeOfVmStat(
+      execFileSync('vm_stat', { env: programEnvironment(), encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }),
+    );
   } catch {
     return freemem();
   }

@@ -13,6 +13,7 @@ import type { RunConfig } from './config/schema';
 import { Journal } from './journal';
 import { newToken } from './run';
 import { RunControl, RunStopped } from './run-control';
+import { clearPrinted, secrets } from './secrets';
 import { openSitting } from './sitting';
 import type { Sitting } from './sitting';
 import { checkpointNamed, newestValid, openCheckpoint, removeLater, verifyCheckpoint } from './store/checkpoint';
@@ -24,7 +25,15 @@ import { requireNoLinks, requireTrusted } from './trusted-run';
 import { TrainerServer, endpointFor } from './trainer-server';
 
 const destination = pino.destination(2);
-const log = pino({ base: { pid: process.pid }, timestamp: pino.stdTimeFunctions.isoTime }, destination);
+const log = pino(
+  {
+    base: { pid: process.pid },
+    timestamp: pino.stdTimeFunctions.isoTime,
+    hooks: { streamWrite: line => secrets.text(line) },
+  },
+  destination,
+);
+clearPrinted(process.stdout, process.stderr);
 // On a full disk the log is lost; the run's last words must not be lost with it.
 for (const stream of [destination, process.stderr]) stream.on('error', () => undefined);
 

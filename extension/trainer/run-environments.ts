@@ -7,7 +7,9 @@ import type { RunConfig, TagConfig } from './config/schema';
 import { withDataSets } from './data-sets';
 import { installation } from './installation';
 import { EnvironmentProcesses } from './rollout/environment-processes';
+import { secrets } from './secrets';
 import { environmentSpecs } from './rollout/environment-specs';
+import { environmentVariables } from './rollout/environment-variables';
 
 export interface OpenEnvironments {
   environments: EnvironmentProcesses;
@@ -28,11 +30,13 @@ export async function openEnvironments(
   workspace: string,
   onNotice: (notice: EnvironmentNotice) => void,
 ): Promise<OpenEnvironments> {
+  secrets.nameAllIn(custom_envs);
   const asked = environmentSpecs(tags, custom_envs, installation.environments, workspace);
   const specs = await withDataSets(asked, workspace, line => process.stderr.write(`${line}\n`));
   const environments = await EnvironmentProcesses.start(
     {
       entry: installation.environmentHost,
+      variables: environmentVariables(specs, installation.environments),
       stepTimeoutMs: workbench.step_timeout_ms,
       memoryBytes:
         workbench.max_environment_memory_gb === null ? undefined : workbench.max_environment_memory_gb * 2 ** 30,

@@ -16,6 +16,7 @@ import {
 } from 'vscode-jsonrpc/node';
 import type { MessageConnection } from 'vscode-jsonrpc/node';
 import type { RunEvent, RunStatus } from '../protocol/run-folder';
+import { clearedWriter } from './cleared-writer';
 import { UserError } from '../protocol/user-error';
 import {
   appended,
@@ -143,7 +144,10 @@ export class TrainerServer {
 
   private accept(socket: Socket, run: ServedRun): void {
     this.sockets.add(socket);
-    const connection = createMessageConnection(new SocketMessageReader(socket), new SocketMessageWriter(socket));
+    const connection = createMessageConnection(
+      new SocketMessageReader(socket),
+      clearedWriter(new SocketMessageWriter(socket)),
+    );
     socket.on('error', () => socket.destroy());
     socket.on('close', () => {
       this.watchers.delete(connection);

@@ -1,5 +1,6 @@
 // The engine as seen from the trainer's main thread: the same interface, each call a message to the worker thread. The main
 // thread stays free to answer pause and stop while a step runs. A worker that dies fails every call that waits.
+import { programEnvironment, variablesFor } from '../../../envs/api/program-environment';
 import { Worker } from 'node:worker_threads';
 import { explainExit } from '../../protocol/process-exit';
 import { UserError } from '../../protocol/user-error';
@@ -54,7 +55,9 @@ const methods: Record<keyof Engine, true> = {
 
 /** Starts the engine's worker thread from its bundle. */
 export function startEngine(workerFile: string): RemoteEngine {
-  const worker = new Worker(workerFile, { env: { ...process.env, ORT_DISABLE_TELEMETRY: '1' } });
+  const worker = new Worker(workerFile, {
+    env: { ...programEnvironment(variablesFor.devices), ORT_DISABLE_TELEMETRY: '1' },
+  });
   const waiting = new Map<number, { resolve: (result: never) => void; reject: (error: Error) => void }>();
   let count = 0;
   let dead: Error | undefined;

@@ -9,8 +9,10 @@ import { UserError } from '../../protocol/user-error';
 import { OutputBudget } from '../../protocol/output-budget';
 import { installation } from '../installation';
 import { environmentMemory } from '../machine-memory';
+import { environmentVariables } from '../rollout/environment-variables';
 import { printedPerSecond } from '../rollout/process-life';
 import { handOn } from '../rollout/printed-output';
+import { secrets } from '../secrets';
 import { checkCases } from './expected-cases';
 import { atPlace } from './tool-process';
 
@@ -33,11 +35,12 @@ export async function checkEnvironment(
   options: CheckOptions,
 ): Promise<ContractReport> {
   const { tag, source, config } = spec;
+  secrets.nameAllIn(config);
   const mark = newMark();
   const child = fork(installation.environmentContract, [], {
     execArgv: [],
     detached: process.platform !== 'win32', // leads a process group
-    env: { ...process.env, [markVariable]: mark },
+    env: { ...environmentVariables([spec], installation.environments), [markVariable]: mark },
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     serialization: 'advanced',
   });

@@ -12,7 +12,7 @@ export async function listEnvironments(workspace: string): Promise<ListedEnviron
     ...builtInTypes().map(env_type => ({ env_type, built_in: true })),
     ...workspaceTypes(workspace).map(env_type => ({ env_type, built_in: false })),
   ];
-  const environments = await startToolProcess();
+  const environments = await startToolProcess(types.map(({ env_type }) => ({ env_type, config: {} })));
   try {
     const listed: ListedEnvironment[] = [];
     for (let from = 0; from < types.length; from += together) {

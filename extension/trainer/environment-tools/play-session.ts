@@ -49,7 +49,7 @@ export class Session {
 
   /** Starts a process for the session; the environment is loaded by the first `reload`. */
   static async open(spec: EnvironmentSpec, seed: number): Promise<Session> {
-    return new Session(await startToolProcess(), spec, seed);
+    return new Session(await startToolProcess([spec]), spec, seed);
   }
 
   /** Does what is asked and answers how the session stands; nothing is thrown for a mistake of the player's or of the environment's. */

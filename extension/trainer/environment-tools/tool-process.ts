@@ -2,15 +2,21 @@
 // user wrote a value, not of a run's configuration.
 import type { EnvironmentFailure, EnvironmentSpec, LoadedEnvironment } from '../../protocol/environment-link';
 import { installation } from '../installation';
+import { secrets } from '../secrets';
 import { EnvironmentProcess } from '../rollout/environment-process';
+import { environmentVariables } from '../rollout/environment-variables';
 
 /** Milliseconds that a call into environment code may take, where the environment does not ask for more. */
 const stepTimeoutMs = 10_000;
 
-/** Starts the process; what environments print goes to standard error. To be stopped. */
-export function startToolProcess(): Promise<EnvironmentProcess> {
+/** Starts the process for these environments; what environments print goes to standard error. To be stopped. */
+export function startToolProcess(
+  specs: readonly Pick<EnvironmentSpec, 'env_type' | 'config'>[],
+): Promise<EnvironmentProcess> {
+  secrets.nameAllIn(specs);
   return EnvironmentProcess.start({
     entry: installation.environmentHost,
+    variables: environmentVariables(specs, installation.environments),
     stepTimeoutMs,
     onNotice: notice => {
       if (notice.method === 'log') process.stderr.write(notice.text);

@@ -41,7 +41,9 @@ export async function transcriptsOf(cases: readonly unknown[], workspace: string
     else batches.set(key, { env, config, cases: [{ ...parsed.data, index }] });
   });
 
-  const environments = await startToolProcess();
+  const environments = await startToolProcess(
+    [...batches.values()].map(({ env, config }) => ({ env_type: env, config: config ?? {} })),
+  );
   try {
     // A tag is an environment's name, so that sentences read well: configurations of one environment come one after another.
     for (let waiting = [...batches.values()]; waiting.length > 0;) {

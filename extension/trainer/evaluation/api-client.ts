@@ -2,6 +2,7 @@
 // for by Retry-After, which then holds for all requests. What a service says in an error is shown without the key.
 // An outage is never counted against the model: a request that stays unanswered ends the evaluation, which can be resumed.
 import { setTimeout as sleep } from 'node:timers/promises';
+import { secrets } from '../secrets';
 import { UserError } from '../../protocol/user-error';
 import { RandomStream } from '../engine/random-stream';
 import { deriveSeed } from '../rollout/seeds';
@@ -104,7 +105,8 @@ export class ApiClient {
 
   private read(text: string): ApiAnswer | Failure {
     try {
-      return this.service.read(JSON.parse(text));
+      const answer = this.service.read(JSON.parse(text));
+      return { ...answer, text: secrets.text(answer.text) }; // what comes in is what is played on with
     } catch {
       return { why: `its reply is not what its protocol says: ${this.withoutSecrets(text.slice(0, 80))}` };
     }
@@ -128,7 +130,8 @@ export class ApiClient {
   }
 
   private withoutSecrets(text: string): string {
-    return text
+    return secrets
+      .text(text)
       .replaceAll(this.service.secret, '***')
       .replace(/\b(sk|key|tgp)[-_][\w*.-]{6,}/g, '***')
       .replace(/\s+/g, ' ')

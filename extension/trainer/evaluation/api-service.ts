@@ -3,6 +3,7 @@
 // References: platform.openai.com/docs/api-reference/chat, docs.anthropic.com/en/api/messages. The real services were not tried.
 import { z } from 'zod';
 import { UserError } from '../../protocol/user-error';
+import { secrets } from '../secrets';
 import type { RunConfig } from '../config/schema';
 import type { ApiModel } from '../config/schema-evaluation';
 import type { ChatMessage } from '../rollout/context-manager';
@@ -76,6 +77,7 @@ export function apiService(
     throw new UserError(
       `config: model_info.${name}.base_url holds a user, a password or parameters, which would be written down: give the address alone and the key in ${variable}`,
     );
+  secrets.name(variable);
   const secret = environment[variable]?.trim();
   if (!secret)
     throw new UserError(

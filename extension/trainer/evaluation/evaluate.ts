@@ -6,6 +6,7 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { appendAll } from '../../protocol/lists';
 import { episodeSchema, episodesFile, runFiles } from '../../protocol/run-folder';
 import type { Episode } from '../../protocol/run-folder';
+import { secrets } from '../secrets';
 import { UserError } from '../../protocol/user-error';
 import type { RunConfig } from '../config/schema';
 import type { Journal } from '../journal';
@@ -85,10 +86,10 @@ export async function evaluate(run: EvaluationRun, player: Player): Promise<Eval
   });
   await replaceFile(
     files.trajectories,
-    lines.map(line => Buffer.from(`${JSON.stringify(line)}\n`)),
+    lines.map(line => Buffer.from(`${secrets.json(line)}\n`)),
   );
   for (const file of [files.summary, folder.file(runFiles.evaluation)])
-    await replaceFile(file, `${JSON.stringify(summary, null, 1)}\n`);
+    await replaceFile(file, `${secrets.json(summary, 1)}\n`);
   journal.metrics(0, metrics);
   journal.update({ phase: 'idle', success: validationSuccess(metrics), success_of: 'val' });
   return summary;

@@ -16,13 +16,14 @@ import {
   whatIfTokens,
   whatIfTurn,
 } from '../../protocol/inspection';
+import { clearedWriter } from '../cleared-writer';
 import { UserError } from '../../protocol/user-error';
 import { Inspector } from './inspector';
 
 /** Serves until standard input ends. */
 export async function serveInspector(threads: number): Promise<void> {
   const reader = new StreamMessageReader(process.stdin);
-  const connection = createMessageConnection(reader, new StreamMessageWriter(process.stdout));
+  const connection = createMessageConnection(reader, clearedWriter(new StreamMessageWriter(process.stdout)));
   const deaf = (): undefined => undefined; // a host that has gone away hears nothing more
   const inspector = new Inspector(threads, {
     phase: words => void connection.sendNotification(inspectionPhase, { words }).catch(deaf),

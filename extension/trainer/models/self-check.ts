@@ -4,6 +4,7 @@
 // that is off. A chain of products is timed on both, which is how a program that plays a GPU is told from one.
 import { fork } from 'node:child_process';
 import { appendAll } from '../../protocol/lists';
+import { programEnvironment, variablesFor } from '../../../envs/api/program-environment';
 import type { Checked } from '../engine/devices';
 import { dispose } from '../engine/device-tensor';
 import type { OptimizerOptions, PolicyLossOptions, SamplingOptions, WeightedSample } from '../engine/engine';
@@ -243,7 +244,8 @@ export function selfCheckApart(
   entry: string = installation.engineWorker,
 ): Promise<Checked> {
   return new Promise(resolve => {
-    const child = fork(entry, [provider, String(threads)], { stdio: 'ignore' });
+    const env = programEnvironment([...variablesFor.node, ...variablesFor.devices]);
+    const child = fork(entry, [provider, String(threads)], { stdio: 'ignore', env });
     const failed = (about: string): void => resolve({ passed: false, faster: false, about });
     const timer = setTimeout(() => {
       failed(`it gave no answer within ${patience / 1000} s`);

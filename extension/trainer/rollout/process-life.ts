@@ -3,9 +3,15 @@
 import { fork, type ChildProcess } from 'node:child_process';
 import { endStarted, markVariable, newMark } from '../../protocol/end-processes';
 import { isEnvironmentMessage } from '../../protocol/environment-link';
-import type { EnvironmentNotice, EnvironmentReply, EnvironmentRequest } from '../../protocol/environment-link';
+import type {
+  EnvironmentNotice,
+  EnvironmentReply,
+  EnvironmentRequest,
+  LoadedEnvironment,
+} from '../../protocol/environment-link';
 import { OutputBudget } from '../../protocol/output-budget';
 import { environmentMemory } from '../machine-memory';
+import { secrets, type SecretStream } from '../secrets';
 import { handOn } from './printed-output';
 
 export interface ProcessLifeOptions {
@@ -17,6 +23,8 @@ export interface ProcessLifeOptions {
   memoryBytes?: number;
   /** Options of Node.js for the process, such as `--inspect=127.0.0.1:0`. */
   execArgv?: string[];
+  /** Variables of the process; this process's own by default. */
+  variables?: NodeJS.ProcessEnv;
   /** What environments print; the tag is empty where it is not known. */
   onNotice(notice: EnvironmentNotice): void;
 }
@@ -41,8 +49,11 @@ export class ProcessLife {
   private readonly open = new Map<number, Asked>();
   private readonly mark = newMark();
   private lastWords = '';
+  /** What threads print, by tag and stream: it comes in pieces, and a secret may lie across two. */
+  private readonly pieces = new Map<string, SecretStream>();
 
-  constructor({ nodePath, entry, memoryBytes = environmentMemory(), execArgv = [], onNotice }: ProcessLifeOptions) {
+  constructor(options: ProcessLifeOptions) {
+    const { nodePath, entry, memoryBytes = environmentMemory(), execArgv = [], onNotice } = options;
     const printed = new OutputBudget(printedPerSecond);
     const child = fork(entry, [String(memoryBytes)], {
       execPath: nodePath ?? process.execPath,
@@ -50,7 +61,7 @@ export class ProcessLife {
       serialization: 'advanced',
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
       detached: process.platform !== 'win32', // leads a process group, so that all it starts can be ended with it
-      env: { ...process.env, [markVariable]: this.mark },
+      env: { ...(options.variables ?? process.env), [markVariable]: this.mark },
     });
     this.child = child;
     for (const stream of ['stdout', 'stderr'] as const)
@@ -64,17 +75,23 @@ export class ProcessLife {
         return this.end();
       }
       if (message.method === 'log') {
-        const text = printed.take(message.text);
+        const text = this.clearedPieces(message).take(printed.take(message.text));
         return text === '' ? undefined : onNotice({ ...message, text });
       }
       const asked = this.open.get(message.id);
-      if ('more' in message && message.more) return asked?.part(message);
+      const reply = withoutSecrets(message);
+      if ('more' in reply && reply.more) return asked?.part(reply);
       this.open.delete(message.id);
-      asked?.reply(message);
+      asked?.reply(reply);
     });
     this.ended = new Promise(resolve => {
       const end = (how: string) => {
         this.alive = false;
+        for (const [key, pieces] of this.pieces) {
+          const [tag, stream] = key.split('\n') as [string, 'stdout' | 'stderr'];
+          const text = pieces.rest();
+          if (text !== '') onNotice({ method: 'log', tag, stream, text });
+        }
         for (const { reply } of this.open.values()) reply(undefined);
         this.open.clear();
         resolve(this.lastWords ? `${how}; it said: ${this.lastWords}` : how);
@@ -87,6 +104,13 @@ export class ProcessLife {
         setTimeout(end, lastWordsMs, how).unref();
       });
     });
+  }
+
+  private clearedPieces({ tag, stream }: Pick<EnvironmentNotice, 'tag' | 'stream'>): SecretStream {
+    const key = `${tag}\n${stream}`;
+    const pieces = this.pieces.get(key) ?? secrets.stream();
+    this.pieces.set(key, pieces);
+    return pieces;
   }
 
   /** Ends the process with all that it started. */
@@ -105,6 +129,30 @@ export class ProcessLife {
       if (this.child.connected) this.child.send(request, () => undefined); // a failed send shows as the end of the process
     });
   }
+}
+
+/**
+ * A reply without secrets: what a model is to see is cleared before it becomes tokens, so that these and the texts that are kept agree. Code
+ * stays as it is, since its version is that of its bytes.
+ */
+function withoutSecrets(reply: EnvironmentReply): EnvironmentReply {
+  const loaded = (environment: LoadedEnvironment) => ({ ...secrets.value(environment), bundle: environment.bundle });
+  if (reply.method === 'load')
+    return {
+      ...reply,
+      ...(reply.error && { error: secrets.value(reply.error) }),
+      environments: reply.environments.map(loaded),
+    };
+  if (reply.method === 'prepare')
+    return {
+      ...reply,
+      environments: reply.environments.map(prepared =>
+        'environment' in prepared
+          ? { ...prepared, environment: loaded(prepared.environment) }
+          : secrets.value(prepared),
+      ),
+    };
+  return secrets.value(reply);
 }
 
 /** The line of an output that names an error. */

@@ -1,6 +1,7 @@
 // Append-only files of JSON lines. A line is committed once its newline is on disk; a writer that died mid-line leaves a torn tail,
 // which the next writer cuts and every reader passes over. Invariant: the file up to `offset` is whole lines.
 import { UserError } from '../../protocol/user-error';
+import { secrets } from '../secrets';
 import { AppendLog } from './append-log';
 import type { AppendLogOptions } from './append-log';
 import { storeError, syncFileSystem } from './files';
@@ -16,9 +17,9 @@ export class LineLog extends AppendLog {
     super(file, options, endOfLastLine);
   }
 
-  /** Appends one value as one line and returns the offset after it. When it fails, nothing of the line stays. */
+  /** Appends one value, without secrets, as one line and returns the offset after it. When it fails, nothing of the line stays. */
   append(value: unknown): number {
-    return this.appendBytes(Buffer.from(`${JSON.stringify(value)}\n`));
+    return this.appendBytes(Buffer.from(`${secrets.json(value)}\n`));
   }
 
   /** Drops every line after `offset`, which must be the end of a line (0 for all). */

@@ -1,6 +1,7 @@
 // Whether a process runs and when it started, to tell the process that wrote a lease from a later one that was given the same pid.
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import { programEnvironment } from '../../../envs/api/program-environment';
 
 /**
  * Whether a process with this pid runs here (also one of another user). One that has ended but was not waited for by its parent, as it
@@ -53,7 +54,12 @@ function statFields(pid: number): string[] {
 }
 
 const run = (file: string, args: string[]): string =>
-  execFileSync(file, args, { encoding: 'utf8', timeout: 5000, stdio: ['ignore', 'pipe', 'ignore'] });
+  execFileSync(file, args, {
+    env: programEnvironment(),
+    encoding: 'utf8',
+    timeout: 5000,
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
 
 const parsed = (text: string): number | undefined => {
   const time = Date.parse(text.trim());

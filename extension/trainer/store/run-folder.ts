@@ -25,6 +25,7 @@ import {
 import type { CoverageLine, KeptEnvironment, Labels, Manifest, RunStatus } from '../../protocol/run-folder';
 import { environmentSignature, isManifestSigned, manifestSignature, readKeptCode, sha256Of, signedTags } from '../../protocol/run-trust'; // prettier-ignore
 import type { ReadCode, RunCode } from '../../protocol/run-trust';
+import { secrets } from '../secrets';
 import { UserError } from '../../protocol/user-error';
 import { isTemporary, replaceFile, storeError } from './files';
 import { EventLog, eventLogName } from './event-log';
@@ -136,7 +137,7 @@ export class RunFolder {
 
   /** Replaces the status. */
   async writeStatus(status: RunStatus): Promise<void> {
-    await replaceFile(this.file(runFiles.status), json(statusSchema.parse(status)));
+    await replaceFile(this.file(runFiles.status), json(secrets.value(statusSchema.parse(status))));
   }
 
   /** The newest status, or null before the first. */
@@ -205,7 +206,7 @@ export class RunFolder {
   /** Writes the document of a diagnosis; gives its bytes. The folder is made with the first. */
   async writeDiagnosis(name: string, document: unknown): Promise<number> {
     this.makeFolder(runFiles.diagnostics);
-    const text = `${JSON.stringify(document)}\n`;
+    const text = `${secrets.json(document)}\n`;
     await replaceFile(this.file(name), text);
     return Buffer.byteLength(text);
   }

@@ -2,6 +2,7 @@
 // since a command line can be read by others.
 import type { Command } from 'commander';
 import type { EnvironmentSpec } from '../../protocol/environment-link';
+import { secrets } from '../secrets';
 import { UserError } from '../../protocol/user-error';
 import { startEnvironmentServer } from '../environment-server/http-server';
 import { builtInTypes, environmentSpec } from '../environment-tools/environment-sources';
@@ -60,6 +61,7 @@ export function addEnvServe(group: Command): void {
 
 /** Starts the server; the terminal then serves until it is interrupted. */
 async function serve(environments: readonly string[], flags: ServeFlags): Promise<Answer> {
+  if (flags.apiKeyEnv !== undefined) secrets.name(flags.apiKeyEnv);
   const apiKey = flags.apiKeyEnv === undefined ? undefined : process.env[flags.apiKeyEnv];
   if (flags.apiKeyEnv !== undefined && !apiKey)
     throw new UserError(`env serve: the variable ${flags.apiKeyEnv} is not set: put the key into it`);

@@ -4,6 +4,8 @@ import { execFileSync } from 'node:child_process';
 import { accessSync, constants, existsSync, readFileSync, readdirSync, statfsSync } from 'node:fs';
 import { arch, availableParallelism, cpus, platform, release, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { programEnvironment, variablesFor } from '../../../envs/api/program-environment';
+import { requireIsolation } from '../../../envs/deepcoder/sandbox';
 import { chooseProvider, providerStates } from '../engine/devices';
 import type { Checked, Provider, ProviderState } from '../engine/devices';
 import { installation } from '../installation';
@@ -63,7 +65,7 @@ export async function machineReport(
       folder(dirname(new HubCache('any/model').root), 'models of the hub'),
       folder(tmpdir(), 'what an environment is built to'),
     ],
-    optional: optional(),
+    optional: await optional(),
   };
 }
 
@@ -95,22 +97,39 @@ function nearestFolder(path: string): string {
   return nearest;
 }
 
-function optional(): MachineReport['optional'] {
+async function optional(): Promise<MachineReport['optional']> {
   return [
     { name: 'nvidia-smi', found: firstLine('nvidia-smi', ['--query-gpu=name', '--format=csv,noheader']), for: 'cuda' },
     ...(platform() === 'linux'
       ? [
           { name: 'libvulkan.so.1', found: vulkan(), for: 'webgpu' },
-          { name: 'bubblewrap', found: firstLine('bwrap', ['--version']), for: 'the environment deepcoder' },
+          { name: 'bubblewrap', found: await isolation(), for: 'the environment deepcoder' },
         ]
       : []),
   ];
 }
 
+/** What isolates programs of a model here, found out by running one; null where bubblewrap is not there. */
+async function isolation(): Promise<string | null> {
+  const version = firstLine('bwrap', ['--version']);
+  if (version === null) return null;
+  try {
+    const { namespaces, memory } = await requireIsolation();
+    return `${version}: ${namespaces}; ${memory}`;
+  } catch (error) {
+    return `${version}, but it isolates nothing: deepcoder ${(error as Error).message}`;
+  }
+}
+
 /** First line of what a program says, or null where it is not there. */
 function firstLine(program: string, args: string[]): string | null {
   try {
-    const said = execFileSync(program, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'], timeout: 5000 });
+    const said = execFileSync(program, args, {
+      encoding: 'utf8',
+      env: programEnvironment(variablesFor.devices),
+      stdio: ['ignore', 'pipe', 'ignore'],
+      timeout: 5000,
+    });
     return said.split('\n')[0].trim();
   } catch {
     return null;

@@ -46,7 +46,7 @@ describe('the built-in environments keep the contract', () => {
 });
 
 test('deepcoder keeps it, where programs can be run', async ({ skip }) => {
-  const missing = isolationMissing();
+  const missing = await isolationMissing();
   if (missing) skip(missing);
   const config = deepcoder.config.parse({}) as Record<string, unknown>;
   const results = await checkContract(deepcoder as EnvironmentDefinition, config, { ...options, seeds: 2, steps: 2 });

@@ -26,7 +26,7 @@ test.for([
   ['webshop', {}],
   ['deepcoder', { total_timeout: 20 }],
 ] as const)('%s', async ([env_type, config], { skip }) => {
-  const missing = env_type === 'deepcoder' && isolationMissing();
+  const missing = env_type === 'deepcoder' && (await isolationMissing());
   if (missing) skip(missing);
   const source = join(root, 'envs', registry[env_type]);
   const { error, environments } = await running.load([{ tag: env_type, env_type, source, config }]);

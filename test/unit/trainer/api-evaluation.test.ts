@@ -237,8 +237,21 @@ test('without a key nothing is made; with a wrong one that the service repeats, 
   process.env[keyVariable] = wrong;
   const refused = await evaluate();
   expect(refused.code).toBe(1);
-  expect(refused.stderr).toContain('401 Incorrect API key provided: ***');
+  expect(refused.stderr).toContain(`401 Incorrect API key provided: [redacted ${keyVariable}]`);
   const disk = everything(workspace.folder);
   expect(disk).toContain(keyVariable);
   for (const secret of [peer.key, wrong]) expect(disk + refused.stderr + refused.stdout).not.toContain(secret);
+});
+
+test('a key that the service repeats in its answers is in no episode, result or output', async () => {
+  const encoded = Buffer.from(`Bearer ${peer.key}`).toString('base64');
+  peer.answer = () => ({ text: `<answer>word ${peer.key} ${encoded}</answer>` });
+  const said = await evaluate();
+  expect(said.code, said.stderr).toBe(0);
+  const disk = everything(said.answer.folder);
+  expect(disk).toContain(`[redacted ${keyVariable}]`);
+  for (const form of [peer.key, encoded.slice(12, -4)]) {
+    expect(disk.includes(form)).toBe(false);
+    expect((said.stdout + said.stderr).includes(form)).toBe(false);
+  }
 });

@@ -59,7 +59,8 @@ beforeAll(async () => {
     socket.on('message', message => {
       const { type } = JSON.parse((message as Buffer).toString()) as { type: string };
       const failure = { type: 'error', data: { code: 'EXECUTION_ERROR', message: `it broke for Bearer ${key}` } };
-      const shown = { type: 'observation', data: { observation: { text: 'say a word' }, reward: 1, done: false } };
+      const repeated = `say a word, ${key}, ${Buffer.from(`Bearer ${key}`).toString('base64')}, ${encodeURIComponent(key)}`;
+      const shown = { type: 'observation', data: { observation: { text: repeated }, reward: 1, done: false, info: { key } } }; // prettier-ignore
       if (type === 'close') return;
       socket.send(JSON.stringify(type === 'step' && ++steps === 1 ? failure : shown));
     });
@@ -95,15 +96,56 @@ test('a run that uses keys keeps none, whatever goes wrong on the way', { timeou
   words += said.stdout + said.stderr;
   expect([...keys]).toEqual([marks.RAGEN_TEST_ENV_KEY]); // it did travel
   const { events } = readRun(said.answer.folder);
+  expect(everything(said.answer.folder)).toContain('say a word, [redacted RAGEN_TEST_ENV_KEY], '); // what the model saw
   expect(events.map(({ message }) => message).join('\n')).toContain('it broke for Bearer ***'); // and was about to be told
   await terminal('doctor');
   await terminal('runs');
   const disk = everything(workspace.folder);
   expect(disk).toContain('RAGEN_TEST_ENV_KEY'); // the name is
   for (const [name, mark] of Object.entries(marks)) {
-    expect(disk.includes(mark), `${name} on the disk`).toBe(false);
-    expect(words.includes(mark), `${name} in what was said`).toBe(false);
+    for (const form of [mark, Buffer.from(`Bearer ${mark}`).toString('base64').slice(10, -4)]) {
+      expect(disk.includes(form), `${name} on the disk`).toBe(false);
+      expect(words.includes(form), `${name} in what was said`).toBe(false);
+    }
   }
+});
+
+const careless = `import { z } from 'zod';
+import { defineEnvironment } from 'ragen-workbench/api';
+export default defineEnvironment({
+  name: 'careless',
+  config: z.object({}),
+  instruction: 'Say a word.',
+  create: () => ({
+    reset() {
+      const key = process.env.OPENAI_API_KEY;
+      process.stdout.write('the key is ' + key.slice(0, 9));
+      process.stdout.write(key.slice(9) + ' as it stands\\n');
+      return { observation: 'the word is ' + key };
+    },
+    step() {
+      throw new Error('no more of ' + process.env.HF_TOKEN);
+    },
+  }),
+});
+`;
+
+test('a user’s environment that prints, shows and throws keys leaves none', { timeout: 60_000 }, async () => {
+  workspace.write('envs/careless.ts', careless);
+  workspace.write(
+    'config/careless.yaml',
+    configuration('http://127.0.0.1:9')
+      .replace('env_type: remote', 'env_type: envs/careless.ts')
+      .replace(/    env_config:\n(      .*\n)+/, ''),
+  );
+  const said = await document<{ folder: string }>(workspace.folder, ['train', '--config-name', 'careless']);
+  expect(said.answer.folder, said.stderr).toBeDefined();
+  const disk = everything(said.answer.folder);
+  expect(disk).toContain('the word is [redacted OPENAI_API_KEY]');
+  expect(disk).toContain('no more of [redacted HF_TOKEN]');
+  expect(disk).toContain('the key is ');
+  for (const part of [marks.OPENAI_API_KEY.slice(9), marks.HF_TOKEN, marks.OPENAI_API_KEY])
+    expect(disk.includes(part) || (said.stdout + said.stderr).includes(part)).toBe(false);
 });
 
 test.each([

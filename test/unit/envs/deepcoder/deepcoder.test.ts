@@ -11,7 +11,7 @@ import deepcoder from '../../../../envs/deepcoder/index';
 import { problemOf } from '../../../../envs/deepcoder/problems';
 import { isolationMissing } from './isolation';
 
-const missing = isolationMissing();
+const missing = await isolationMissing();
 const shipped = resolve(__dirname, '../../../../media/data/deepcoder');
 let folder: string;
 let tasks = 0;

@@ -1,15 +1,17 @@
 // Programs that try to get out, to take what is not theirs, or never to end: all must fail, and leave nothing behind.
-import { spawn, type ChildProcess } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync, chmodSync } from 'node:fs';
+import { spawn, type ChildProcess, type StdioOptions } from 'node:child_process';
+import { closeSync, openSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync, chmodSync } from 'node:fs';
 import { createServer, type AddressInfo, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { buildSync } from 'esbuild';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { runnerOf, type Language } from '../../../../envs/deepcoder/programs';
 import { runProgram, type Outcome } from '../../../../envs/deepcoder/sandbox';
 import { isolationMissing } from './isolation';
 
-const missing = isolationMissing();
+const missing = await isolationMissing();
 /** Seconds for programs that must end well, and for those that never do. */
 const [enough, little] = [5, 1];
 
@@ -92,7 +94,7 @@ def reach(*address):
     except OSError:
         return "failed"
 print(reach("127.0.0.1", ${port}), reach("1.1.1.1", 53))
-print([name for _, name in socket.if_nameindex()])`;
+print([line.split(":")[0].strip() for line in open("/proc/net/dev").read().splitlines()[2:]])`;
     expect(await told(attempt)).toBe("failed failed\n['lo']");
     const script = `require('net').connect(${port}, '127.0.0.1').on('connect', () => console.log('reached')).on('error', () => console.log('failed'))`;
     expect(await told(script, 'javascript')).toBe('failed');
@@ -120,6 +122,107 @@ print(os.listdir("/tmp"))`;
     expect(writes).toMatch(/^((OSError|PermissionError|FileNotFoundError) ){7}\['mine'\]$/);
     expect(readFileSync(join(folder, 'secret'), 'utf8')).toBe('of the user');
     expect(await told('import os\nprint(os.listdir("/tmp"))')).toBe('[]');
+  });
+
+  test('finds no variable of who starts it in any process, no descriptor and no key ring', async () => {
+    const attempt = `
+import os
+def read(path):
+    try:
+        return open(path).read()
+    except OSError:
+        return ""
+pids = [pid for pid in os.listdir("/proc") if pid.isdigit()]
+print(len(pids), sorted({entry.split("=")[0] for pid in pids for entry in read(f"/proc/{pid}/environ").split("\\0") if entry}))
+print([os.readlink(f"/proc/self/fd/{fd}").split(":")[0] for fd in range(3, 64) if os.path.exists(f"/proc/self/fd/{fd}")])
+print([read(f"/proc/{name}") for name in ["keys", "key-users", "cmdline"]])`;
+    expect((await told(attempt)).split('\n')).toEqual(["2 ['HOME', 'LANG', 'PATH', 'PWD']", '[]', "['', '', '']"]);
+  });
+
+  test('gets no descriptor that its starter was given itself', async () => {
+    const bundle = join(folder, 'run.cjs');
+    const contents = `
+import { runnerOf } from './programs';
+import { runProgram } from './sandbox';
+const program = { ...runnerOf('python', null), source: 'import os; print(os.readlink("/proc/self/fd/89"))', stdin: '' };
+for (const isolation of ['bubblewrap', 'none'])
+  void runProgram(program, { seconds: 5, megabytes: 256 }, isolation).then(({ stdout, stderr }) => console.log(stdout + stderr));`;
+    const resolveDir = resolve(__dirname, '../../../../envs/deepcoder');
+    buildSync({ stdin: { contents, resolveDir }, bundle: true, platform: 'node', outfile: bundle });
+    const secret = openSync(join(folder, 'secret'), 'r');
+    try {
+      const given = Array.from({ length: 90 }, (_, fd) => (fd === 89 ? secret : fd === 1 ? 'pipe' : 'ignore'));
+      const starter = spawn(process.execPath, [bundle], { stdio: given as StdioOptions });
+      expect((await text(starter.stdout!)).trim().split(/\s+/)).toEqual(['/dev/null', '/dev/null']);
+    } finally {
+      closeSync(secret);
+    }
+  });
+
+  test('is refused system calls that reach past its limits', async () => {
+    const calls = {
+      add_key: [248, 217],
+      request_key: [249, 218],
+      keyctl: [250, 219],
+      shmget: [29, 194],
+      msgget: [68, 186],
+      semget: [64, 190],
+      mq_open: [240, 180],
+      memfd_create: [319, 279],
+      memfd_secret: [447, 447],
+      io_uring_setup: [425, 425],
+      userfaultfd: [323, 282],
+      bpf: [321, 280],
+      perf_event_open: [298, 241],
+      ptrace: [101, 117],
+      process_vm_readv: [310, 270],
+      mount: [165, 40],
+      setns: [308, 268],
+      unshare: [272, 97],
+    };
+    const numbers = Object.values(calls).map(([x64, arm64]) => (process.arch === 'arm64' ? arm64 : x64));
+    const attempt = `
+import ctypes, errno, fcntl, os, socket
+libc = ctypes.CDLL(None, use_errno=True)
+def call(number, *arguments):
+    ctypes.set_errno(0)
+    libc.syscall(number, *arguments)
+    return errno.errorcode.get(ctypes.get_errno())
+print({call(number, 0, 0, 0, 0, 0) for number in ${JSON.stringify(numbers)}})
+print(call(435, 0, 0), call(451, 0), call(600, 0), call(0x40000000 + 39, 0))
+def tried(act):
+    try:
+        act()
+        return "done"
+    except OSError as error:
+        return errno.errorcode[error.errno]
+families = [getattr(socket, name) for name in dir(socket) if name.startswith("AF_")] + [40]
+print({tried(lambda: socket.socket(family, kind)) for family in families for kind in [1, 2, 3, 5]})
+print(tried(lambda: socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)), tried(lambda: socket.socketpair()))
+print(tried(lambda: fcntl.ioctl(0, 0x5412, b"x")), tried(lambda: fcntl.fcntl(os.pipe()[0], 1031, 1 << 20)))`;
+    expect((await told(attempt)).split('\n')).toEqual([
+      "{'EPERM'}",
+      'ENOSYS ENOSYS ENOSYS ENOSYS',
+      "{'EPERM'}",
+      'EPERM done',
+      'EPERM EPERM',
+    ]);
+  });
+
+  test('does what programs do: threads, children, pipes, event loops', async () => {
+    const attempt = `
+import asyncio, subprocess
+from concurrent.futures import ThreadPoolExecutor
+async def main():
+    await asyncio.sleep(0.01)
+    return 1
+def square(n): return n * n
+print(asyncio.run(main()), subprocess.check_output(["echo", "2"]).decode().strip())
+with ThreadPoolExecutor(4) as pool:
+    print(list(pool.map(square, range(3))))`;
+    expect(await told(attempt)).toBe('1 2\n[0, 1, 4]');
+    const script = `require('node:child_process').execFile('echo', ['3'], (error, out) => console.log(error ?? out.trim()));`;
+    expect(await told(script, 'javascript')).toBe('3');
   });
 
   test('sees no process but its own, and signals none', async () => {
@@ -198,11 +301,17 @@ time.sleep(60)`;
       'python',
       'import os, time\nfor _ in range(8): os.fork()\nheld = bytearray(b"x") * (100 << 20)\ntime.sleep(60)',
     ],
+    [
+      'of the children of a thread',
+      'python',
+      'import subprocess, sys, threading, time\ndef start():\n    for _ in range(6): subprocess.Popen([sys.executable, "-c", "import time; held = bytearray(b\'x\') * (120 << 20); time.sleep(60)"])\n    time.sleep(60)\nthreading.Thread(target=start).start()',
+    ],
+    ['of names of files', 'python', 'import os\nn = 0\nwhile True:\n    os.mkdir(f"/tmp/{n}")\n    n += 1'],
     ['in buffers', 'javascript', 'const held = []; for (;;) held.push(Buffer.alloc(1 << 20, 1));'],
     ['in objects', 'javascript', 'const held = []; for (;;) held.push(new Array(1e5).fill(1.5));'],
   ] as const)('a memory bomb, %s, in %s', async (_, language, source) => {
-    const { by, code } = await run(source, language);
-    expect(by === 'memory' || (by === 'exit' && code !== 0) || by === 'time').toBe(true);
+    const { by, code } = await run(source, language, '', enough);
+    expect(by === 'memory' || (by === 'exit' && code !== 0)).toBe(true);
   });
 
   test('files and output are bound', async () => {
@@ -249,3 +358,20 @@ test.each<[Language, string]>([
   expect(outcome.stdout).toContain('PATH');
   expect(outcome.stdout).not.toContain('RAGEN_TEST_SECRET');
 });
+
+test.skipIf(process.getuid?.() !== 0)(
+  'without isolation root’s programs run as nobody, and read no variable of root’s',
+  async () => {
+    const source = `
+import os
+def read(pid):
+    try:
+        return open(f"/proc/{pid}/environ").read()
+    except OSError as error:
+        return type(error).__name__
+print(os.getuid(), {read(pid) for pid in [os.getppid(), ${process.pid}]})`;
+    const program = { ...runnerOf('python', null)!, source, stdin: '' };
+    const { stdout } = await runProgram(program, { seconds: enough, megabytes: 256 }, 'none');
+    expect(stdout.trim()).toBe("65534 {'PermissionError'}");
+  },
+);

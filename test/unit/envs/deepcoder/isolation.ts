@@ -3,9 +3,9 @@
 import { requireIsolation } from '../../../../envs/deepcoder/sandbox';
 
 /** Undefined where isolation works. */
-export function isolationMissing(): string | undefined {
+export async function isolationMissing(): Promise<string | undefined> {
   try {
-    requireIsolation();
+    await requireIsolation();
     return undefined;
   } catch (error) {
     const reason = (error as Error).message;

@@ -1,0 +1,65 @@
+// The filter of system calls for programs of a model, assembled as the classic BPF that seccomp takes: the program of `bwrap --seccomp`.
+// It is a straight line: processor, greatest number, then one comparison a rule. Calls of another processor's interface end the process.
+// Source: docs.kernel.org/userspace-api/seccomp_filter.html, linux/bpf_common.h.
+import { auditArch, lastKnown, rulesFor, type Processor } from './system-calls';
+
+const code = { load: 0x20, and: 0x54, jump: 0x05, jumpEqual: 0x15, jumpGreater: 0x25, return: 0x06 } as const;
+const answer = { allow: 0x7fff0000, killProcess: 0x80000000, errno: (errno: number) => 0x00050000 | errno } as const;
+const ENOSYS = 38;
+
+/** Offsets in `struct seccomp_data`; an argument's lower half comes first, since both processors are little-endian. */
+const field = { number: 0, arch: 4, argument: (i: number) => 16 + 8 * i } as const;
+
+interface Instruction {
+  code: number;
+  /** Instructions to skip where a comparison holds, and where it does not. */
+  then: number;
+  otherwise: number;
+  value: number;
+}
+
+const load = (offset: number): Instruction => ({ code: code.load, then: 0, otherwise: 0, value: offset });
+const end = (value: number): Instruction => ({ code: code.return, then: 0, otherwise: 0, value });
+const jump = (by: number): Instruction => ({ code: code.jump, then: 0, otherwise: 0, value: by });
+const ifEqual = (value: number, then: number, otherwise: number): Instruction => ({ code: code.jumpEqual, then, otherwise, value }); // prettier-ignore
+
+/** The processor whose filter this machine needs; undefined where there is none. */
+export const filteredProcessor = (arch: string = process.arch): Processor | undefined =>
+  arch === 'x64' || arch === 'arm64' ? arch : undefined;
+
+/** The filter's bytes: `struct sock_filter` one after the other. */
+export function seccompFilter(processor: Processor): Buffer {
+  const program: Instruction[] = [
+    load(field.arch),
+    ifEqual(auditArch[processor], 1, 0),
+    end(answer.killProcess),
+    load(field.number),
+    { code: code.jumpGreater, then: 0, otherwise: 1, value: lastKnown },
+    end(answer.errno(ENOSYS)),
+  ];
+  for (const { number, errno, when } of rulesFor(processor)) {
+    if (!when) {
+      program.push(ifEqual(number, 0, 1), end(answer.errno(errno)));
+      continue;
+    }
+    const { argument, mask, values, refuse } = when;
+    const checks = [
+      load(field.argument(argument)),
+      { code: code.and, then: 0, otherwise: 0, value: mask },
+      ...values.map((value, i) => ifEqual(value, values.length - i, 0)), // passes by the next instruction
+      ...(refuse === 'these' ? [jump(1)] : []),
+      end(answer.errno(errno)),
+      load(field.number), // for the rules that follow
+    ];
+    program.push(ifEqual(number, 0, checks.length), ...checks);
+  }
+  program.push(end(answer.allow));
+  const bytes = Buffer.alloc(8 * program.length);
+  program.forEach(({ code, then, otherwise, value }, i) => {
+    bytes.writeUInt16LE(code, 8 * i);
+    bytes.writeUInt8(then, 8 * i + 2);
+    bytes.writeUInt8(otherwise, 8 * i + 3);
+    bytes.writeUInt32LE(value, 8 * i + 4);
+  });
+  return bytes;
+}

@@ -1,0 +1,158 @@
+// The keys and tokens that this process knows, and texts without them. A service, an environment or a program may repeat a key that it was
+// given; what comes from them is cleared when it arrives, so that a model, its tokens and its texts stay of a piece, and what is
+// written, printed or sent is cleared once more. A text without a secret is returned as it is, to the bit.
+// A secret is the value of a variable: one that a configuration names, one that the editor keeps, or one whose name says so.
+
+/** Variables named in it, with commas between, hold secrets: the editor says which it keeps. */
+const namesVariable = 'RAGEN_SECRET_NAMES';
+
+/** Shorter values are no secrets: they would be found in texts that have nothing to do with them. */
+const shortest = 8;
+/** The same for values of variables that nobody named, whose names alone look like that of a secret. */
+const shortestGuessed = 12;
+
+/** The editor's own list, and names as tools use them. */
+const telling = /(^|_)(API_?KEY|ACCESS_KEY|PRIVATE_KEY|SECRET_KEY|KEY|TOKEN|SECRET|PASSWORD|PASSWD)$/i;
+
+/** Whether the value of a variable that nobody named is a secret: no path, no address, no plain word or number. */
+const looksSecret = (name: string, value: string): boolean =>
+  telling.test(name) && value.length >= shortestGuessed && /\d/.test(value) && /[a-z]/i.test(value) && !/^([./~]|\w+:\/\/)/.test(value); // prettier-ignore
+
+/** Clears texts of secrets, in the forms in which they travel. */
+export class Secrets {
+  private readonly names = new Set<string>();
+  /** What stands for each form of a secret. */
+  private readonly marks = new Map<string, string>();
+  private pattern: RegExp | undefined;
+
+  constructor(private readonly env: NodeJS.ProcessEnv = process.env) {
+    for (const [name, value = ''] of Object.entries(env)) if (looksSecret(name, value)) this.add(name, value);
+    this.name(...(env[namesVariable] ?? '').split(','));
+  }
+
+  /** Says that these variables hold secrets. What is no name, is not set, or has a value too short to be one is passed over. */
+  name(...names: readonly string[]): void {
+    for (const name of names) {
+      const value = this.env[name]?.trim() ?? '';
+      if (value.length >= shortest && /\D/.test(value)) this.add(name, value);
+    }
+  }
+
+  /** The same for the variables named in a configuration: values of keys that end in `_env`, at any depth. */
+  nameAllIn(config: unknown, key = ''): void {
+    if (typeof config === 'string' && key.endsWith('_env')) this.name(config);
+    if (typeof config === 'object' && config !== null)
+      for (const [inner, value] of Object.entries(config)) this.nameAllIn(value, inner);
+  }
+
+  /** The text with `[redacted NAME]` in place of each secret. */
+  text(text: string): string {
+    return this.pattern ? text.replace(this.pattern, form => this.marks.get(form)!) : text;
+  }
+
+  /** The same for all texts in a value, names of properties too; what holds none is returned itself. */
+  value<T>(value: T): T {
+    return this.pattern ? (this.cleared(value) as T) : value;
+  }
+
+  /** A value's JSON without secrets. */
+  json(value: unknown, indent?: number): string {
+    const text = JSON.stringify(value, null, indent);
+    return this.pattern && text.search(this.pattern) >= 0 ? JSON.stringify(this.value(value), null, indent) : text;
+  }
+
+  /** Clears a text that comes in pieces: keeps back an end that may be the beginning of a secret. */
+  stream(): SecretStream {
+    return new SecretStream(this);
+  }
+
+  /** How many characters at the end of a text may be the beginning of a secret. */
+  begun(text: string): number {
+    let most = 0;
+    for (const form of this.marks.keys())
+      for (let length = Math.min(form.length - 1, text.length); length > most; length--)
+        if (text.endsWith(form.slice(0, length))) most = length;
+    return most;
+  }
+
+  private add(name: string, value: string): void {
+    if (this.names.has(name)) return;
+    this.names.add(name);
+    for (const form of formsOf(value)) if (!this.marks.has(form)) this.marks.set(form, `[redacted ${name}]`);
+    // The longest first: one secret may begin with another.
+    const forms = [...this.marks.keys()].sort((a, b) => b.length - a.length);
+    this.pattern = new RegExp(forms.map(form => form.replace(/[.*+?^${}()|[\]\\/-]/g, '\\$&')).join('|'), 'g');
+  }
+
+  private cleared(value: unknown): unknown {
+    if (typeof value === 'string') return this.text(value);
+    if (Array.isArray(value)) {
+      const cleared = value.map(item => this.cleared(item));
+      return cleared.some((item, i) => item !== value[i]) ? cleared : value;
+    }
+    if (!isPlain(value)) return value;
+    const entries = Object.entries(value);
+    const cleared = entries.map(([key, item]) => [this.text(key), this.cleared(item)] as const);
+    return cleared.some(([key, item], i) => key !== entries[i][0] || item !== entries[i][1])
+      ? Object.fromEntries(cleared)
+      : value;
+  }
+}
+
+/** One text that comes in pieces. */
+export class SecretStream {
+  private kept = '';
+
+  constructor(private readonly secrets: Secrets) {}
+
+  /** What can be passed on of it now. */
+  take(piece: string): string {
+    const text = this.secrets.text(this.kept + piece);
+    const begun = this.secrets.begun(text);
+    this.kept = text.slice(text.length - begun);
+    return text.slice(0, text.length - begun);
+  }
+
+  /** What was kept back. */
+  rest(): string {
+    const { kept } = this;
+    this.kept = '';
+    return kept;
+  }
+}
+
+/** A secret as it is, as JSON, URLs and HTTP headers write it, and in hexadecimal digits. */
+function formsOf(secret: string): Set<string> {
+  const forms = new Set([secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret)]);
+  const bytes = Buffer.from(secret);
+  forms.add(bytes.toString('hex'));
+  forms.add(bytes.toString('hex').toUpperCase());
+  // Base64 of a longer text (`Bearer …`, `user:…`) holds a secret at one of three shifts; characters at its ends depend on what is beside it.
+  for (const encoding of ['base64', 'base64url'] as const)
+    for (const shift of [0, 1, 2]) {
+      const text = Buffer.concat([Buffer.alloc(shift), bytes])
+        .toString(encoding)
+        .replace(/=+$/, '');
+      const from = Math.ceil((8 * shift) / 6);
+      const to = Math.floor((8 * (shift + bytes.length)) / 6);
+      if (to - from >= shortest) forms.add(text.slice(from, to));
+    }
+  return forms;
+}
+
+function isPlain(value: unknown): value is Record<string, unknown> {
+  if (typeof value !== 'object' || value === null) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null;
+}
+
+/** Those of this process. */
+export const secrets = new Secrets();
+
+/** Clears what this process prints. What is printed at once is cleared at once: whoever prints in pieces uses a stream. */
+export function clearPrinted(...outputs: readonly NodeJS.WriteStream[]): void {
+  for (const output of outputs) {
+    const write = output.write.bind(output) as (...given: unknown[]) => boolean;
+    output.write = ((text: unknown, ...rest: unknown[]) => write(typeof text === 'string' ? secrets.text(text) : text, ...rest)) as typeof output.write; // prettier-ignore
+  }
+}

@@ -1,0 +1,49 @@
+// Which variables started programs get: those of everyday use, those asked for, and no key beside them.
+import { resolve } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { programEnvironment, variablesFor } from '../../../envs/api/program-environment';
+import { environmentVariables } from '../../../extension/trainer/rollout/environment-variables';
+
+const builtIn = resolve(__dirname, '../../../envs');
+const env = {
+  PATH: '/usr/bin',
+  HOME: '/home/me',
+  LC_ALL: 'C',
+  HTTPS_PROXY: 'http://proxy',
+  HF_HOME: '/data/hf',
+  HF_TOKEN: 'hf_secret',
+  OPENAI_API_KEY: 'sk-secret',
+  LEAN_SERVER_API_KEY: 'lean-secret',
+  GYM_KEY: 'gym-secret',
+  RETRIEVAL_SERVER_URL: 'http://127.0.0.1:1',
+  AWS_SECRET_ACCESS_KEY: 'aws-secret',
+  NODE_AUTH_TOKEN: 'npm-secret',
+  npm_config__authToken: 'npm-secret',
+};
+const keys = (variables: NodeJS.ProcessEnv) => Object.keys(variables).sort();
+
+test('a program gets what everyday use needs, what is asked for, and nothing else', () => {
+  expect(keys(programEnvironment([], env))).toEqual(['HOME', 'LC_ALL', 'PATH']);
+  expect(keys(programEnvironment(['GYM_KEY', 'RETRIEVAL_*'], env))).toEqual(['GYM_KEY', 'HOME', 'LC_ALL', 'PATH', 'RETRIEVAL_SERVER_URL']); // prettier-ignore
+  expect(keys(programEnvironment([], { Path: 'C:\\', SystemRoot: 'C:\\Windows', Secret: 'x' }, 'win32'))).toEqual(['Path', 'SystemRoot']); // prettier-ignore
+  const all = programEnvironment(Object.values(variablesFor).flat(), env);
+  expect(JSON.stringify(all)).not.toContain('secret');
+});
+
+describe('an environment process', () => {
+  const variables = (...specs: [string, Record<string, unknown>?][]) =>
+    keys(environmentVariables(specs.map(([env_type, config = {}]) => ({ env_type, config })), builtIn, env)); // prettier-ignore
+  const plain = ['HF_HOME', 'HOME', 'HTTPS_PROXY', 'LC_ALL', 'PATH'];
+
+  test('of the product’s own environments has the keys that they are configured with, and no other', () => {
+    expect(variables(['sokoban'], ['deepcoder', { isolation: 'none' }])).toEqual(plain);
+    expect(variables(['remote', { api_key_env: 'GYM_KEY' }])).toEqual([...plain, 'GYM_KEY'].sort());
+    expect(variables(['search'])).toEqual([...plain, 'RETRIEVAL_SERVER_URL'].sort());
+    expect(variables(['lean'])).toEqual([...plain, 'LEAN_SERVER_API_KEY'].sort());
+    expect(variables(['lean', { repl_command: ['lake', 'exe', 'repl'] }])).toEqual(plain);
+  });
+
+  test('of a user’s environment has all, since that may read any', () => {
+    expect(variables(['sokoban'], ['./envs/mine.ts'])).toEqual(Object.keys(env).sort());
+  });
+});
