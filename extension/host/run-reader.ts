@@ -4,7 +4,9 @@
 import { open, readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { jsonOrNothing } from '../protocol/json';
+import { holderOf, TouchWatch, type LeaseHolder } from '../protocol/lease-judgement';
 import type { EpisodeRow, RunSummary } from '../protocol/pages';
+import { isAlive, startOf, thisPlace, type Processes } from '../protocol/process-identity';
 import {
   environmentFile,
   environmentFiles,
@@ -14,7 +16,6 @@ import {
   isVersionName,
   keptEnvironmentSchema,
   leaseSchema,
-  leaseStaleMs,
   manifestSchema,
   metricsLineSchema,
   runFiles,
@@ -43,6 +44,23 @@ import { firstWords, readLabels } from './run-labels';
 /** How long a run may stand at `starting` before a missing lease means that its trainer died. */
 const startingGraceMs = 60_000;
 
+/** Clocks and processes that a reader goes by; tests hand in their own. */
+export interface ReaderWorld extends Processes {
+  /** Milliseconds since 1970. */
+  now(): number;
+  /** Milliseconds of a clock that is never set. */
+  monotonic(): number;
+}
+
+/** Elsewhere than on Linux a process's start is only found out by starting a program, which would hold up the host: touches decide there. */
+const realWorld: ReaderWorld = {
+  now: Date.now,
+  monotonic: () => performance.now(),
+  place: thisPlace,
+  isAlive,
+  startOf: pid => (process.platform === 'linux' ? startOf(pid) : undefined),
+};
+
 /** All numbers of a run. `epoch` grows when the files were cut back, so that a watcher drops what it had. */
 export interface RunNumbers {
   epoch: number;
@@ -62,7 +80,9 @@ export class RunReader {
   private manifest: Manifest | undefined;
   private status: RunStatus | undefined;
   private statusStamp = '';
-  private leaseTime = 0;
+  private holder: LeaseHolder | 'none' = 'none';
+  private readonly touches = new TouchWatch();
+  private readonly world: ReaderWorld;
   private labels: Labels = { schema: 1 };
   private notes = '';
   private labelsStamp = '';
@@ -74,8 +94,9 @@ export class RunReader {
 
   constructor(
     readonly folder: string,
-    private readonly now: () => number = Date.now,
+    world: Partial<ReaderWorld> = {},
   ) {
+    this.world = { ...realWorld, ...world };
     this.metricsFile = new JsonLines(join(folder, runFiles.metrics), metricsLineSchema);
     this.eventsFile = new JsonLines(join(folder, runFiles.events), eventSchema);
   }
@@ -89,8 +110,10 @@ export class RunReader {
       if (status) [this.status, this.statusStamp] = [status, stamp];
     }
     await this.readLabels();
-    const lease = await statOrNothing(join(this.folder, runFiles.lease));
-    this.leaseTime = lease?.mtimeMs ?? 0;
+    const { world } = this;
+    const touched = (await statOrNothing(join(this.folder, runFiles.lease)))?.mtimeMs;
+    if (touched !== undefined) this.touches.see(touched, world.now(), world.monotonic());
+    this.holder = touched === undefined ? 'none' : holderOf((await this.lease()) ?? null, world);
     return this.manifest !== undefined && (await statOrNothing(join(this.folder, runFiles.manifest))) !== undefined;
   }
 
@@ -104,11 +127,13 @@ export class RunReader {
     const { manifest } = this;
     if (!manifest) return undefined;
     const status = this.status ?? freshStatus(manifest);
-    const age = this.now() - this.leaseTime;
-    const starting = status.state === 'starting' && this.now() - Date.parse(status.updated) < startingGraceMs;
+    const { holder, world } = this;
+    const begun = Math.abs(world.now() - Date.parse(status.updated)) < startingGraceMs;
+    const starting = status.state === 'starting' && holder !== 'gone' && begun;
+    const held = holder === 'held' || (holder === 'unknown' && this.touches.isFresh(world.monotonic()));
     const { id, created, config_name } = manifest;
     const { name = manifest.name, tags = manifest.tags ?? [], archived = false } = this.labels;
-    const live = age < leaseStaleMs || starting;
+    const live = held || starting;
     return {
       ...{ id, name, created, config_name, folder: this.folder, status, live },
       ...(tags.length > 0 && { tags }),

@@ -16,12 +16,13 @@ import {
   whatIfTokens,
   whatIfTurn,
 } from '../../protocol/inspection';
+import { withoutTimer } from '../../protocol/socket-messages';
 import { UserError } from '../../protocol/user-error';
 import { Inspector } from './inspector';
 
 /** Serves until standard input ends. */
 export async function serveInspector(threads: number): Promise<void> {
-  const reader = new StreamMessageReader(process.stdin);
+  const reader = withoutTimer(new StreamMessageReader(process.stdin));
   const connection = createMessageConnection(reader, new StreamMessageWriter(process.stdout));
   const deaf = (): undefined => undefined; // a host that has gone away hears nothing more
   const inspector = new Inspector(threads, {
