@@ -10,7 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { explainExit } from '../../extension/protocol/process-exit';
 import { runFiles } from '../../extension/protocol/run-folder';
 import { installation } from '../../extension/trainer/installation';
-import { isAlive, leaseOf, statusOf } from '../unit/trainer/terminal';
+import { isAlive, statusOf } from '../unit/trainer/terminal';
 
 export const phases = ['generation', 'update', 'save', 'log', 'swap'] as const;
 export type Phase = (typeof phases)[number];
