@@ -32,6 +32,7 @@ import {
   type WhatIfRequest,
   type WhatIfStanding,
 } from '../protocol/inspection';
+import { withoutTimer } from '../protocol/socket-messages';
 import { UserError } from '../protocol/user-error';
 import type { Terminal } from './environment-terminal';
 import { trainerEnvironment } from './node-runtime';
@@ -138,7 +139,10 @@ class InspectionProcess {
       this.end(`it ended with exit code ${code}${this.lastWords && `: ${this.lastWords}`}`),
     );
     const { stdout, stdin } = this.child;
-    this.connection = createMessageConnection(new StreamMessageReader(stdout), new StreamMessageWriter(stdin));
+    this.connection = createMessageConnection(
+      withoutTimer(new StreamMessageReader(stdout)),
+      new StreamMessageWriter(stdin),
+    );
     this.connection.onNotification(inspectionPhase, ({ words }) => {
       for (const { onPhase } of this.asking) onPhase?.(words);
     });

@@ -61,7 +61,7 @@ async function holding(lock: string, job: () => Promise<void>): Promise<void> {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw unwritable(lock.replace(/\.lock$/, ''), error);
     }
     const held = await stat(lock).catch(() => null);
-    if (held && Date.now() - held.mtimeMs > leftMs) await removeLock(lock);
+    if (held && Math.abs(Date.now() - held.mtimeMs) > leftMs) await removeLock(lock);
     else await sleep(lookMs);
   }
   await job().finally(() => rmdir(lock).catch(() => undefined));

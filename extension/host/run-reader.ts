@@ -5,7 +5,9 @@ import { open, readdir, readFile, realpath, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { jsonOrNothing } from '../protocol/json';
 import { appendAll } from '../protocol/lists';
+import { holderOf, TouchWatch, type LeaseHolder } from '../protocol/lease-judgement';
 import type { EpisodeRow, RunSummary } from '../protocol/pages';
+import { isAlive, startOf, thisPlace, type Processes } from '../protocol/process-identity';
 import {
   environmentFile,
   environmentFiles,
@@ -16,7 +18,6 @@ import {
   isVersionName,
   keptEnvironmentSchema,
   leaseSchema,
-  leaseStaleMs,
   manifestIn,
   metricsLineSchema,
   runFiles,
@@ -45,6 +46,23 @@ import { firstWords, readLabels } from './run-labels';
 /** How long a run may stand at `starting` before a missing lease means that its trainer died. */
 const startingGraceMs = 60_000;
 
+/** Clocks and processes that a reader goes by; tests hand in their own. */
+export interface ReaderWorld extends Processes {
+  /** Milliseconds since 1970. */
+  now(): number;
+  /** Milliseconds of a clock that is never set. */
+  monotonic(): number;
+}
+
+/** Elsewhere than on Linux a process's start is only found out by starting a program, which would hold up the host: touches decide there. */
+const realWorld: ReaderWorld = {
+  now: Date.now,
+  monotonic: () => performance.now(),
+  place: thisPlace,
+  isAlive,
+  startOf: pid => (process.platform === 'linux' ? startOf(pid) : undefined),
+};
+
 /** All numbers of a run. `epoch` grows when the files were cut back, so that a watcher drops what it had. */
 export interface RunNumbers {
   epoch: number;
@@ -64,7 +82,9 @@ export class RunReader {
   private manifest: Manifest | undefined;
   private status: RunStatus | undefined;
   private statusStamp = '';
-  private leaseTime = 0;
+  private holder: LeaseHolder | 'none' = 'none';
+  private readonly touches = new TouchWatch();
+  private readonly world: ReaderWorld;
   private labels: Labels = { schema: 1 };
   private notes = '';
   private labelsStamp = '';
@@ -76,8 +96,9 @@ export class RunReader {
 
   constructor(
     readonly folder: string,
-    private readonly now: () => number = Date.now,
+    world: Partial<ReaderWorld> = {},
   ) {
+    this.world = { ...realWorld, ...world };
     this.metricsFile = new JsonLines(join(folder, runFiles.metrics), metricsLineSchema);
     this.eventsFile = new JsonLines(join(folder, runFiles.events), eventSchema);
   }
@@ -91,8 +112,11 @@ export class RunReader {
       if (status) [this.status, this.statusStamp] = [status, stamp];
     }
     await this.readLabels();
-    const lease = await statOrNothing(join(this.folder, runFiles.lease));
-    this.leaseTime = lease && (await this.lease()) !== null ? lease.mtimeMs : 0;
+    const { world } = this;
+    const touched = (await statOrNothing(join(this.folder, runFiles.lease)))?.mtimeMs;
+    const lease = touched === undefined ? null : await this.lease();
+    if (touched !== undefined && lease !== null) this.touches.see(touched, world.now(), world.monotonic());
+    this.holder = lease === null ? 'none' : holderOf(lease ?? null, world);
     return this.manifest !== undefined && (await statOrNothing(join(this.folder, runFiles.manifest))) !== undefined;
   }
 
@@ -106,11 +130,13 @@ export class RunReader {
     const { manifest } = this;
     if (!manifest) return undefined;
     const status = this.status ?? freshStatus(manifest);
-    const age = this.now() - this.leaseTime;
-    const starting = status.state === 'starting' && this.now() - Date.parse(status.updated) < startingGraceMs;
+    const { holder, world } = this;
+    const begun = Math.abs(world.now() - Date.parse(status.updated)) < startingGraceMs;
+    const starting = status.state === 'starting' && holder !== 'gone' && begun;
+    const held = holder === 'held' || (holder === 'unknown' && this.touches.isFresh(world.monotonic()));
     const { id, created, config_name } = manifest;
     const { name = manifest.name, tags = manifest.tags ?? [], archived = false } = this.labels;
-    const live = age < leaseStaleMs || starting;
+    const live = held || starting;
     return {
       ...{ id, name, created, config_name, folder: this.folder, status, live },
       ...(tags.length > 0 && { tags }),

@@ -2,16 +2,9 @@
 // the trainer restarts (a resume writes a new lease) or the socket drops, it tries again with growing pauses until disposed.
 // Losing it loses nothing, since all that lasts is in the run folder. No `vscode` here.
 import { connect, type Socket } from 'node:net';
-import {
-  createMessageConnection,
-  ErrorCodes,
-  ResponseError,
-  SocketMessageReader,
-  SocketMessageWriter,
-  type MessageConnection,
-  type RequestType,
-} from 'vscode-jsonrpc/node';
+import { ErrorCodes, ResponseError, type MessageConnection, type RequestType } from 'vscode-jsonrpc/node';
 import type { Lease, RunEvent, RunStatus, SettingChange } from '../protocol/run-folder';
+import { socketMessages } from '../protocol/socket-messages';
 import {
   appended,
   change,
@@ -183,7 +176,7 @@ export class TrainerLink {
         socket.once('close', () => reject(new Error('closed before it was connected')));
       });
       socket.on('error', error => this.listener.trouble(error.message));
-      const connection = createMessageConnection(new SocketMessageReader(socket), new SocketMessageWriter(socket));
+      const connection = socketMessages(socket);
       connection.onNotification(statusChanged, ({ status, fraction }) => this.listener.status(status, fraction));
       connection.onNotification(appended, ({ file }) => this.listener.appended(file));
       connection.onNotification(eventHappened, event => this.listener.event(event));

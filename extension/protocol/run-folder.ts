@@ -349,12 +349,19 @@ export const groupRowSchema = z.object({
 });
 export type GroupRow = z.infer<typeof groupRowSchema>;
 
-/** `lease`: who serves this run now; touched each second while the trainer lives. */
+/** `lease`: who serves this run now; touched each second while the trainer lives. What says which process that is came later. */
 export const leaseSchema = z.object({
-  pid: z.number().int(),
+  pid: z
+    .int()
+    .min(1)
+    .max(2 ** 31 - 1),
   started: z.string(),
   endpoint: z.string().describe('path of the socket or name of the pipe'),
   token: z.string(),
+  process_start: z.string().max(64).optional().describe('when the process started (process-identity.ts)'),
+  host: z.string().max(256).optional(),
+  boot: z.string().max(64).nullable().optional().describe('id of the boot of the machine, on Linux'),
+  pid_namespace: z.string().max(64).nullable().optional().describe('inode of the PID namespace, on Linux'),
   folder: z
     .object({ path: z.string().describe('real path'), inode: z.string() })
     .optional()
@@ -372,5 +379,5 @@ export function isLeaseOf({ folder }: Lease, at: NonNullable<Lease['folder']>): 
   return folder.inode === at.inode && name(folder.path) === name(at.path);
 }
 
-/** A lease whose file is older than this is stale. */
+/** A lease of another machine or container that was not touched for so long is stale. */
 export const leaseStaleMs = 5000;

@@ -182,7 +182,7 @@ export class LiveEnvironments {
     const byTag = new Map(next.map(({ environment }) => [environment.tag, environment]));
     this.loaded = this.loaded.map(environment => byTag.get(environment.tag) ?? environment);
     await used;
-    const ms = Math.round(Date.now() - change.saved);
+    const ms = Math.max(0, Math.round(Date.now() - change.saved)); // by the file's own time
     for (const { environment } of next) this.tellReload(environment, before[environment.tag], change.files, ms);
     this.judge(prepared);
   }

@@ -215,8 +215,13 @@ async function foreignStart(folder: RunFolder, workspace: string): Promise<Store
 
 const courseOf = (folder: RunFolder): RunConfig['trainer'] => storedConfig(folder).trainer;
 
-main().catch((error: Error) => {
-  log.error({ stack: error.stack }, error.message);
-  process.stderr.write(`${error.message}\n`);
-  process.exitCode = 1;
-});
+/** Milliseconds that the process may live on when its run has ended, whatever is left open. */
+const lingerMs = 10_000;
+
+main()
+  .catch((error: Error) => {
+    log.error({ stack: error.stack }, error.message);
+    process.stderr.write(`${error.message}\n`);
+    process.exitCode = 1;
+  })
+  .finally(() => setTimeout(() => process.exit(), lingerMs).unref());

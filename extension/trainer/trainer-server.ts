@@ -1,5 +1,6 @@
 // Serves one run to watchers: JSON-RPC over a socket in the run folder (a named pipe on Windows) that its owner alone may open from its
-// first moment on. A watcher must say `hello` with the lease's token first; whoever says another is cut off. Status goes out at most ten times a second. A watcher that goes wrong, by
+// first moment on. A watcher must say `hello` with the lease's token first; whoever says another is cut off, as is whoever takes too long or
+// sends too much before. Status goes out at most ten times a second. A watcher that goes wrong, by
 // leaving, by not reading or by sending nonsense, never harms the run or the other watchers.
 import { createServer } from 'node:net';
 import type { Server, Socket } from 'node:net';
@@ -7,16 +8,11 @@ import { randomBytes } from 'node:crypto';
 import { mkdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import {
-  createMessageConnection,
-  SocketMessageReader,
-  SocketMessageWriter,
-  ResponseError,
-  ErrorCodes,
-} from 'vscode-jsonrpc/node';
+import { ResponseError, ErrorCodes } from 'vscode-jsonrpc/node';
 import type { MessageConnection } from 'vscode-jsonrpc/node';
 import type { RunEvent, RunStatus } from '../protocol/run-folder';
 import { clearedWriter } from './cleared-writer';
+import { socketMessages } from '../protocol/socket-messages';
 import { UserError } from '../protocol/user-error';
 import {
   appended,
@@ -48,6 +44,10 @@ const hangUpMs = 100;
 const lastWordsMs = 1000;
 /** A watcher that has left so many messages unread (a suspended editor) is cut off; it can join again. */
 const mostUnread = 1000;
+/** Until they have said hello, connections have so long, so many bytes, and there are so many of them: the oldest makes room. */
+const [helloMs, helloBytes, mostStrangers] = [5000, 65_536, 16];
+/** Bytes of a message of a watcher. */
+const largestMessage = 2 ** 22;
 
 export interface ServedRun {
   id: string;
@@ -67,7 +67,9 @@ export class TrainerServer {
   /** Who has said hello, with the number of messages on their way to them. */
   private readonly watchers = new Map<MessageConnection, { socket: Socket; unread: number }>();
   private readonly sockets = new Set<Socket>();
-  private lastStatus = 0;
+  /** Who has not said hello yet, the oldest first, with what ends their time. */
+  private readonly strangers = new Map<Socket, NodeJS.Timeout>();
+  private lastStatus = -Infinity;
   private pending?: NodeJS.Timeout;
 
   private constructor(
@@ -98,10 +100,10 @@ export class TrainerServer {
   }
 
   status(status: RunStatus, fraction: number): void {
-    const now = Date.now();
+    const now = performance.now();
     clearTimeout(this.pending);
     const send = (): void => {
-      this.lastStatus = Date.now();
+      this.lastStatus = performance.now();
       this.each(watcher => watcher.sendNotification(statusChanged, { status, fraction }));
     };
     if (now - this.lastStatus >= statusEveryMs) send();
@@ -116,7 +118,7 @@ export class TrainerServer {
     this.each(watcher => watcher.sendNotification(eventHappened, event));
   }
 
-  /** Hangs up; a watcher that does not read is not waited for. */
+  /** Hangs up when what was answered is sent; a watcher that does not read, or stops in the middle of a message, is not waited for. */
   async close(): Promise<void> {
     clearTimeout(this.pending);
     for (const socket of this.sockets) socket.end();
@@ -142,21 +144,32 @@ export class TrainerServer {
     );
   }
 
+  private greeted(socket: Socket): void {
+    clearTimeout(this.strangers.get(socket));
+    this.strangers.delete(socket);
+  }
+
   private accept(socket: Socket, run: ServedRun): void {
     this.sockets.add(socket);
-    const connection = createMessageConnection(
-      new SocketMessageReader(socket),
-      clearedWriter(new SocketMessageWriter(socket)),
+    const connection = socketMessages(
+      socket,
+      () => (this.strangers.has(socket) ? helloBytes : largestMessage),
+      clearedWriter,
     );
-    socket.on('error', () => socket.destroy());
+    this.strangers.set(
+      socket,
+      setTimeout(() => socket.destroy(), helloMs),
+    );
+    const [oldest] = this.strangers.keys();
+    if (this.strangers.size > mostStrangers) oldest.destroy();
     socket.on('close', () => {
+      this.greeted(socket);
       this.watchers.delete(connection);
       run.control.live.unwatch(connection);
       run.control.endDebugging(connection).catch(() => undefined); // the environments are gone, and with them what was halted
       this.sockets.delete(socket);
       connection.dispose();
     });
-    connection.onError(() => socket.destroy());
     const known = <T>(answer: () => T): T => {
       if (!this.watchers.has(connection))
         throw new ResponseError(ErrorCodes.InvalidRequest, 'say hello with the token first');
@@ -167,6 +180,7 @@ export class TrainerServer {
         setTimeout(() => socket.end(), hangUpMs); // the answer goes out first
         throw new ResponseError(ErrorCodes.InvalidRequest, 'wrong token');
       }
+      this.greeted(socket);
       this.watchers.set(connection, { socket, unread: 0 });
       return { run: run.id, pid: process.pid, status: run.status() };
     });

@@ -265,7 +265,7 @@ function staysInside(...names: string[]): void {
 
 /** All that the editor reads of a run's small files. */
 async function readRun(): Promise<unknown> {
-  const reader = new RunReader(folder, () => 0);
+  const reader = new RunReader(folder, { now: () => 0, monotonic: () => 0 });
   const there = await reader.refresh();
   const versions = await reader.versions();
   const sources: unknown[] = [];

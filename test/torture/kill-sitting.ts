@@ -3,14 +3,14 @@
 // by a timer; save, log and swap also at one file-system call, before it, in its middle or after it, while the trainer is held there.
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
-import { closeSync, openSync, utimesSync } from 'node:fs';
+import { closeSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { explainExit } from '../../extension/protocol/process-exit';
 import { runFiles } from '../../extension/protocol/run-folder';
 import { installation } from '../../extension/trainer/installation';
-import { isAlive, leaseOf, statusOf } from '../unit/trainer/terminal';
+import { isAlive, statusOf } from '../unit/trainer/terminal';
 
 export const phases = ['generation', 'update', 'save', 'log', 'swap'] as const;
 export type Phase = (typeof phases)[number];
@@ -172,11 +172,6 @@ class Seat {
     if (this.killed && finished)
       this.struck.pop(); // it ended before the kill came
     else if (this.killed ? signal !== 'SIGKILL' : !finished) throw new Error(this.otherEnd(code, signal));
-    if (!finished && leaseOf(run)) {
-      // Or each resume would wait until it is stale.
-      const old = Date.now() / 1000 - 60;
-      utimesSync(join(run, runFiles.lease), old, old);
-    }
     return {
       end: finished ? 'finished' : 'killed',
       struck: this.struck,

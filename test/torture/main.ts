@@ -9,11 +9,12 @@ import { disk } from './disk';
 import { environmentCode } from './environment-code';
 import { fuzz } from './fuzz';
 import { kills } from './kills';
+import { namespaces } from './namespaces';
 import { table } from './scale';
 import { soak } from './soak';
 import type { TorturePart } from './scale';
 
-const parts: Record<string, TorturePart> = { kills, disk, 'environment-code': environmentCode, fuzz, soak };
+const parts: Record<string, TorturePart> = { kills, disk, namespaces, 'environment-code': environmentCode, fuzz, soak };
 
 const usage = `npm run torture -- [names] [options]
   names            parts, all where none is named: ${Object.keys(parts).join(', ')}

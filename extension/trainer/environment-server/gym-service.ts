@@ -26,9 +26,9 @@ export class GymService {
   constructor(private readonly sessions: Sessions) {}
 
   /** POST /connect: a session, with a first episode where a seed is given. */
-  async connect({ data }: Message, environment?: string): Promise<Message> {
+  async connect({ data }: Message, client: string, environment?: string): Promise<Message> {
     const { env_config, seed } = checked(connect, data);
-    const session = await open(this.sessions, env_config, environment);
+    const session = await open(this.sessions, env_config, client, environment);
     if (seed === undefined || seed === null) return { data: { session_id: session.id }, images: [] };
     const { text, images, info } = await session.reset({ seed });
     return { data: { session_id: session.id, obs: text, info }, images };
@@ -94,7 +94,7 @@ export class BatchService {
    * The answer to a request.
    * @param path without /vagen
    */
-  async answer(method: string, path: string, body: unknown): Promise<Record<string, unknown>> {
+  async answer(method: string, path: string, body: unknown, client: string): Promise<Record<string, unknown>> {
     const [, head, id] =
       /^\/(environments|batch|reset|step|reward|system_prompt|close)(?:\/([^/]+))?$/.exec(path) ?? [];
     const batch = head === 'batch' ? id : undefined;
@@ -102,7 +102,7 @@ export class BatchService {
     switch (route) {
       case 'POST /environments': {
         const { ids2configs } = asked('ids2configs', byId(environmentConfig), body);
-        const made = await Promise.allSettled(Object.entries(ids2configs).map(each => this.create(...each)));
+        const made = await Promise.allSettled(Object.entries(ids2configs).map(each => this.create(...each, client)));
         const refused = made.find(each => each.status === 'rejected');
         if (!refused) return { success: true };
         await Promise.all(made.map(each => (each.status === 'fulfilled' ? each.value.close() : undefined)));
@@ -154,12 +154,12 @@ export class BatchService {
     }
   }
 
-  private async create(id: string, config: Record<string, unknown>): Promise<Session> {
+  private async create(id: string, config: Record<string, unknown>, client: string): Promise<Session> {
     const { env_name, env_config } = config;
     if (typeof env_name !== 'string') throw new ServiceError(400, `Config for environment ${id} is missing 'env_name'`);
     const own = environmentConfig.safeParse(env_config ?? {});
     if (!own.success) throw new ServiceError(400, `env_config of environment ${id} is no object`);
-    return this.sessions.create(env_name, own.data, sessionId(id));
+    return this.sessions.create({ name: env_name, config: own.data, id: sessionId(id), client });
   }
 
   private session(id: string): Session {
@@ -210,12 +210,17 @@ const infoOf = ({ info, terminated, truncated }: SessionState): Record<string, u
   truncated && !terminated ? { ...info, 'TimeLimit.truncated': true } : info;
 
 /** A session of the environment that is named in the path, or in the configuration. */
-function open(sessions: Sessions, config: Record<string, unknown>, environment?: string): Promise<Session> {
+function open(
+  sessions: Sessions,
+  config: Record<string, unknown>,
+  client: string,
+  environment?: string,
+): Promise<Session> {
   const { env_type, env_name, ...rest } = config;
   const named = [environment, env_type, env_name].find(name => name !== undefined);
   if (named !== undefined && typeof named !== 'string')
     throw new ServiceError(400, 'env_config.env_type is no text: name an environment');
-  return sessions.create(named, rest);
+  return sessions.create({ name: named, config: rest, client });
 }
 
 /** The valid actions of an answer, in order. */

@@ -1,14 +1,16 @@
 // The HTTP server of `ragen env serve`: reads requests within a limit, checks the key, finds the protocol's answer and writes it, and lets
 // requests in hand finish when it ends. Each environment has its own base address, /<name>; the bare one is the first's.
-// Security: whoever may ask may run the environments' code, as configured here. A key is asked for everything but /health; requests from
-// web pages are refused (they carry an Origin, or, where a page's own name was made to lead here, that name as their Host), since a page
-// may reach a loopback address; no client reads a path of this machine.
+// Security: whoever may ask may run the environments' code, as configured here. A key is asked for every route but those of
+// `openRoutes`, by the method and the route that answer, never by how a path looks; requests from web pages are refused (they carry an
+// Origin or Sec-Fetch-Site, or, where a page's own name was made to lead here, that name as their Host), since a page may reach a
+// loopback address; no client reads a path of this machine. What clients may hold of this process is bounded (connections.ts).
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import type { Duplex } from 'node:stream';
+import type { AddressInfo, Socket } from 'node:net';
 import { WebSocketServer } from 'ws';
 import { UserError } from '../../protocol/user-error';
 import { isSameSecret } from '../same-secret';
+import { BoundedSocket } from './bounded-socket';
+import { clientOf, Connections, maxHeaderBytes, serverLimits, type ServerLimits } from './connections';
 import { BatchService, GymService, readMessage, writeMessage } from './gym-service';
 import { mcpAnswer, openApi, OpenEnvService } from './openenv-service';
 import { ServiceError, Sessions, type SessionOptions } from './sessions';
@@ -21,6 +23,8 @@ export interface EnvironmentServerOptions extends SessionOptions {
   apiKey: string | undefined;
   /** Largest body of a request and largest message, in bytes. */
   maxBodyBytes: number;
+  /** Of connections and of the time that clients take; those of `serverLimits` where none are given. */
+  limits?: Partial<ServerLimits>;
   /** A line about a request that failed here. */
   onError(line: string): void;
 }
@@ -29,6 +33,8 @@ export interface EnvironmentServer {
   /** Base address, such as http://127.0.0.1:8000. */
   url: string;
   sessions: Sessions;
+  /** Connections that are open. */
+  readonly connections: number;
   /** Lets what is in hand finish for a while, closes all sessions and ends; the same promise each time. */
   close(): Promise<void>;
 }
@@ -37,6 +43,15 @@ export interface EnvironmentServer {
 const grace = 5000;
 
 const loopback = /^(localhost|127(\.\d+){3}|::1|\[::1\])$/i;
+
+/** What is answered without a key: whether the server is there. */
+const openRoutes: ReadonlySet<string> = new Set(['GET /health', 'GET /vagen/health']);
+
+/** Bytes of a refused request's body that are read on, so that the connection can be used again. */
+const drainedBytes = 65_536;
+
+/** Milliseconds between two looks at requests that take too long, as a share of what they may take. */
+const looksPerLimit = 4;
 
 /** Whether an address is reached from this machine alone. */
 export const isLoopback = (host: string): boolean => loopback.test(host);
@@ -53,18 +68,35 @@ export async function startEnvironmentServer(options: EnvironmentServerOptions):
     );
   const sessions = new Sessions(options);
   const router = new Router(sessions, options);
-  const http = createServer((request, response) => void router.respond(request, response));
+  const limits = serverLimits(options.maxSessions, options.limits);
+  const http = createServer(
+    {
+      headersTimeout: limits.headersMs,
+      requestTimeout: limits.requestMs,
+      connectionsCheckingInterval: Math.min(limits.headersMs, limits.requestMs) / looksPerLimit,
+      maxHeaderSize: maxHeaderBytes,
+      keepAlive: true, // the system finds out about peers that are gone
+    },
+    (request, response) => connections.inTurn(response, () => router.respond(request, response, limits.sendMs)),
+  );
+  http.maxHeadersCount = 0; // bounded by their bytes: those beyond a number would be left out, an Origin among them
+  const connections = new Connections(http, limits);
   const sockets = new WebSocketServer({ noServer: true, maxPayload: maxBodyBytes, perMessageDeflate: false });
-  http.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+  http.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
     try {
-      const { route, environment } = router.admitted(request);
+      const { route, environment } = router.admitted(request, 'UPGRADE');
       if (route !== '/ws') throw new ServiceError(404, `there is no WebSocket at ${route}: use /ws`);
-      sockets.handleUpgrade(request, socket, head, opened => void router.openenv.converse(opened, environment));
+      sockets.handleUpgrade(request, socket, head, opened => {
+        const bounded = new BoundedSocket(opened, socket, limits.sendMs);
+        void router.openenv.converse(bounded, clientOf(socket), environment);
+      });
     } catch (error) {
       const { status, message } = statusOf(error);
       const body = JSON.stringify({ detail: message });
+      socket.setTimeout(limits.sendMs, () => socket.destroy());
       socket.end(
         `HTTP/1.1 ${status} Refused\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
+        () => socket.destroy(), // also where the client keeps its half open
       );
     }
   });
@@ -85,8 +117,8 @@ export async function startEnvironmentServer(options: EnvironmentServerOptions):
     const ended = new Promise(resolve => http.close(resolve));
     http.closeIdleConnections();
     const timer = setTimeout(() => {
-      http.closeAllConnections();
       for (const socket of sockets.clients) socket.terminate();
+      connections.destroyAll();
     }, grace);
     await sessions.closeAll(); // waits for what each is doing; its WebSocket is closed with it
     for (const socket of sockets.clients) socket.close(1001);
@@ -97,6 +129,9 @@ export async function startEnvironmentServer(options: EnvironmentServerOptions):
   return {
     url: `http://${host.includes(':') && !host.startsWith('[') ? `[${host}]` : host}:${at}`,
     sessions,
+    get connections() {
+      return connections.size;
+    },
     close: () => (ending ??= end()),
   };
 }
@@ -126,11 +161,13 @@ class Router {
 
   /**
    * What a request asks for.
+   * @param method of HTTP, or UPGRADE for a WebSocket
    * @throws ServiceError where it may not
    */
-  admitted({ url = '/', headers }: IncomingMessage): Admitted {
+  admitted({ url = '/', headers }: IncomingMessage, method: string): Admitted {
     const { pathname, searchParams: query } = new URL(`http://server${url.startsWith('/') ? url : '/'}`);
-    if (headers.origin !== undefined)
+    const site = headers['sec-fetch-site']; // browsers send it also where they send no Origin
+    if (headers.origin !== undefined || site === 'cross-site' || site === 'same-site')
       throw new ServiceError(403, 'requests of web pages are refused: ask from a program');
     if (this.options.apiKey === undefined && !isLoopback(hostOf(headers.host)))
       throw new ServiceError(403, 'requests that name another host are refused: ask at 127.0.0.1');
@@ -139,14 +176,16 @@ class Router {
     const environment = this.sessions.names.includes(name) ? name : undefined;
     const rest = environment === undefined ? pathname : pathname.slice(first.length + 1);
     const route = rest.replace(/\/+$/, '') || '/';
-    if (!route.endsWith('/health')) this.checkKey(headers, query);
+    if (!openRoutes.has(`${method} ${route}`)) this.checkKey(headers, query);
     return { route, query, ...(environment !== undefined && { environment }) };
   }
 
-  async respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async respond(request: IncomingMessage, response: ServerResponse, sendMs: number): Promise<void> {
+    const { socket } = request; // a request whose body is not read to its end loses it
     const send = (status: number, type: string, body: Uint8Array | string, more: Record<string, string> = {}) => {
       const length = String(Buffer.byteLength(body));
       const headers = { 'content-type': type, 'content-length': length, 'x-content-type-options': 'nosniff', ...more };
+      socket.setTimeout(sendMs); // Node.js cuts off who takes nothing for so long, and waits for who takes some
       response.writeHead(status, this.isEnding ? { ...headers, connection: 'close' } : headers).end(body);
     };
     const isBatch = request.url?.startsWith('/vagen/') ?? false;
@@ -156,19 +195,21 @@ class Router {
     } catch (error) {
       const { status, message, retryAfter } = statusOf(error);
       if (status === 500) this.options.onError(`${request.method} ${request.url?.split('?')[0]}: ${String(error)}`);
+      const rest = Number(request.headers['content-length'] ?? (request.headers['transfer-encoding'] ? Infinity : 0));
       request.resume(); // what is left of a body that was refused
       send(status, 'application/json', JSON.stringify({ [isBatch ? 'error' : 'detail']: message }), {
         ...(retryAfter !== undefined && { 'retry-after': String(retryAfter) }),
-        ...(status === 413 && { connection: 'close' }),
+        ...(!request.complete && !(rest <= drainedBytes) && { connection: 'close' }),
       });
     }
   }
 
   private async answer(request: IncomingMessage): Promise<{ type: string; body: Uint8Array | string }> {
     const { method = 'GET', headers } = request;
-    const { route, environment, query } = this.admitted(request);
+    const { route, environment, query } = this.admitted(request, method);
+    const client = clientOf(request.socket);
     if (route.startsWith('/vagen/'))
-      return json(await this.batch.answer(method, route.slice('/vagen'.length), await this.jsonBody(request)));
+      return json(await this.batch.answer(method, route.slice('/vagen'.length), await this.jsonBody(request), client));
     const { openenv, gym } = this;
     const of: Record<string, () => Promise<{ type: string; body: Uint8Array | string }>> = {
       'GET /health': async () => json(this.health()),
@@ -176,11 +217,11 @@ class Router {
       'GET /schema': async () => json(await openenv.schema(environment)),
       'GET /openapi.json': async () => json(openApi),
       'GET /state': async () => json(openenv.state(query.get('episode_id'), environment)),
-      'POST /reset': async () => json(await openenv.reset(await this.jsonBody(request), environment)),
+      'POST /reset': async () => json(await openenv.reset(await this.jsonBody(request), client, environment)),
       'POST /step': async () => json(await openenv.step(await this.jsonBody(request), environment)),
       'POST /mcp': async () => json(mcpAnswer(await this.jsonBody(request).catch(() => undefined))),
       'GET /sessions': async () => json(gym.stats()),
-      'POST /connect': async () => writeMessage(await gym.connect(await this.message(request), environment)),
+      'POST /connect': async () => writeMessage(await gym.connect(await this.message(request), client, environment)),
       'POST /call': async () => writeMessage(await gym.call(await this.message(request))),
     };
     const found = of[`${method} ${route}`];

@@ -1,7 +1,7 @@
 // OpenEnv's side of the server (openenv-core 0.3): sessions over WebSocket at /ws, and plain HTTP at /reset, /step and /state, whose
 // episodes are told apart by `episode_id` (one without it is the episode of all who give none). Beside these what its tools ask for.
-import type { RawData, WebSocket } from 'ws';
 import { z } from 'zod';
+import type { BoundedSocket } from './bounded-socket';
 import { actionMeant, ServiceError, taskText, type Session, type Sessions, type SessionState } from './sessions';
 
 const reset = z.looseObject({
@@ -28,10 +28,10 @@ export class OpenEnvService {
   constructor(private readonly sessions: Sessions) {}
 
   /** POST /reset: an episode begins anew, in a session that is made where need be. */
-  async reset(body: unknown, environment?: string): Promise<Record<string, unknown>> {
+  async reset(body: unknown, client: string, environment?: string): Promise<Record<string, unknown>> {
     const { seed, episode_id, member, mode } = checked(reset, body ?? {});
     const id = sessionId(environment, episode_id);
-    const session = this.sessions.get(id) ?? (await this.sessions.create(environment, {}, id));
+    const session = this.sessions.get(id) ?? (await this.sessions.create({ name: environment, id, client }));
     return answer(session, await session.reset({ seed: seed ?? undefined, member, mode }), true);
   }
 
@@ -94,40 +94,35 @@ export class OpenEnvService {
     };
   }
 
-  /** A WebSocket is a session from its first moment to its last. */
-  async converse(socket: WebSocket, environment?: string): Promise<void> {
-    const send = (type: string, data: Record<string, unknown>) => socket.send(JSON.stringify({ type, data }));
+  /** A WebSocket is a session from its first moment to its last, `client`'s. */
+  async converse(socket: BoundedSocket, client: string, environment?: string): Promise<void> {
     let session: Session;
-    socket.pause(); // what comes in meanwhile waits in the network
     try {
-      session = await this.sessions.create(environment);
+      session = await this.sessions.create({ name: environment, client });
     } catch (error) {
       const isFull = error instanceof ServiceError && error.status === 503;
       const { maxSessions } = this.sessions;
-      send('error', {
-        message: (error as Error).message,
-        code: isFull ? 'CAPACITY_REACHED' : 'FACTORY_ERROR',
-        ...(isFull && { active_sessions: maxSessions, max_sessions: maxSessions }),
-      });
       // OpenEnv's client reads what it was told once it has asked for something, if the connection is still there.
       const leave = () => socket.close(isFull ? 1013 : 1011);
       const timer = setTimeout(leave, refusedMs);
-      socket.once('message', leave).once('close', () => clearTimeout(timer));
-      socket.on('error', () => undefined);
-      return socket.resume();
+      socket.onClose(() => clearTimeout(timer));
+      await socket.send(
+        written('error', {
+          message: (error as Error).message,
+          code: isFull ? 'CAPACITY_REACHED' : 'FACTORY_ERROR',
+          ...(isFull && { active_sessions: this.sessions.list().length, max_sessions: maxSessions }),
+        }),
+      );
+      return socket.listen(() => Promise.resolve(leave()));
     }
     session.onClosed = () => socket.close(1000);
-    socket.on('close', () => void session.close());
-    socket.on('error', () => undefined); // a close follows
-    socket.on('message', (raw: RawData) => {
-      socket.pause();
-      void respond(session, (raw as Buffer).toString('utf8'), send).then(isOver => {
-        socket.resume(); // also where it was the last: the end of the connection is read, too
-        if (isOver) void session.close();
-      });
+    socket.onClose(() => void session.close());
+    if (!socket.isOpen) void session.close();
+    socket.listen(async text => {
+      const reply = await answerTo(session, text);
+      if (reply === undefined) void session.close();
+      else await socket.send(reply);
     });
-    if (socket.readyState !== socket.OPEN) void session.close();
-    socket.resume();
   }
 
   private existing(environment: string | undefined, episodeId: string | null | undefined): Session {
@@ -144,13 +139,12 @@ export class OpenEnvService {
 const sessionId = (environment: string | undefined, episodeId: string | null | undefined) =>
   JSON.stringify([anonymous, environment ?? null, episodeId ?? null]);
 
-/** Answers one message; true where it was the last. */
-async function respond(
-  session: Session,
-  text: string,
-  send: (type: string, data: Record<string, unknown>) => void,
-): Promise<boolean> {
-  const refuse = (code: string, words: string, more = {}) => (send('error', { message: words, code, ...more }), false);
+const written = (type: string, data: Record<string, unknown>): string => JSON.stringify({ type, data });
+
+/** The answer to one message; undefined where that ends the session. */
+async function answerTo(session: Session, text: string): Promise<string | undefined> {
+  const refuse = (code: string, words: string, more = {}): string =>
+    written('error', { message: words, code, ...more });
   let given: unknown;
   try {
     given = JSON.parse(text);
@@ -158,10 +152,7 @@ async function respond(
     return refuse('INVALID_JSON', `Invalid JSON: ${(error as Error).message}`);
   }
   const { type } = (given ?? {}) as { type?: unknown };
-  if (type === 'mcp') {
-    send('mcp', mcpAnswer((given as { data?: unknown }).data));
-    return false;
-  }
+  if (type === 'mcp') return written('mcp', mcpAnswer((given as { data?: unknown }).data));
   const read = message.safeParse(given);
   if (!read.success) {
     const known = type === 'reset' || type === 'step' || type === 'state' || type === 'close';
@@ -174,19 +165,17 @@ async function respond(
     switch (read.data.type) {
       case 'reset': {
         const { seed, member, mode } = read.data.data;
-        send('observation', answer(session, await session.reset({ seed: seed ?? undefined, member, mode }), true));
-        return false;
+        const state = await session.reset({ seed: seed ?? undefined, member, mode });
+        return written('observation', answer(session, state, true));
       }
       case 'step': {
         const { action } = read.data.data;
-        send('observation', answer(session, await session.step(names => [meant(action, names)])));
-        return false;
+        return written('observation', answer(session, await session.step(names => [meant(action, names)])));
       }
       case 'state':
-        send('state', stateOf(session));
-        return false;
+        return written('state', stateOf(session));
       case 'close':
-        return true;
+        return undefined;
     }
   } catch (error) {
     const { status, message: words } = error as ServiceError;

@@ -30,9 +30,21 @@ export interface SessionOptions {
   /** Clients may give configurations of their own. */
   allowConfig: boolean;
   maxSessions: number;
+  /** Of one client at a time; all of them by default. */
+  maxClientSessions?: number;
   sessionTimeoutMs: number;
   /** Milliseconds of a clock that never goes back. */
   now?(): number;
+}
+
+/** What a session is made for; names and ids as clients give them. */
+export interface SessionRequest {
+  /** The environment; the first where there is none. */
+  name?: string;
+  config?: Record<string, unknown>;
+  id?: string;
+  /** Who asks for it, and whom it counts against. */
+  client: string;
 }
 
 export interface SessionReset {
@@ -61,7 +73,8 @@ const retryAfter = 5;
 
 export class Sessions {
   private readonly open = new Map<string, Session>();
-  private opening = 0;
+  /** Clients whose sessions are being made. */
+  private readonly opening: string[] = [];
   private readonly loaded = new Map<string, Promise<LoadedEnvironment>>();
   private readonly sweep: NodeJS.Timeout;
   private readonly now: () => number;
@@ -118,25 +131,23 @@ export class Sessions {
 
   /**
    * A new session, without an episode yet.
-   * @throws ServiceError 503 where there are as many as there may be
+   * @throws ServiceError 503 where there are as many as there may be, of all clients or of this one
    */
-  async create(name?: string, config?: Record<string, unknown>, id: string = randomUUID()): Promise<Session> {
-    const { maxSessions, pool } = this.options;
+  async create({ name, config, id = randomUUID(), client }: SessionRequest): Promise<Session> {
+    const { maxSessions, maxClientSessions = maxSessions, pool } = this.options;
     if (this.open.has(id)) throw new ServiceError(409, `there is a session ${id} already: close it, or choose another`);
-    if (this.open.size + this.opening >= maxSessions)
-      throw new ServiceError(
-        503,
-        `Server at capacity: ${maxSessions}/${maxSessions} sessions active. Try again later or close sessions.`,
-        retryAfter,
-      );
-    this.opening++;
+    const clients = [...this.opening, ...this.list().map(session => session.client)];
+    const own = clients.filter(each => each === client).length;
+    if (clients.length >= maxSessions) throw atCapacity(`${maxSessions}/${maxSessions} sessions active`);
+    if (own >= maxClientSessions) throw atCapacity(`${own}/${maxClientSessions} sessions of your address active`);
+    this.opening.push(client);
     try {
       const environment = await this.environment(name, config);
-      const session = new Session(id, environment, pool, this.now, () => this.open.delete(id));
+      const session = new Session(id, client, environment, pool, this.now, () => this.open.delete(id));
       this.open.set(id, session);
       return session;
     } finally {
-      this.opening--;
+      this.opening.splice(this.opening.indexOf(client), 1);
     }
   }
 
@@ -156,6 +167,9 @@ export class Sessions {
   }
 }
 
+const atCapacity = (what: string): ServiceError =>
+  new ServiceError(503, `Server at capacity: ${what}. Try again later or close sessions.`, retryAfter);
+
 export class Session {
   readonly createdAt = Date.now();
   steps = 0;
@@ -173,6 +187,8 @@ export class Session {
 
   constructor(
     readonly id: string,
+    /** Whom it was made for. */
+    readonly client: string,
     readonly environment: LoadedEnvironment,
     private readonly pool: EnvironmentPool,
     private readonly now: () => number,

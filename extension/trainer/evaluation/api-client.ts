@@ -63,14 +63,14 @@ export class ApiClient {
           `api: ${this.service.url} gave no answer in ${attempt + 1} tries (${result.why}${wait > longestAskedMs ? `, to be tried again in ${Math.round(wait / 60_000)} minutes` : ''}): resume the evaluation when it does, its finished episodes are kept`,
         );
       this.retries++;
-      if (wait > 0) this.opensAt = Math.max(this.opensAt, Date.now() + wait);
+      if (wait > 0) this.opensAt = Math.max(this.opensAt, performance.now() + wait);
       const own = Math.min(pauseMs.longest, pauseMs.first * 2 ** attempt) * (0.5 + this.pauses.uniform() / 2);
       await sleep(Math.max(own, wait), undefined, { signal });
     }
   }
 
   private async untilOpen(): Promise<void> {
-    for (let wait = this.opensAt - Date.now(); wait > 0; wait = this.opensAt - Date.now())
+    for (let wait = this.opensAt - performance.now(); wait > 0; wait = this.opensAt - performance.now())
       await sleep(wait, undefined, { signal: this.options.signal });
   }
 

@@ -17,12 +17,13 @@ import {
   whatIfTurn,
 } from '../../protocol/inspection';
 import { clearedWriter } from '../cleared-writer';
+import { withoutTimer } from '../../protocol/socket-messages';
 import { UserError } from '../../protocol/user-error';
 import { Inspector } from './inspector';
 
 /** Serves until standard input ends. */
 export async function serveInspector(threads: number): Promise<void> {
-  const reader = new StreamMessageReader(process.stdin);
+  const reader = withoutTimer(new StreamMessageReader(process.stdin));
   const connection = createMessageConnection(reader, clearedWriter(new StreamMessageWriter(process.stdout)));
   const deaf = (): undefined => undefined; // a host that has gone away hears nothing more
   const inspector = new Inspector(threads, {

@@ -3,12 +3,12 @@
 // pairs of products in 16 bits, which saturates at full range: there seven bits are used, and the products are exact on every machine.
 import { createHash } from 'node:crypto';
 import { existsSync, statSync } from 'node:fs';
-import { mkdir, open, readdir, rename, rm } from 'node:fs/promises';
+import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
+import { isAlive, thisPlace } from '../../protocol/process-identity';
 import { UserError } from '../../protocol/user-error';
 import { Graph } from '../engine/graph';
 import { Session, float32 } from '../engine/session';
-import { isAlive } from '../store/process-start';
 import { SafetensorsFile } from '../store/safetensors';
 import { embeddingTensor, headTensor, parameterSpecs } from './decoder-config';
 import type { DecoderConfig, ParameterSpec } from './decoder-config';
@@ -107,11 +107,18 @@ async function isWhole(file: string, layout: Layout): Promise<boolean> {
   }
 }
 
+/** After so long a partial file of a process that cannot be asked for (of a container, say) was left behind. */
+const leftMs = 3_600_000;
+const namespace = thisPlace.pid_namespace ?? '';
+
 /** Removes what processes left that died while they wrote. */
 async function removePartial(folder: string): Promise<void> {
   for (const name of await readdir(folder)) {
-    const pid = /\.(\d+)\.partial$/.exec(name)?.[1];
-    if (pid !== undefined && !isAlive(Number(pid))) await rm(join(folder, name), { force: true });
+    const [, pid, place] = /\.(\d+)(?:-(\d*))?\.partial$/.exec(name) ?? [];
+    if (pid === undefined) continue;
+    const written = (await stat(join(folder, name)).catch(() => null))?.mtimeMs ?? 0;
+    const isLeft = place === namespace ? !isAlive(Number(pid)) : Math.abs(Date.now() - written) > leftMs;
+    if (isLeft) await rm(join(folder, name), { force: true });
   }
 }
 
@@ -125,7 +132,7 @@ async function write(
   await mkdir(folder, { recursive: true });
   await removePartial(folder);
   const target = join(folder, fileName);
-  const partial = `${target}.${process.pid}.partial`;
+  const partial = `${target}.${process.pid}-${namespace}.partial`;
   const { files } = await openDecoder(model);
   const out = await open(partial, 'w');
   const quantizer = await Session.create(quantizerGraph(range), { threads: 0 });

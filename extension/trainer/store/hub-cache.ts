@@ -5,13 +5,12 @@
 import { randomBytes } from 'node:crypto';
 import { constants } from 'node:fs';
 import { copyFile, link, readdir, readFile, realpath, rename, rm, stat, symlink, mkdir } from 'node:fs/promises';
-import { hostname } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { getHFHubCachePath, getRepoFolderName } from '@huggingface/hub';
 import { z } from 'zod';
+import { isAlive, thisPlace } from '../../protocol/process-identity';
 import { replaceFile, storeError, syncFolder } from './files';
 import type { HubFile } from './hub-client';
-import { isAlive } from './process-start';
 
 const manifestName = 'download.json';
 const manifestSchema = z.object({
@@ -157,7 +156,7 @@ export class HubCache {
    */
   async claimPartial(etag: string): Promise<{ file: string } | { busyWith: string }> {
     const folder = join(this.own, 'partial');
-    const mine = join(folder, `${etag}.${encodeURIComponent(hostname())}.${process.pid}.${unique()}`);
+    const mine = join(folder, `${etag}.${thisHost}.${process.pid}.${unique()}`);
     const names = (await readdir(folder)).filter(name => name.split('.')[0] === etag);
     const sized: { name: string; size: number }[] = [];
     for (const name of names) {
@@ -208,15 +207,18 @@ export async function sizeOf(file: string): Promise<number | null> {
   return found?.isFile() ? found.size : null;
 }
 
+/** Where a pid counts, in the name of a file. */
+export const thisHost = encodeURIComponent([thisPlace.host, thisPlace.pid_namespace].filter(Boolean).join('~'));
+
 /** Whether a living process writes this partial content, by the name it gave it: <etag>.<host>.<pid>.<hex>. */
 async function isWritten(file: string): Promise<boolean> {
   const parts = basename(file).split('.');
   if (parts.length < 4) return false;
   const pid = Number(parts.at(-2));
   const host = parts.slice(1, -2).join('.');
-  if (host === encodeURIComponent(hostname())) return isAlive(pid);
+  if (host === thisHost) return isAlive(pid);
   const touched = (await stat(file).catch(() => null))?.mtimeMs ?? 0;
-  return Date.now() - touched < foreignStaleMs;
+  return Math.abs(Date.now() - touched) < foreignStaleMs;
 }
 
 async function commitIn(file: string): Promise<string | null> {

@@ -1,6 +1,6 @@
-// The lease says which process trains a run. It is created exclusively and touched each second; it counts as abandoned only when
-// it has not been touched for `leaseStaleMs` and its process is gone (a suspended laptop makes a live trainer's lease old, too).
-// Taking over happens under a second exclusive file, so that of two who find an abandoned lease one gets it.
+// The lease says which process trains a run. It is created exclusively and touched each second. Whether its trainer lives is decided by
+// protocol/lease-judgement.ts: here by the process alone, of another machine or container by the touches. Taking over happens under a
+// second exclusive file, so that of two who find an abandoned lease one gets it.
 import {
   mkdirSync,
   readFileSync,
@@ -13,31 +13,40 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { holderOf, isFresh, placeOfLease } from '../../protocol/lease-judgement';
+import { isAlive, isSamePlace, startOf, startTimeOf, thisPlace } from '../../protocol/process-identity';
+import type { Processes } from '../../protocol/process-identity';
 import { isLeaseOf, leaseSchema, leaseStaleMs, runFiles } from '../../protocol/run-folder';
 import type { Lease } from '../../protocol/run-folder';
 import { UserError } from '../../protocol/user-error';
 import { storeError } from './files';
-import { isAlive, processStart } from './process-start';
 
 const touchMs = 1000;
-/** Clocks of process starts and of leases differ by rounding; a later process starts clearly later. */
-const reuseSlackMs = 2000;
+/** A touch so long ago by this clock is old by any machine's: it is not watched for another. */
+const longAgoMs = 60_000;
+
+/** Times that a lease may be there when it is to be made and gone when it is read. */
+const mostMissing = 40;
 
 /** What a lease asks of the world; tests hand in their own. */
-export interface LeaseWorld {
+export interface LeaseWorld extends Processes {
+  /** Milliseconds since 1970. */
   now(): number;
+  /** Milliseconds of a clock that is never set. */
+  monotonic(): number;
   sleep(ms: number): Promise<unknown>;
-  isAlive(pid: number): boolean;
-  processStart(pid: number): number | undefined;
   /** Calls `tick` again and again without keeping the process alive; returns what ends that. */
   every(ms: number, tick: () => void): () => void;
 }
 
 export const realWorld: LeaseWorld = {
   now: Date.now,
+  monotonic: () => performance.now(),
   sleep,
+  place: thisPlace,
   isAlive,
-  processStart,
+  startOf,
+  startTimeOf,
   every(ms, tick) {
     const timer = setInterval(tick, ms);
     timer.unref();
@@ -76,23 +85,41 @@ export async function takeLease(request: LeaseRequest, world: LeaseWorld = realW
     endpoint: request.endpoint,
     token: request.token,
     folder: ownFolder(request.runFolder, file),
+    ...world.place,
+    process_start: world.startOf(request.pid),
   };
   const text = `${JSON.stringify(lease)}\n`;
-  // A trainer that was killed a moment ago left a lease that is fresh but dead: wait until it is old.
-  for (const deadline = world.now() + 2 * leaseStaleMs; !create(file, text, world);) {
+  let seen: { found: Found; since: number } | undefined;
+  for (let missing = 0; !create(file, text, world);) {
     const found = find(file);
-    if (found === null) continue;
-    const state = judge(found, world);
-    if (state === 'held' || world.now() > deadline)
+    if (found === null) {
+      // It was released between the two looks, or it is a link to nowhere.
+      if (++missing > mostMissing)
+        throw new UserError(`store: ${file} can be neither read nor made: remove it, then start or resume the run`);
+      await world.sleep(50);
+      continue;
+    }
+    const holder = holderOf(found.lease, world);
+    const isNew = seen?.found.touched !== found.touched || seen.found.lease?.token !== found.lease?.token;
+    if (holder === 'held' || (holder === 'unknown' && seen !== undefined && isNew))
       throw new UserError(
-        `run ${request.run} is already being trained by process ${found.lease?.pid ?? 'unknown'}: stop it first or resume after it ended`,
+        `run ${request.run} is already being trained by ${nameOf(found.lease, world)}: stop it first or resume after it ended`,
       );
-    if (state === 'dying') await world.sleep(250);
+    if (seen === undefined || isNew) seen = { found, since: world.monotonic() };
+    const isAbandoned =
+      holder === 'gone' || world.now() - found.touched > longAgoMs || world.monotonic() - seen.since > leaseStaleMs;
+    if (!isAbandoned) await world.sleep(250);
     else if (!removeAbandoned(file, found, world)) await world.sleep(50);
   }
 
   let held = true;
-  const stillOurs = (): boolean => find(file)?.lease?.token === request.token;
+  const stillOurs = (): boolean => {
+    try {
+      return find(file)?.lease?.token === request.token;
+    } catch {
+      return true; // a disk that cannot be read now says nothing of who holds it
+    }
+  };
   const stop = world.every(touchMs, () => {
     if (!held) return;
     if (stillOurs()) return touch(file, world);
@@ -116,17 +143,21 @@ export function readLease(
   world: LeaseWorld = realWorld,
 ): { lease: Lease | null; live: boolean } | null {
   const found = find(join(runFolder, runFiles.lease));
-  return found && { lease: found.lease, live: judge(found, world) === 'held' };
+  if (found === null) return null;
+  const holder = holderOf(found.lease, world);
+  return {
+    lease: found.lease,
+    live: holder === 'held' || (holder === 'unknown' && isFresh(found.touched, world.now())),
+  };
 }
 
-/** `held` by a live process, `dying`: its process is gone but the lease is fresh, or `abandoned`. */
-function judge({ lease, touched }: Found, world: LeaseWorld): 'held' | 'dying' | 'abandoned' {
-  if (lease !== null && world.isAlive(lease.pid)) {
-    const start = world.processStart(lease.pid);
-    const reused = start !== undefined && start > Date.parse(lease.started) + reuseSlackMs;
-    if (!reused) return 'held';
-  }
-  return world.now() - touched > leaseStaleMs ? 'abandoned' : 'dying';
+/** The process that a lease names, with where it runs and by what it counts as living where that is not here. */
+export function nameOf(lease: Lease | null, { place }: Pick<LeaseWorld, 'place'> = realWorld): string {
+  if (lease === null) return 'process unknown';
+  const its = placeOfLease(lease);
+  return its === undefined || isSamePlace(its, place)
+    ? `process ${lease.pid}`
+    : `process ${lease.pid} of ${its.host} (another machine or container, where only its lease tells that it lives: it is touched)`;
 }
 
 function find(file: string): Found | null {
@@ -192,9 +223,9 @@ function removeAbandoned(file: string, abandoned: Found, world: LeaseWorld): boo
     touch(guard, world);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw storeError('write', guard, error);
-    // The guard is held for a moment only; an old one was left by a crash.
-    const age = world.now() - (statSync(guard, { throwIfNoEntry: false })?.mtimeMs ?? world.now());
-    if (age > leaseStaleMs) rmSync(guard, { recursive: true, force: true });
+    // The guard is held for a moment only; one of another time was left by a crash.
+    if (!isFresh(statSync(guard, { throwIfNoEntry: false })?.mtimeMs ?? world.now(), world.now()))
+      rmSync(guard, { recursive: true, force: true });
     return false;
   }
   try {

@@ -18,6 +18,9 @@ interface ServeFlags extends CommonFlags {
   host: string;
   port: number;
   maxSessions: number;
+  maxClientSessions?: number;
+  maxConnections?: number;
+  maxClientConnections?: number;
   sessionTimeout: number;
   stepTimeout: number;
   maxBody: number;
@@ -45,6 +48,17 @@ export function addEnvServe(group: Command): void {
     .option('--host <address>', 'address to listen at; one that others can reach needs a key', '127.0.0.1')
     .option('--port <number>', 'port; 0 for any free one', atLeast(0, true), 8000)
     .option('--max-sessions <number>', 'sessions at a time', atLeast(1, true), 64)
+    .option('--max-client-sessions <number>', 'sessions of one address at a time (default: all)', atLeast(1, true))
+    .option(
+      '--max-connections <number>',
+      'connections at a time (default: 512, or more by --max-sessions)',
+      atLeast(1, true),
+    ) // prettier-ignore
+    .option(
+      '--max-client-connections <number>',
+      'connections of one address at a time (default: 256, or more)',
+      atLeast(1, true),
+    ) // prettier-ignore
     .option(
       '--session-timeout <seconds>',
       'a session that nobody asks for so long is closed',
@@ -80,8 +94,13 @@ async function serve(environments: readonly string[], flags: ServeFlags): Promis
       port: flags.port,
       allowConfig: flags.allowConfig ?? false,
       maxSessions: flags.maxSessions,
+      maxClientSessions: flags.maxClientSessions,
       sessionTimeoutMs: flags.sessionTimeout * 1000,
       maxBodyBytes: Math.floor(flags.maxBody * 2 ** 20),
+      limits: {
+        ...(flags.maxConnections !== undefined && { maxConnections: flags.maxConnections }),
+        ...(flags.maxClientConnections !== undefined && { maxClientConnections: flags.maxClientConnections }),
+      },
       onError: line => process.stderr.write(`${line}\n`),
     });
     const end = () => void server.close().then(() => pool.stop());

@@ -2,10 +2,10 @@
 // and a table that grows by a row a step. Interrupting asks the run to stop after the step in hand; twice leaves it running.
 import { createConnection } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createMessageConnection, SocketMessageReader, SocketMessageWriter } from 'vscode-jsonrpc/node';
 import type { MessageConnection } from 'vscode-jsonrpc/node';
 import { metricsLineSchema, runFiles } from '../../protocol/run-folder';
 import type { MetricsLine, RunStatus } from '../../protocol/run-folder';
+import { socketMessages } from '../../protocol/socket-messages';
 import { hello, isLocalEndpoint, statusChanged, stop } from '../../protocol/trainer-link';
 import { readLease } from '../store/lease';
 import { readValues } from '../store/line-log';
@@ -100,13 +100,11 @@ export async function joinTrainer(
     socket.once('error', () => resolve(false));
   });
   if (!connected) return undefined;
-  const connection = createMessageConnection(new SocketMessageReader(socket), new SocketMessageWriter(socket));
-  socket.on('error', () => socket.destroy());
+  const connection = socketMessages(socket);
   socket.on('close', () => {
     connection.dispose(); // what was asked and not answered fails
     onClose();
   });
-  connection.onError(() => socket.destroy());
   connection.onNotification(statusChanged, ({ status, fraction }) => onStatus(status, fraction));
   connection.listen();
   try {

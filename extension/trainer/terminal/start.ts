@@ -15,7 +15,7 @@ import { installation } from '../installation';
 import { configuredModel } from '../evaluation/api-service';
 import { openEnvironments } from '../run-environments';
 import { requireNoLinks, trustFlag } from '../trusted-run';
-import { readLease } from '../store/lease';
+import { nameOf, readLease } from '../store/lease';
 import { RunFolder } from '../store/run-folder';
 import { modelFacts } from './model-facts';
 
@@ -119,7 +119,7 @@ export async function startTrainer(
   const other = readLease(folder.path);
   if (other?.live)
     throw new UserError(
-      `run ${folder.id} is already being trained by process ${other.lease?.pid}: stop it first or resume after it ended`,
+      `run ${folder.id} is already being trained by ${nameOf(other.lease)}: stop it first or resume after it ended`,
     );
   requireNoLinks(folder);
   const earlier = folder.readStatus()?.updated;
@@ -181,7 +181,8 @@ const reapMs = 1000;
  * end, else only that it is gone.
  */
 export async function endWithoutWord(folder: RunFolder, trainer: TrainerProcess): Promise<string> {
-  for (const deadline = Date.now() + reapMs; trainer.ended() === null && Date.now() < deadline;) await sleep(20);
+  for (const deadline = performance.now() + reapMs; trainer.ended() === null && performance.now() < deadline;)
+    await sleep(20);
   const log = folder.file(runFiles.log);
   const end = trainer.ended();
   return end

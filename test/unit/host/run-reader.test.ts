@@ -15,9 +15,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { changeLabels, notesFile } from '../../../extension/host/run-labels';
-import { RunReader } from '../../../extension/host/run-reader';
-import { standingOf } from '../../../extension/host/run-words';
-import { leaseStaleMs } from '../../../extension/protocol/run-folder';
+import { RunReader, type ReaderWorld } from '../../../extension/host/run-reader';
+import { standingOf, type Standing } from '../../../extension/host/run-words';
+import { leaseStaleMs, type Lease } from '../../../extension/protocol/run-folder';
 import { makeRun, touchLease } from '../../e2e/fixtures/make-run.mjs';
 
 let workspace: string;
@@ -39,7 +39,11 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(workspace, { recursive: true }));
 
-const reader = () => new RunReader(folder, () => now);
+const reader = (processes: Partial<ReaderWorld> = {}) =>
+  new RunReader(folder, {
+    ...{ now: () => now, monotonic: () => now, isAlive: () => true, startOf: () => '100' },
+    ...{ place: { host: 'here', boot: 'b', pid_namespace: '1' }, ...processes },
+  });
 
 test('a folder without a manifest is no run', async () => {
   unlinkSync(join(folder, 'manifest.json'));
@@ -61,6 +65,49 @@ test('a run is alive while its lease is fresh, and interrupted after', async () 
   });
   expect(standingOf(run.summary!)).toBe('running');
   now += 1;
+  expect(standingOf(run.summary!)).toBe('interrupted');
+});
+
+/** A lease as this version writes it, last touched `ago` milliseconds before now. */
+function leaveLease(ago: number, more: Partial<Lease> = {}): void {
+  const file = join(folder, 'lease');
+  const lease = { pid: 7, started: new Date(now).toISOString(), endpoint: '/s', token: 't', process_start: '100' };
+  writeFileSync(file, JSON.stringify({ ...lease, host: 'here', boot: 'b', pid_namespace: '1', ...more }));
+  utimesSync(file, (now - ago) / 1000, (now - ago) / 1000);
+}
+
+test.each<[string, number, Partial<ReaderWorld>, Standing]>([
+  ['a living process, whatever the age', 3_600_000, {}, 'running'],
+  ['a living process, whatever the clock', -3_600_000, {}, 'running'],
+  ['a dead process, at once', 0, { isAlive: () => false }, 'interrupted'],
+  ['a dead process, also in the future', -3_600_000, { isAlive: () => false }, 'interrupted'],
+  ['another process of the same pid', 0, { startOf: () => '200' }, 'interrupted'],
+])('on this machine the process decides: %s', async (_, ago, processes, standing) => {
+  leaveLease(ago);
+  const run = reader(processes);
+  await run.refresh();
+  expect(standingOf(run.summary!)).toBe(standing);
+});
+
+test.each<[string, Partial<Lease>]>([
+  ['of another machine', { host: 'there', boot: 'c' }],
+  ['of another container', { host: 'there', pid_namespace: '2' }],
+])('a lease %s is judged by its touches alone, however the clocks differ', async (_, more) => {
+  const dead = { isAlive: () => false };
+  leaveLease(60_000, more);
+  const run = reader(dead);
+  await run.refresh();
+  expect(standingOf(run.summary!)).toBe('interrupted');
+  leaveLease(59_000, more); // it was touched, by a clock that is a minute behind
+  await run.refresh();
+  expect(standingOf(run.summary!)).toBe('running');
+  now += leaseStaleMs;
+  await run.refresh();
+  expect(standingOf(run.summary!)).toBe('interrupted');
+  leaveLease(-60_000, more); // and by one that is ahead
+  await run.refresh();
+  expect(standingOf(run.summary!)).toBe('running');
+  now += leaseStaleMs;
   expect(standingOf(run.summary!)).toBe('interrupted');
 });
 

@@ -2,7 +2,13 @@
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { endAbandoned, endStarted, markVariable, newMark } from '../../../extension/protocol/end-processes';
+import {
+  endAbandoned,
+  endStarted,
+  isAbandoned,
+  markVariable,
+  newMark,
+} from '../../../extension/protocol/end-processes';
 
 const runs = (pid: number): boolean => {
   try {
@@ -42,11 +48,40 @@ describe.skipIf(process.platform === 'win32')('what a process has started', () =
     await expect.poll(() => [other.parent, other.daemon].map(runs)).toEqual([false, false]);
   });
 
-  test('ends later where the owner of its mark was killed', async () => {
-    const owner = spawn(process.execPath, ['-e', '']);
+  test('ends later where the owner of its mark was killed; what other marks are on goes on', async () => {
+    const owner = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)']);
+    const mark = newMark(owner.pid);
+    expect(isAbandoned(mark)).toBe(false);
+    const of = (part: number, value: string) => mark.replace(/[^.+]+/g, old => (part-- === 0 ? value : old));
+    owner.kill('SIGKILL');
     await new Promise(resolve => owner.once('exit', resolve));
-    const { parent, daemon } = await family(`${owner.pid}-0123456789abcdef`);
-    endAbandoned();
-    await expect.poll(() => [parent, daemon].map(runs)).toEqual([false, false]);
+    const earlier = `${owner.pid}-0123456789abcdef`;
+    const elsewhere = process.platform === 'linux' ? [of(2, '1'), of(3, 'another-boot')] : [];
+    const families = await Promise.all([mark, earlier, ...elsewhere].map(family));
+    try {
+      endAbandoned();
+      const [own, ...others] = families;
+      await expect.poll(() => [own.parent, own.daemon].map(runs)).toEqual([false, false]);
+      expect(others.flatMap(({ parent, daemon }) => [parent, daemon]).every(runs)).toBe(true);
+    } finally {
+      for (const [i, value] of [mark, earlier, ...elsewhere].entries()) endStarted(families[i].parent, value);
+    }
+  });
+
+  test('a mark is abandoned when its owner has ended, although its pid was given to another', () => {
+    const mark = newMark();
+    expect(isAbandoned(mark)).toBe(false);
+    const start = mark.split('.')[1];
+    expect(isAbandoned(mark.replace(`.${start}.`, `.${Number(start) + 1}.`))).toBe(true);
+    for (const odd of [
+      '',
+      '0',
+      '-1',
+      '1',
+      mark.replace(/^\d+/, '0'),
+      mark.replace(/^\d+/, '-1'),
+      mark.replace(`.${start}.`, '..'),
+    ])
+      expect([odd, isAbandoned(odd)]).toEqual([odd, false]);
   });
 });

@@ -13,10 +13,11 @@ import {
   truncateSync,
   writeFileSync,
 } from 'node:fs';
-import { hostname, tmpdir } from 'node:os';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { thisHost } from '../../../extension/trainer/store/hub-cache';
 import { UserError } from '../../../extension/protocol/user-error';
 import { HubCache } from '../../../extension/trainer/store/hub-cache';
 import { hubOptions } from '../../../extension/trainer/store/hub-call';
@@ -361,7 +362,7 @@ describe('another process', () => {
     peer.models[repo] = single();
     const child = spawn(process.execPath, ['-e', '0']);
     await new Promise(done => child.once('exit', done));
-    partial(`.${encodeURIComponent(hostname())}.${child.pid}.abcd`, 2_000_000);
+    partial(`.${thisHost}.${child.pid}.abcd`, 2_000_000);
     partial('', 1_000_000);
     await fetchModel();
     expect(peer.contents()).toContain('model.safetensors 2000000-'); // the longer one
@@ -371,7 +372,7 @@ describe('another process', () => {
     peer.models[repo] = single();
     const child = spawn(process.execPath, ['-e', 'setTimeout(() => {}, 60_000)']);
     try {
-      partial(`.${encodeURIComponent(hostname())}.${child.pid}.abcd`, 2_500_000);
+      partial(`.${thisHost}.${child.pid}.abcd`, 2_500_000);
       const heard: number[] = [];
       const fetching = fetchModel('main', { onProgress: ({ bytes }) => heard.push(bytes) });
       while (heard.length < 20) await sleep(5);

@@ -1,11 +1,21 @@
 // Who may train a run: one process at a time, and a dead one's lease is taken over, under a clock of the test's own.
-import { cpSync, existsSync, readFileSync, realpathSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { leaseStaleMs } from '../../../extension/protocol/run-folder';
 import { readLease, realWorld, takeLease } from '../../../extension/trainer/store/lease';
 import type { HeldLease, LeaseWorld } from '../../../extension/trainer/store/lease';
-import { isAlive, processStart } from '../../../extension/trainer/store/process-start';
+import { isAlive, isSamePlace, startOf, startTimeOf, thisPlace } from '../../../extension/protocol/process-identity';
 import { temporaryFolder } from './folder';
 
 const folder = temporaryFolder();
@@ -17,13 +27,18 @@ class TestWorld implements LeaseWorld {
   time = zero;
   readonly alive = new Map<number, number>();
   private readonly ticks = new Set<() => void>();
-  now = (): number => this.time;
+  place = { host: 'here', boot: 'boot-1', pid_namespace: '1' };
+  /** What the wall clock is ahead of the time that passes. */
+  ahead = 0;
+  now = (): number => this.time + this.ahead;
+  monotonic = (): number => this.time;
   sleep = (ms: number): Promise<void> => {
     this.time += ms;
     return Promise.resolve();
   };
   isAlive = (pid: number): boolean => this.alive.has(pid);
-  processStart = (pid: number): number | undefined => this.alive.get(pid);
+  startOf = (pid: number): string | undefined => this.alive.get(pid)?.toString();
+  startTimeOf = (pid: number): number | undefined => this.alive.get(pid);
   every(_ms: number, tick: () => void): () => void {
     this.ticks.add(tick);
     return () => this.ticks.delete(tick);
@@ -49,6 +64,8 @@ test('a second process is refused while the first lives, and may go on after its
     endpoint: '/tmp/socket',
     token: 'token-1',
     folder: { path: realpathSync(folder()), inode: String(statSync(folder(), { bigint: true }).ino) },
+    process_start: String(zero),
+    ...world.place,
   });
   if (process.platform !== 'win32') expect(statSync(file()).mode & 0o777).toBe(0o600);
   await expect(take(world, 2)).rejects.toThrow(
@@ -70,15 +87,93 @@ test('the lease is touched each second, so that it stays fresh', async () => {
   held.release();
 });
 
-test("a killed trainer's lease is taken over once it is old", async () => {
+/** A lease of an earlier version, which says neither place nor start of its process. */
+function leaveEarlier(pid: unknown, touched: number): void {
+  writeFileSync(file(), JSON.stringify({ pid, started: new Date(zero).toISOString(), endpoint: '/s', token: 'old' }));
+  utimesSync(file(), touched / 1000, touched / 1000);
+}
+
+test("a killed trainer's lease is taken over at once: its process decides, not its age", async () => {
   const world = new TestWorld();
   world.alive.set(1, zero).set(2, zero);
   await take(world, 1);
   world.alive.delete(1);
   expect(readLease(folder(), world)).toMatchObject({ live: false });
   const held = await take(world, 2);
-  expect(world.time - zero).toBeGreaterThan(leaseStaleMs);
+  expect(world.time).toBe(zero);
   expect(held.lease.pid).toBe(2);
+});
+
+test.each([-86_400_000, 86_400_000])('a clock that jumps by %i ms changes nothing', async jump => {
+  const world = new TestWorld();
+  world.alive.set(1, zero).set(2, zero);
+  await take(world, 1);
+  world.ahead = jump;
+  world.startTimeOf = pid => (world.alive.has(pid) ? world.alive.get(pid)! + jump : undefined); // as /proc/stat has it
+  expect(readLease(folder(), world)).toMatchObject({ live: true });
+  await expect(take(world, 2)).rejects.toThrow(/process 1/);
+  world.alive.delete(1);
+  expect(readLease(folder(), world)).toMatchObject({ live: false });
+  expect((await take(world, 2)).lease.pid).toBe(2);
+});
+
+test.each([
+  ['another machine', { host: 'there', boot: 'boot-2', pid_namespace: '1' }],
+  ['another container', { host: 'there', boot: 'boot-1', pid_namespace: '2' }],
+])('a lease of %s is held while it is touched, and taken over when it is not', async (_, place) => {
+  const there = new TestWorld();
+  there.place = place;
+  there.alive.set(1, zero);
+  there.ahead = -30_000; // its clock
+  const theirs = await take(there, 1);
+  const world = new TestWorld();
+  world.alive.set(1, zero).set(2, zero); // a process 1 of its own says nothing
+  const sleep = world.sleep;
+  world.sleep = ms => {
+    there.pass(1);
+    return sleep(ms);
+  };
+  await expect(take(world, 2)).rejects.toThrow(
+    /^run r1 is already being trained by process 1 of there \(another machine or container, where only its lease tells/,
+  );
+  world.sleep = sleep;
+  expect((await take(world, 2)).lease.pid).toBe(2);
+  expect(world.time - zero).toBeGreaterThan(leaseStaleMs);
+  theirs.release();
+  expect(readFileSync(file(), 'utf8')).toContain('"pid":2'); // it is not theirs any more
+});
+
+test.each([0, -1, 1.5, 2 ** 31, 1e300, null, '1', [1], {}])('the pid %j is none: the lease is nobody’s', async pid => {
+  const world = new TestWorld();
+  world.isAlive = () => true;
+  leaveEarlier(pid, zero);
+  expect(readLease(folder(), world)).toEqual({ lease: null, live: true }); // by its touch
+  world.time += leaseStaleMs;
+  expect(readLease(folder(), world)).toEqual({ lease: null, live: false });
+  expect((await take(world, 2)).lease.pid).toBe(2);
+});
+
+test('an earlier version’s lease of a dead process is taken over once nobody touches it, also one of the future', async () => {
+  for (const touched of [zero, zero + 86_400_000, zero - 86_400_000]) {
+    const world = new TestWorld();
+    leaveEarlier(1, touched);
+    const held = await take(world, 2);
+    expect(world.time - zero).toBeLessThan(2 * leaseStaleMs);
+    held.release();
+  }
+});
+
+test('an earlier version’s lease of a living process is held', async () => {
+  const world = new TestWorld();
+  world.alive.set(1, zero);
+  leaveEarlier(1, zero - 86_400_000);
+  expect(readLease(folder(), world)).toMatchObject({ live: true, lease: { pid: 1 } });
+  await expect(take(world, 2)).rejects.toThrow(/already being trained by process 1:/);
+});
+
+test.skipIf(process.platform === 'win32')('a lease that is a link to nowhere is refused in a sentence', async () => {
+  symlinkSync(join(folder(), 'nowhere'), file());
+  await expect(take(new TestWorld(), 1)).rejects.toThrow(/lease can be neither read nor made: remove it/);
 });
 
 test('an old lease of a live process is held: a laptop that slept has one', async () => {
@@ -164,10 +259,13 @@ test('a folder that cannot be written is explained', async () => {
 
 test('the real world knows this process', () => {
   expect(isAlive(process.pid)).toBe(true);
-  expect(isAlive(2 ** 22 + 1)).toBe(false);
-  const start = processStart(process.pid);
+  for (const pid of [2 ** 22 + 1, 0, -1, NaN, Infinity, 1.5]) expect([pid, isAlive(pid)]).toEqual([pid, false]);
+  const start = startTimeOf(process.pid);
   expect(start).toBeDefined();
   expect(Math.abs((start ?? 0) - (Date.now() - process.uptime() * 1000))).toBeLessThan(2500);
+  expect(startOf(process.pid)).toMatch(/^\d+$/);
+  expect(startOf(process.pid)).toBe(startOf(process.pid));
+  expect(isSamePlace(thisPlace, { ...thisPlace })).toBe(true);
   const stop = realWorld.every(1000, () => {});
   stop();
 });

@@ -1,7 +1,7 @@
 // Runs the real terminal and the trainers it starts as child processes, and reads the run folders that they leave.
 import { execFileSync, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, readdirSync, statSync, utimesSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
@@ -12,6 +12,8 @@ import {
   statusSchema,
 } from '../../../extension/protocol/run-folder';
 import type { Episode, Lease, MetricsLine, RunEvent, RunStatus } from '../../../extension/protocol/run-folder';
+import { holderOf } from '../../../extension/protocol/lease-judgement';
+import { realWorld } from '../../../extension/trainer/store/lease';
 import { root } from './workspace';
 
 export interface Said {
@@ -98,18 +100,16 @@ export const isAlive = (pid: number): boolean => {
   }
 };
 
-/** Kills a run's trainer as the system would, and waits until it is gone; its lease is made old, so that nobody waits for that. */
+/** Kills a run's trainer as the system would, and waits until it is gone. */
 export async function kill(run: string): Promise<void> {
   const { pid } = leaseOf(run)!;
   process.kill(pid, 'SIGKILL');
   await until('the trainer is gone', () => !isAlive(pid) || isZombie(pid));
-  const old = Date.now() / 1000 - 60;
-  utimesSync(join(run, 'lease'), old, old);
 }
 
 /** Kills what trainers of a workspace are left, so that no test leaves a process behind. */
 export async function killAll(workspace: string): Promise<void> {
-  for (const run of runsOf(workspace)) if (leaseOf(run) && isAlive(leaseOf(run)!.pid)) await kill(run);
+  for (const run of runsOf(workspace)) if (holderOf(leaseOf(run), realWorld) === 'held') await kill(run);
 }
 
 function isZombie(pid: number): boolean {

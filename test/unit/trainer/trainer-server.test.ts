@@ -221,6 +221,14 @@ async function mute(text: string): Promise<Socket> {
   return socket;
 }
 
+/** The server has hung up on it. */
+const hungUp = (socket: Socket): Promise<void> =>
+  new Promise(resolve => {
+    if (socket.destroyed || socket.readableEnded) return resolve();
+    for (const event of ['end', 'close']) socket.once(event, () => resolve());
+    socket.resume();
+  });
+
 const framed = (message: unknown): string => {
   const text = JSON.stringify({ jsonrpc: '2.0', ...(message as object) });
   return `Content-Length: ${Buffer.byteLength(text)}\r\n\r\n${text}`;
@@ -256,6 +264,40 @@ test('a watcher that does not read is cut off, and is not waited for at the end'
   expect(performance.now() - began).toBeLessThan(3000);
   socket.destroy();
   server = await TrainerServer.listen(endpoint, { id: 'run-1', token: 'secret', control, status: () => status });
+});
+
+test('a client that stops in the middle of a message leaves nothing that keeps the process alive', async () => {
+  const timers = () => process.getActiveResourcesInfo().filter(kind => kind === 'Timeout').length;
+  const half = 'Content-Length: 1000\r\n\r\n{"jsonrpc"';
+  const before = timers();
+  const stranger = await mute(half);
+  const known = await mute(framed({ id: 1, method: 'ragen/hello', params: { token: 'secret' } }) + half);
+  await new Promise(resolve => known.resume().once('data', resolve));
+  await server.close();
+  for (const socket of [stranger, known]) socket.destroy();
+  await until('no timer is left', () => timers() <= before);
+  server = await TrainerServer.listen(endpoint, { id: 'run-1', token: 'secret', control, status: () => status });
+});
+
+test('whoever has not said hello has little: many, much or slow ones are cut off, and others are served on', async () => {
+  const watcher = await friend();
+  const much = await mute(`Content-Length: 1000000\r\n\r\n${'x'.repeat(100_000)}`);
+  await hungUp(much);
+  const first = await mute('');
+  const firstGone = hungUp(first);
+  const others = await Promise.all([...Array(30).keys()].map(() => mute('')));
+  await firstGone; // it makes room
+  expect(await (await friend()).link.sendRequest(pause, null)).toMatchObject({ state: 'paused' });
+  await Promise.all(others.map(hungUp)); // their time is over
+  expect(await watcher.link.sendRequest(resume, null)).toMatchObject({ state: 'running' });
+});
+
+test('a message without end of a watcher cuts it off', async () => {
+  const socket = await mute(framed({ id: 1, method: 'ragen/hello', params: { token: 'secret' } }));
+  const gone = hungUp(socket);
+  socket.write('Content-Length: 100000000\r\n\r\n');
+  for (let i = 0; i < 100; i++) socket.write('x'.repeat(65_536));
+  await gone;
 });
 
 test('environments may be debugged once they are there, until the last who asked has left or hung up', async () => {

@@ -1,11 +1,11 @@
 // A process that has ended does not run, whether or not its parent has waited for it.
 import { spawn } from 'node:child_process';
 import { expect, test } from 'vitest';
-import { isAlive, processStart } from '../../../extension/trainer/store/process-start';
+import { isAlive, startTimeOf } from '../../../extension/protocol/process-identity';
 
 test('this process runs, since before now', () => {
   expect(isAlive(process.pid)).toBe(true);
-  expect(processStart(process.pid)).toBeLessThanOrEqual(Date.now() + 1000);
+  expect(startTimeOf(process.pid)).toBeLessThanOrEqual(Date.now() + 1000);
 });
 
 test.skipIf(process.platform !== 'linux')('a process that ended without being waited for does not run', async () => {

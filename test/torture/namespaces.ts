@@ -1,0 +1,142 @@
+// Runs of containers that share a workspace: the same folder from several PID namespaces, made with unshare(1), and clocks that jump, as
+// leases whose touches lie in the past and in the future. Nobody takes over or kills what lives elsewhere, what is dead is taken over, and
+// on one machine the process decides and not the clock. Linux only, where namespaces are permitted.
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import { readdirSync, readFileSync, utimesSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { RunReader } from '../../extension/host/run-reader';
+import { standingOf } from '../../extension/host/run-words';
+import { readLease } from '../../extension/trainer/store/lease';
+import { childrenOf, document, isAlive, kill, killAll, leaseOf, ragen, runsOf, startDetached, statusOf, until, untilStep } from '../unit/trainer/terminal'; // prettier-ignore
+import { makeWorkspace, root } from '../unit/trainer/workspace';
+import { scaled } from './scale';
+import type { TortureScale } from './scale';
+
+const endless = ['trainer.total_training_steps=100000', 'trainer.save_freq=1', 'trainer.test_freq=-1'];
+const day = 86_400;
+
+/** How a process gets a PID namespace of its own here, with a /proc that shows it; undefined where that is not permitted. */
+export function namespaceCommand(): string[] | undefined {
+  const ways = [[], ['--user', '--map-root-user']].map(more => ['unshare', ...more, '--pid', '--fork', '--mount-proc']);
+  return ways.find(([command, ...args]) => spawnSync(command, [...args, '--kill-child', 'true']).status === 0);
+}
+
+/** The part `namespaces` of `npm run torture`. */
+export async function namespaces({ scale, say }: TortureScale): Promise<void> {
+  const command = namespaceCommand();
+  if (!command) return say('PID namespaces are not permitted here (unshare --pid --fork --mount-proc): nothing was tried');
+  const rounds = scaled(5, { scale });
+  for (let round = 0; round < rounds; round++) await sharedFolder(command);
+  say(`${rounds} × 2 namespaces with a run each on one folder: none took over or ended another's`);
+  for (let round = 0; round < rounds; round++) await jumpingClocks();
+  say(`${rounds} × 4 jumps of the clock by a day: runs were stopped and resumed as though there had been none`);
+}
+
+function holds(held: unknown, sentence: string): asserts held {
+  if (!held) throw new Error(`namespaces: ${sentence}`);
+}
+
+/**
+ * A run in a namespace and one outside it: each sees that the other lives, neither harms it; when the namespace is gone, its run is resumed.
+ * @throws Error with what broke
+ */
+export async function sharedFolder(command: readonly string[]): Promise<void> {
+  const workspace = makeWorkspace();
+  let container: ChildProcess | undefined;
+  try {
+    container = inside(command, `${cli(['train', '--config-name', 'words', '--detach', ...endless])} && exec sleep 1000`);
+    const there = await until('the run in the container is there', () => runsOf(workspace.folder)[0]);
+    await untilStep(there, 1);
+    const trainer = await until('its trainer is seen', () => trainerOf(there));
+    const [environment] = childrenOf(trainer);
+    holds(leaseOf(there)!.pid !== trainer, 'the container has no pids of its own');
+
+    holds(readLease(there)?.live, 'a run of a container counts as dead outside');
+    const reader = new RunReader(there);
+    await reader.refresh();
+    holds(standingOf(reader.summary!) === 'running', 'the editor takes a run of a container for interrupted');
+    const taken = await ragen(workspace.folder, ['resume', basename(there)]);
+    holds(/already being trained by process \d+ of .+ \(another machine or container/.test(taken.stderr), `resume says ${taken.stderr}`); // prettier-ignore
+
+    // A run here looks for abandoned processes when it starts, as does one in another namespace, with its /proc and with this one's.
+    const here = await startDetached(workspace.folder, endless);
+    await untilStep(here, 1);
+    const own = childrenOf(leaseOf(here)!.pid);
+    for (const way of [command, command.filter(word => word !== '--mount-proc')]) {
+      const once = inside(way, cli(['train', '--config-name', 'words', 'trainer.total_training_steps=1']));
+      const [code] = await new Promise<unknown[]>(resolve => once.once('close', (...end) => resolve(end)));
+      holds(code === 0, `a run under ${way.join(' ')} ended with ${String(code)}`);
+      const refused = inside(way, `! ${cli(['resume', basename(here)])}`);
+      const [end] = await new Promise<unknown[]>(resolve => refused.once('close', (...each) => resolve(each)));
+      holds(end === 0, 'a run that lives outside was resumed in a container');
+    }
+    for (const pid of [environment, ...own]) holds(isAlive(pid), 'an environment process of another namespace was ended');
+    for (const run of [there, here]) await untilStep(run, statusOf(run)!.step + 1);
+
+    container.kill('SIGKILL');
+    await until('the container is gone', () => !isAlive(trainer));
+    await document(workspace.folder, ['resume', basename(there), '--detach']);
+    holds(readLease(there)?.live, 'a run whose container is gone was not resumed');
+  } finally {
+    container?.kill('SIGKILL');
+    await killAll(workspace.folder);
+    workspace.remove();
+  }
+
+  function inside([program, ...args]: readonly string[], line: string): ChildProcess {
+    return spawn(program, [...args, '--kill-child', '/bin/sh', '-c', line], {
+      cwd: workspace.folder,
+      stdio: 'ignore',
+    });
+  }
+}
+
+const cli = (args: readonly string[]): string =>
+  [process.execPath, join(root, 'dist/cli.cjs'), ...args].map(word => `'${word}'`).join(' ');
+
+/** The pid here of the trainer of a run, wherever it was started. */
+const trainerOf = (run: string): number | undefined =>
+  readdirSync('/proc')
+    .filter(name => /^\d+$/.test(name))
+    .map(Number)
+    .find(pid => {
+      try {
+        const line = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
+        return line[1]?.endsWith('trainer.cjs') && line.includes(run);
+      } catch {
+        return false;
+      }
+    });
+
+/**
+ * A run whose lease was touched a day ago or a day from now is stopped while it lives, and resumed when it was killed.
+ * @throws Error with what broke
+ */
+export async function jumpingClocks(): Promise<void> {
+  const workspace = makeWorkspace();
+  try {
+    const run = await startDetached(workspace.folder, endless);
+    await untilStep(run, 1);
+    for (const jump of [-day, day]) {
+      await kill(run);
+      touch(run, jump);
+      holds(!readLease(run)?.live, `a dead trainer counts as living by a clock that jumped by ${jump} s`);
+      const { code, stderr } = await document(workspace.folder, ['resume', basename(run), '--detach']);
+      holds(code === 0, `a resume after a jump of ${jump} s is refused: ${stderr}`);
+      touch(run, jump); // until it touches it again itself
+      holds(readLease(run)?.live, `a living trainer counts as dead by a clock that jumped by ${jump} s`);
+      await untilStep(run, statusOf(run)!.step + 1);
+    }
+    touch(run, -day);
+    const { code, stderr } = await document(workspace.folder, ['stop', basename(run)]);
+    holds(code === 0 && statusOf(run)!.state === 'stopped', `a stop after a jump is refused: ${stderr}`);
+  } finally {
+    await killAll(workspace.folder);
+    workspace.remove();
+  }
+}
+
+function touch(run: string, seconds: number): void {
+  const time = Date.now() / 1000 + seconds;
+  utimesSync(join(run, 'lease'), time, time);
+}
