@@ -29,6 +29,12 @@ interface InHand {
   action: number;
 }
 
+/** An item that is done. */
+export interface Finished {
+  result: WorkResult;
+  owner: Owner;
+}
+
 interface Episode {
   environment: Environment;
   owner: Owner;
@@ -45,18 +51,34 @@ export class Runner {
    * Does one item; a fault is part of the result, never thrown. Items of different episodes may overlap. What the owner leaves behind until
    * `sent` becomes part of the result.
    */
-  async run(item: WorkItem, watch: CallWatch): Promise<{ result: WorkResult; owner: Owner }> {
+  run(item: WorkItem, watch: CallWatch): MaybePromise<Finished> {
     const owner = this.ownerOf(item);
     const hand: InHand = { watch, owner, action: -1 };
     const reached: Partial<WorkResult> = {};
-    let result: WorkResult = reached;
     owner.working++;
     try {
       refuseFaulty(owner);
-      await runFor(owner, () => this.perform(item, reached, hand));
-      refuseFaulty(owner);
+      const pending = runFor(owner, () => this.perform(item, reached, hand));
+      if (pending)
+        return pending.then(
+          () => this.finished(item, hand, reached),
+          (error: unknown) => this.finished(item, hand, reached, { error }),
+        );
     } catch (error) {
-      const fault = { ...(owner.fault ?? faultOf(error)), action: hand.action };
+      return this.finished(item, hand, reached, { error });
+    }
+    return this.finished(item, hand, reached);
+  }
+
+  private finished(
+    item: WorkItem,
+    { owner, action }: InHand,
+    reached: WorkResult,
+    thrown?: { error: unknown },
+  ): Finished {
+    let result = reached;
+    if (thrown || owner.fault) {
+      const fault = { ...(owner.fault ?? faultOf(thrown?.error)), action };
       const asEnded = owner.fault !== undefined || fault.kind === 'timed_out'; // as where the worker had to be ended
       result = asEnded ? { fault } : { ...reached, fault };
       owner.fault = undefined;
@@ -69,7 +91,7 @@ export class Runner {
   }
 
   /** The result was sent: what its owner leaves behind from now on counts for the next. */
-  sent(item: WorkItem, { result, owner }: { result: WorkResult; owner: Owner }): void {
+  sent(item: WorkItem, { result, owner }: Finished): void {
     if (owner.unsent !== result) return;
     owner.unsent = undefined;
     if (item.do === 'load') owner.over = true;
@@ -97,7 +119,19 @@ export class Runner {
     return isThenable(returned) ? hand.watch.waits(returned, hand.owner) : returned;
   }
 
-  private async perform(item: WorkItem, result: Partial<WorkResult>, hand: InHand): Promise<void> {
+  /** Answers at once where the environment does, since most steps do. */
+  private perform(item: WorkItem, result: Partial<WorkResult>, hand: InHand): MaybePromise<void> {
+    if (item.do !== 'step') return this.performOther(item, result, hand);
+    const outcomes: Outcome[] = [];
+    result.outcomes = outcomes;
+    return this.step(this.episode(item.episode), item.actions, 0, result, outcomes, hand);
+  }
+
+  private async performOther(
+    item: Exclude<WorkItem, { do: 'step' }>,
+    result: Partial<WorkResult>,
+    hand: InHand,
+  ): Promise<void> {
     if (item.do === 'load') {
       hand.watch.enters(-1);
       this.definition = loadDefinition(this.setup);
@@ -109,8 +143,6 @@ export class Runner {
     } else if (item.do === 'replay') {
       const environment = await this.reset(item, {}, hand);
       for (let i = 0; i < item.actions.length; i++) await this.call(hand, i, () => environment.step(item.actions[i]));
-    } else if (item.do === 'step') {
-      await this.step(this.episode(item.episode), item.actions, result, hand);
     } else if (item.do === 'solve') {
       const environment = this.episode(item.episode);
       result.solution = solution(await this.call(hand, -1, () => environment.solve?.()));
@@ -151,22 +183,29 @@ export class Runner {
     return environment;
   }
 
-  private async step(
+  /** Executes the actions from index `from` on; becomes asynchronous where the environment does. */
+  private step(
     environment: Environment,
     actions: (number | string)[],
+    from: number,
     result: Partial<WorkResult>,
+    outcomes: Outcome[],
     hand: InHand,
-  ): Promise<void> {
-    const outcomes: Outcome[] = [];
-    result.outcomes = outcomes;
-    for (let i = 0; i < actions.length; i++) {
-      const returned = this.call(hand, i, () => environment.step(actions[i]));
-      const { observation, ...outcome } = checkedStep(isPending(returned) ? await returned : returned, actions[i]);
-      const last = outcome.terminated || outcome.truncated || i === actions.length - 1;
+  ): MaybePromise<void> {
+    const settle = (step: unknown, i: number): boolean => {
+      const { observation, ...outcome } = checkedStep(step, actions[i]);
       setObservation(observation, result);
       outcomes.push(outcome);
-      if (last) return;
       refuseFaulty(hand.owner);
+      return outcome.terminated || outcome.truncated || i === actions.length - 1;
+    };
+    for (let i = from; i < actions.length; i++) {
+      const returned = this.call(hand, i, () => environment.step(actions[i]));
+      if (isPending(returned))
+        return returned.then(step =>
+          settle(step, i) ? undefined : this.step(environment, actions, i + 1, result, outcomes, hand),
+        );
+      if (settle(returned, i)) return;
     }
   }
 }

@@ -1,7 +1,7 @@
-// Finds whose code threw where nothing awaits it: a promise without an await, a timer, an event. Each item of work runs in the async context
-// of its owner; a hook marks whatever is created there (promises, timers, requests), since the context itself is not always restored while
-// Node.js reports an error.
-import { AsyncLocalStorage, createHook, executionAsyncResource } from 'node:async_hooks';
+// Finds whose code threw where nothing awaits it: a promise without an await, a timer, an event. Each item of work runs as its
+// owner's; a hook marks whatever is created meanwhile (promises, timers, requests), and what these create. AsyncLocalStorage does the same,
+// but not in every version where Node.js reports an error, and costs twice as much.
+import { createHook, executionAsyncResource } from 'node:async_hooks';
 import { syncBuiltinESMExports } from 'node:module';
 import threads from 'node:worker_threads';
 import { FaultError, strayFault } from './fault';
@@ -40,21 +40,34 @@ export class Owner {
   }
 }
 
-const owners = new AsyncLocalStorage<Owner>();
 const mark = Symbol('owner');
 interface Marked {
   [mark]?: Owner;
 }
 
+/** Whose code runs now, up to its first await. */
+let active: Owner | undefined;
+
+/** Whose code runs now, in whatever it has begun. */
+const currentOwner = (): Owner | undefined => active ?? (executionAsyncResource() as Marked)[mark];
+
 createHook({
   init(_id, _type, _trigger, resource) {
-    const owner = owners.getStore();
-    if (owner) (resource as Marked)[mark] = owner;
+    const owner = active ?? (executionAsyncResource() as Marked)[mark];
+    if (owner !== undefined) (resource as Marked)[mark] = owner;
   },
 }).enable();
 
 /** Runs code in its owner's context. */
-export const runFor = <T>(owner: Owner, code: () => T): T => owners.run(owner, code);
+export function runFor<T>(owner: Owner, code: () => T): T {
+  const before = active;
+  active = owner;
+  try {
+    return code();
+  } finally {
+    active = before;
+  }
+}
 
 /**
  * Hands what was thrown in nobody's sight to its owner; `log` is told of what comes when that can't be failed any more. An error without an
@@ -71,15 +84,14 @@ export function catchStrays(log: (text: string) => void): () => void {
     } else if (!owner.strike(strayFault(error))) log(`${owner.name} ${strayFault(error).what}, after its end\n`);
   };
   const onException = (error: unknown) => {
-    const { [mark]: owner } = executionAsyncResource() as Marked;
-    if (process.listenerCount('uncaughtException') === 1) strike(owner ?? owners.getStore(), error);
+    if (process.listenerCount('uncaughtException') === 1) strike(currentOwner(), error);
   };
   const onRejection = (reason: unknown, promise: Promise<unknown>) => {
     if (process.listenerCount('unhandledRejection') === 1) strike((promise as Marked)[mark], reason);
   };
   const { queueMicrotask } = globalThis;
   globalThis.queueMicrotask = callback => {
-    const owner = owners.getStore();
+    const owner = currentOwner();
     if (!owner || typeof callback !== 'function') return queueMicrotask(callback);
     queueMicrotask(() => {
       try {
@@ -106,7 +118,7 @@ export function keepThread(): void {
   syncBuiltinESMExports();
   const native = { exit: process.exit, reallyExit: (process as unknown as { reallyExit: unknown }).reallyExit };
   const refuse = (code?: number | string | null): never => {
-    const owner = owners.getStore();
+    const owner = currentOwner();
     if (!owner) {
       Object.assign(process, native);
       return process.exit(code);

@@ -1,11 +1,12 @@
 // The worker thread that runs one environment. It announces each call into environment code in the shared array. Work items are begun in
 // their order; one whose call returned a promise lets the next begin. What the environment prints is sent along as a log and reaches no
 // stream of the process.
+import { types } from 'node:util';
 import { parentPort, workerData } from 'node:worker_threads';
 import { OutputBudget } from '../protocol/output-budget';
 import { CoverageRecorder } from './coverage-recorder';
 import { FaultError, timedOut } from './fault';
-import { Runner, type CallWatch } from './runner';
+import { Runner, type CallWatch, type Finished } from './runner';
 import { catchStrays, keepThread, type Owner } from './strays';
 import {
   nobody,
@@ -77,7 +78,8 @@ async function work(): Promise<void> {
         answer();
         await new Promise<void>(resolve => (wake = resolve));
       }
-      await begun(next.number, next.item);
+      const begins = begun(next.number, next.item);
+      if (begins) await begins;
       if (waiting.size > 0) await turn(); // what is waited for may have come
     }
     await turn(); // what was left behind may have failed by now
@@ -86,39 +88,42 @@ async function work(): Promise<void> {
   answer();
 }
 
-/** Begins an item; resolves when it is done or waits for the first time. */
-function begun(number: number, item: WorkItem): Promise<void> {
-  return new Promise(resolve => {
-    let action = -1;
-    const watch: CallWatch = {
-      enters(newest) {
-        action = newest;
-        Atomics.store(shared, progress.item, number);
-        Atomics.store(shared, progress.action, action);
-        Atomics.add(shared, progress.calls, 1);
-      },
-      async waits(promise, owner) {
-        waiting.set(number, action);
-        beat ??= setInterval(() => Atomics.add(shared, progress.calls, 1), Math.min(Math.max(limitMs / 16, 2), 100));
-        idle();
-        resolve();
-        try {
-          return await within(promise, owner);
-        } finally {
-          waiting.delete(number);
-          if (waiting.size === 0) beat = void clearInterval(beat);
-          idle();
-          wake();
-        }
-      },
-    };
-    void runner.run(item, watch).then(({ result, owner }) => {
-      done.push({ number, item, result, owner });
+/** Begins an item. What is returned resolves when it is done or waits for the first time; nothing where it is done at once. */
+function begun(number: number, item: WorkItem): Promise<void> | undefined {
+  let action = -1;
+  let resolve: () => void = () => undefined;
+  const watch: CallWatch = {
+    enters(newest) {
+      action = newest;
+      Atomics.store(shared, progress.item, number);
+      Atomics.store(shared, progress.action, action);
+      Atomics.add(shared, progress.calls, 1);
+    },
+    async waits(promise, owner) {
+      waiting.set(number, action);
+      beat ??= setInterval(() => Atomics.add(shared, progress.calls, 1), Math.min(Math.max(limitMs / 16, 2), 100));
       idle();
       resolve();
-      if (!working) answering ??= setImmediate(answer); // with what else is done by then
-    });
-  });
+      try {
+        return await within(promise, owner);
+      } finally {
+        waiting.delete(number);
+        if (waiting.size === 0) beat = void clearInterval(beat);
+        idle();
+        wake();
+      }
+    },
+  };
+  const finish = (finished: Finished) => {
+    done.push({ number, item, ...finished });
+    idle();
+    resolve();
+    if (!working) answering ??= setImmediate(answer); // with what else is done by then
+  };
+  const running = runner.run(item, watch);
+  if (!types.isPromise(running)) return void finish(running as Finished);
+  void running.then(finish);
+  return waiting.has(number) ? undefined : new Promise<void>(settled => (resolve = settled));
 }
 
 /**
@@ -128,16 +133,18 @@ function begun(number: number, item: WorkItem): Promise<void> {
 function within<T>(promise: PromiseLike<T>, owner: Owner): Promise<T> {
   return new Promise<T>((resolve, reject) => {
     const ms = limitMs;
-    owner.interrupt = error => (clearTimeout(timer), reject(error));
     const timer = setTimeout(async () => {
       await turn();
-      reject(new FaultError(timedOut(ms)));
+      fail(new FaultError(timedOut(ms)));
     }, ms);
-    promise.then(
-      value => (clearTimeout(timer), resolve(value)),
-      (error: unknown) => (clearTimeout(timer), reject(error as Error)),
-    );
-  }).finally(() => (owner.interrupt = undefined));
+    const settle = () => {
+      clearTimeout(timer);
+      owner.interrupt = undefined;
+    };
+    const fail = (error: unknown) => (settle(), reject(error as Error));
+    owner.interrupt = fail;
+    promise.then(value => (settle(), resolve(value)), fail);
+  });
 }
 
 /** Says for whom the worker waits now that no environment code runs. */

@@ -46,6 +46,42 @@ export const behaviours: Readonly<Record<string, Behaviour>> = {
     code: () => `setTimeout(() => { throw new Error('stray'); }); return new Promise(() => {});`,
     told: /threw "stray"|gave .* from create|has a definition|ended its thread/,
   },
+  'forgets an await': {
+    code: () => `void (async () => { await null; throw new Error('forgotten'); })();`,
+    told: /threw "forgotten"|^$/,
+  },
+  'throws in a later call': {
+    code: () => `setTimeout(() => { throw new Error('late'); }, 30);`,
+    told: /threw "late"|^$/,
+  },
+  'exits later': {
+    code: () => `setTimeout(() => process.exit(3), 30);`,
+    told: /exit code 3|^$/,
+  },
+  'throws a trap': {
+    code: () =>
+      `throw new Proxy(new Error('x'), { get() { throw new Error('trap'); }, getPrototypeOf() { throw new Error('trap'); } });`,
+    told: /threw/,
+  },
+  'returns methods of its own': {
+    code: () =>
+      `const list: any = [1]; list.map = list.slice = list[Symbol.iterator] = () => { throw new Error('own'); }; return { ...${text(`'x'`)}, info: { list } };`,
+    told: /has a definition|from create|^$/,
+  },
+  'returns a text of 2^20 characters': {
+    code: () => `return ${text(`'x'.repeat(2 ** 20)`)};`,
+    told: /has a definition|from create|^$/,
+  },
+  'replaces built-in functions': {
+    code: () =>
+      `for (const { prototype } of [Array, Map, Promise, String] as any[]) for (const key of ['map', 'push', 'shift', 'get', 'set', 'then', 'slice']) if (key in prototype) prototype[key] = () => { throw new Error('replaced'); };`,
+    told: /replaced|read only|did not return|ended its thread|^$/,
+  },
+  'closes the port': {
+    code: () =>
+      `const { parentPort } = require('node:worker_threads') as any; parentPort?.close(); parentPort?.removeAllListeners(); process.removeAllListeners();`,
+    told: null,
+  },
   'returns a number': {
     code: () => `return 5;`,
     told: /returned 5 in|returns the observation 5|gave 5 from create|has no default export/,
@@ -400,7 +436,7 @@ function readAndRemove(): string {
 };
 
 /** What does nothing while a file loads, or harm only when it has. */
-const later = new Set(['rejects', 'waits for ever', 'throws later', ...Object.keys(behaviours).filter(name => name.startsWith('returns'))]); // prettier-ignore
+const later = new Set(['rejects', 'forgets an await', 'throws in a later call', 'exits later', 'waits for ever', 'throws later', ...Object.keys(behaviours).filter(name => name.startsWith('returns'))]); // prettier-ignore
 
 /** Kinds of the events of a run that tell of edits. */
 const edits = (run: string): string[] =>

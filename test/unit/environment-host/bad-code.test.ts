@@ -19,6 +19,10 @@ test('ends an episode or a swap, and nothing more', async () => {
           'kills its process',
           'floods standard output',
           'starts a daemon',
+          'forgets an await',
+          'throws in a later call',
+          'replaces built-in functions',
+          'closes the port',
         ],
       ],
       places: ['load', 'create', 'reset', 'step'],
@@ -29,7 +33,7 @@ test('ends an episode or a swap, and nothing more', async () => {
       places: ['step'],
     });
     expect([...tried, ...more].filter(({ broken }) => broken !== undefined)).toEqual([]);
-    expect([tried.length, more.length]).toEqual([24, 3]);
+    expect([tried.length, more.length]).toEqual([40, 3]);
   } finally {
     rmSync(dirname(entry), { recursive: true, force: true });
   }

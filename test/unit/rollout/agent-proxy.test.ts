@@ -132,7 +132,9 @@ describe('full context', () => {
   it('refuses a batch in which nothing fits', async () => {
     const options = corridorOptions();
     const { agent, pool } = proxy(() => step('Up'), { rollout: { ...options.rollout, max_model_len: 200 } });
-    await expect(agent.rollout(train)).rejects.toThrow(/^config: environment Corridor shows too much in turn 1 .*max_model_len 200 must hold it/);
+    await expect(agent.rollout(train)).rejects.toThrow(
+      /^config: environment Corridor shows too much in turn 1 .*max_model_len 200 must hold it/,
+    );
     await expect(agent.rollout(train)).rejects.toBeInstanceOf(UserError);
     expect(pool.live.size).toBe(0);
   });
