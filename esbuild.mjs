@@ -45,11 +45,15 @@ const environments = {
   'environment-contract': 'extension/environment-host/contract/main.ts',
 };
 /** What is not shipped. */
-const tools = ['make-tiny-model', 'bench', 'torture', 'fuzz-process', 'curves', 'onsets'];
+const tools = ['make-tiny-model', 'bench', 'torture', 'fuzz-process', 'model-folders-process', 'curves', 'onsets'];
 if (argv.includes('--tiny-model')) processes['make-tiny-model'] = 'extension/trainer/warm-start/make-tiny-model.ts';
 if (argv.includes('--bench')) processes.bench = 'test/bench/main.ts';
 if (argv.includes('--torture'))
-  Object.assign(processes, { torture: 'test/torture/main.ts', 'fuzz-process': 'test/torture/fuzz-process.ts' });
+  Object.assign(processes, {
+    torture: 'test/torture/main.ts',
+    'fuzz-process': 'test/torture/fuzz-process.ts',
+    'model-folders-process': 'test/torture/model-folders-process.ts',
+  });
 if (argv.includes('--curves'))
   Object.assign(processes, { curves: 'test/experiments/curves.ts', onsets: 'test/experiments/onsets.ts' });
 

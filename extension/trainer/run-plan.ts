@@ -1,6 +1,6 @@
 // A configuration and a model's config.json as the input of the memory plan (models/memory-plan.ts): what a run of it loads, packs into
 // passes and plays at a time. No weights are needed, so that a model can be planned before it is fetched.
-import { readFileSync, readdirSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { UserError } from '../protocol/user-error';
 import type { RunConfig } from './config/schema';
@@ -11,6 +11,7 @@ import type { PlanInput } from './models/memory-plan';
 import type { Bounds } from './models/memory-remedy';
 import { openDecoder, readDecoderConfig } from './models/model-folder';
 import { readAdapter } from './models/peft-adapter';
+import { readRegularSync } from './store/regular-file';
 
 /** From so many parameters on, `auto` computes activations again instead of keeping them. */
 const largeModel = 1e8;
@@ -136,7 +137,7 @@ async function decoderPlanned(folder: string): Promise<Pick<PlanInput, 'decoder'
     await files.close();
     return { decoder: config, stored: Object.values(types).find(type => type === dtype) ?? 'F32' };
   }
-  const json = JSON.parse(readFileSync(join(folder, 'config.json'), 'utf8')) as Record<string, unknown>;
+  const json = JSON.parse(readRegularSync(join(folder, 'config.json')).toString('utf8')) as Record<string, unknown>;
   const said = json.dtype ?? json.torch_dtype; // since transformers 5, and before
   const stored = Object.entries(types).find(([name]) => name === said)?.[1] ?? 'F32';
   return { decoder: readDecoderConfig(folder), stored };

@@ -79,7 +79,7 @@ function fileOf(bytes: Buffer, others: Record<string, Buffer> = {}): FileSystem 
     open: (path: string) => {
       const content = of(path);
       return Promise.resolve({
-        stat: () => Promise.resolve({ size: content.length }),
+        stat: () => Promise.resolve({ size: content.length, isFile: () => true, isDirectory: () => false }),
         read: (into: Uint8Array, offset: number, length: number, position: number) =>
           Promise.resolve({ bytesRead: content.copy(into, offset, position, Math.min(content.length, position + length)) }),
         close: () => Promise.resolve(),

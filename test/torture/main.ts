@@ -10,11 +10,20 @@ import { environmentCode } from './environment-code';
 import { fuzz } from './fuzz';
 import { kills } from './kills';
 import { namespaces } from './namespaces';
+import { modelFolders } from './model-folders';
 import { table } from './scale';
 import { soak } from './soak';
 import type { TorturePart } from './scale';
 
-const parts: Record<string, TorturePart> = { kills, disk, namespaces, 'environment-code': environmentCode, fuzz, soak };
+const parts: Record<string, TorturePart> = {
+  kills,
+  disk,
+  namespaces,
+  'environment-code': environmentCode,
+  fuzz,
+  'model-folders': modelFolders,
+  soak,
+};
 
 const usage = `npm run torture -- [names] [options]
   names            parts, all where none is named: ${Object.keys(parts).join(', ')}

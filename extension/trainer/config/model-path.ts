@@ -2,6 +2,7 @@
 // `organisation/name`, where no such folder is in sight, a model of the Hugging Face hub, at a revision with `@revision`. The
 // configuration keeps what was written, so that its hash does not depend on the machine.
 import { statSync } from 'node:fs';
+import type { Stats } from 'node:fs';
 import { isAbsolute, join, resolve } from 'node:path';
 import type { HubModel } from '../store/hub-call';
 import { ConfigError, shown } from './config-error';
@@ -12,9 +13,16 @@ export type ModelSource = { folder: string } | { hub: HubModel };
 /** The hub's own rule for names; a revision is a branch, a tag or a commit. */
 const hubId = /^(?<repo>[A-Za-z0-9][\w.-]*\/[A-Za-z0-9][\w.-]*)(?:@(?<revision>[\w.][\w./-]*))?$/;
 
-const isModel = (folder: string): boolean =>
-  statSync(join(folder, 'config.json'), { throwIfNoEntry: false })?.isFile() ?? false;
-const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
+/** Undefined for what is not there or cannot be looked at, such as a link to itself. */
+function statOf(path: string): Stats | undefined {
+  try {
+    return statSync(path, { throwIfNoEntry: false });
+  } catch {
+    return undefined;
+  }
+}
+const isModel = (folder: string): boolean => statOf(join(folder, 'config.json'))?.isFile() ?? false;
+const isFolder = (path: string): boolean => statOf(path)?.isDirectory() ?? false;
 
 /**
  * The model that `modelPath` names. Looks, in this order, at the path itself (from the workspace where it is relative), for a bare

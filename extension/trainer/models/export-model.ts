@@ -6,6 +6,7 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { UserError } from '../../protocol/user-error';
 import { fileSystem, storeError, syncFolder, writeNewFile } from '../store/files';
 import type { FileSystem } from '../store/files';
+import { readRegular } from '../store/regular-file';
 import { Weights as TensorFiles } from '../store/safetensors';
 import { streamModel } from '../store/safetensors-writer';
 import type { StoredType, StreamedTensor } from '../store/safetensors-writer';
@@ -196,12 +197,12 @@ async function writeCompanions(
   { config, dtype }: { config: DecoderConfig; dtype: StoredType },
   fs: FileSystem,
 ): Promise<string[]> {
-  const text = withType(await fs.readFile(join(model, 'config.json'), 'utf8'), transformersName[dtype]);
+  const text = withType((await readRegular(join(model, 'config.json'), fs)).toString('utf8'), transformersName[dtype]);
   const written = config.tiedHead ? text : withOwnHead(text);
   await writeNewFile(join(folder, 'config.json'), [Buffer.from(written)], fs);
   const present = new Set(await fs.readdir(model));
   const copied = companions.filter(name => present.has(name));
-  for (const name of copied) await writeNewFile(join(folder, name), [await fs.readFile(join(model, name))], fs);
+  for (const name of copied) await writeNewFile(join(folder, name), [await readRegular(join(model, name), fs)], fs);
   return ['config.json', ...copied];
 }
 

@@ -1,8 +1,8 @@
 // The trained weights of an engine as files that others load: a whole model folder in Hugging Face's form, with what belongs to it copied
 // from the folder it was loaded from, or an adapter's in PEFT's form.
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Engine, LoadedModel } from '../engine/engine';
+import { readRegularSync } from '../store/regular-file';
 import { safetensorsParts } from '../store/safetensors-writer';
 import { withOwnHead } from './config-text';
 import { headTensor } from './decoder-config';
@@ -40,8 +40,8 @@ export async function modelFiles(
   const content = (name: string): Uint8Array => {
     const file = join(from, name);
     return name === 'config.json' && ownHead
-      ? Buffer.from(withOwnHead(readFileSync(file, 'utf8')))
-      : new Uint8Array(readFileSync(file));
+      ? Buffer.from(withOwnHead(readRegularSync(file).toString('utf8')))
+      : new Uint8Array(readRegularSync(file));
   };
   const files = companions.flatMap((name): [string, Uint8Array][] => {
     try {

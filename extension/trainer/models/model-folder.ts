@@ -1,9 +1,10 @@
 // A model folder in Hugging Face's form: config.json and *.safetensors become a decoder with weights, tokenizer.json with its
 // companions a chat tokenizer. Every file is checked against the others before anything is used, so nothing is half-loaded.
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { UserError } from '../../protocol/user-error';
+import { readRegularSync } from '../store/regular-file';
 import { Weights as TensorFiles } from '../store/safetensors';
 import type { ChatTemplateOptions } from './chat-template';
 import { ChatTokenizer } from './chat-tokenizer';
@@ -145,7 +146,7 @@ export function readTokenizerFor(folder: string, { vocabSize }: Pick<DecoderConf
 /** chat_template.jinja, else the chat_template of tokenizer_config.json, else that of chat_template.json. */
 function readChatTemplate(folder: string, tokenizerConfig: Record<string, unknown>): string | undefined {
   const own = join(folder, 'chat_template.jinja');
-  if (existsSync(own)) return readFileSync(own, 'utf8');
+  if (existsSync(own)) return readText(folder, 'chat_template.jinja');
   return (
     chatTemplateIn(tokenizerConfig.chat_template, join(folder, 'tokenizer_config.json')) ??
     chatTemplateIn(optionalJson(folder, 'chat_template.json')?.chat_template, join(folder, 'chat_template.json'))
@@ -177,22 +178,28 @@ export function readEosTokenIds(folder: string): number[] {
   return [];
 }
 
-function readJson(folder: string, name: string): Record<string, unknown> {
-  const file = join(folder, name);
-  let text: string;
+function readText(folder: string, name: string): string {
   try {
-    text = readFileSync(file, 'utf8');
+    return readRegularSync(join(folder, name)).toString('utf8');
   } catch (error) {
+    if (error instanceof UserError) throw error;
     throw new UserError(
       `${folder}: cannot read ${name} (${(error as NodeJS.ErrnoException).code}): choose a model folder that has it`,
     );
   }
+}
+
+function readJson(folder: string, name: string): Record<string, unknown> {
+  const text = readText(folder, name);
   try {
     return JSON.parse(text) as Record<string, unknown>;
   } catch (error) {
-    throw new UserError(`${file}: is not JSON (${(error as Error).message}): get the file anew`);
+    throw new UserError(`${join(folder, name)}: is not JSON (${oneLine(error)}): get the file anew`);
   }
 }
+
+/** The parser quotes what it read, line ends included. */
+const oneLine = (error: unknown): string => (error as Error).message.replace(/\s+/g, ' ');
 
 function optionalJson(folder: string, name: string): Record<string, unknown> | undefined {
   return existsSync(join(folder, name)) ? readJson(folder, name) : undefined;

@@ -7,6 +7,7 @@ import { z } from 'zod';
 import { UserError } from '../../protocol/user-error';
 import { fileSystem, replaceFile, storeError } from '../store/files';
 import type { FileSystem } from '../store/files';
+import { readRegular } from '../store/regular-file';
 import { SafetensorsFile } from '../store/safetensors';
 import { safetensorsParts } from '../store/safetensors-writer';
 import type { DecoderConfig } from './decoder-config';
@@ -163,10 +164,10 @@ async function readConfig(folder: string, fs: FileSystem): Promise<PeftConfig> {
   const file = join(folder, adapterConfigName);
   let json: unknown;
   try {
-    json = JSON.parse(await fs.readFile(file, 'utf8'));
+    json = JSON.parse((await readRegular(file, fs)).toString('utf8'));
   } catch (error) {
     if (error instanceof SyntaxError)
-      throw new UserError(`${file}: is not JSON (${error.message}): get the adapter anew`);
+      throw new UserError(`${file}: is not JSON (${error.message.replace(/\s+/g, ' ')}): get the adapter anew`);
     if ((error as NodeJS.ErrnoException).code === 'ENOENT')
       throw new UserError(`${folder}: has no ${adapterConfigName}: choose the folder of a LoRA adapter in PEFT's form`);
     throw storeError('read', file, error);

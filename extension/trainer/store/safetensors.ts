@@ -5,6 +5,7 @@ import { UserError } from '../../protocol/user-error';
 import { bytesOf, fileSystem, storeError } from './files';
 import type { FileSystem } from './files';
 import { fromBrain, fromHalf } from './half-precision';
+import { openRegular, readRegular } from './regular-file';
 import { broken, dtypeBytes, maxHeaderBytes, parseHeader } from './safetensors-header';
 import type { SafetensorsHeader, TensorInfo } from './safetensors-header';
 import { indexName, singleName } from './safetensors-writer';
@@ -24,7 +25,7 @@ export class SafetensorsFile {
 
   /** Opens the file and checks its header. Throws a UserError naming file, tensor and remedy. */
   static async open(file: string, fs: FileSystem = fileSystem): Promise<SafetensorsFile> {
-    const handle = await fs.open(file, 'r').catch((error: unknown) => {
+    const handle = await openRegular(file, fs).catch((error: unknown) => {
       throw storeError('read', file, error);
     });
     try {
@@ -196,7 +197,7 @@ export class Weights {
 async function readIndex(file: string, fs: FileSystem): Promise<[string, string][]> {
   let index: unknown;
   try {
-    index = JSON.parse(await fs.readFile(file, 'utf8'));
+    index = JSON.parse((await readRegular(file, fs)).toString('utf8'));
   } catch (error) {
     throw error instanceof SyntaxError ? broken(file, 'is not JSON') : storeError('read', file, error);
   }

@@ -9,9 +9,10 @@ import { modelSource } from '../config/model-path';
 import { installation } from '../installation';
 import { elements, parameterSpecs } from '../models/decoder-config';
 import { checkModelFolder, readDecoderConfig, readTokenizerFor } from '../models/model-folder';
-import { digestFile } from '../store/files';
+import { digestFile, storeError } from '../store/files';
 import type { HubModel } from '../store/hub-call';
 import { findHubModel, withSmallFiles } from '../store/hub-model';
+import { openRegular } from '../store/regular-file';
 
 /** Throws a ConfigError or UserError where the model cannot be used. */
 export async function modelFacts(path: string, workspace: string): Promise<Manifest['model']> {
@@ -24,7 +25,7 @@ async function folderFacts(path: string, folder: string): Promise<Manifest['mode
   const sums = await Promise.all(
     readdirSync(folder)
       .filter(isWeights)
-      .map(async name => ({ name, sha256: (await digestFile(join(folder, name))).sha256 })),
+      .map(async name => ({ name, sha256: await checksumOf(join(folder, name)) })),
   );
   return { path, sha256: together(sums), parameters };
 }
@@ -49,6 +50,16 @@ async function hubFacts(path: string, model: HubModel): Promise<Manifest['model'
   });
   const sums = files.filter(({ name }) => isWeights(name)).map(({ name, etag }) => ({ name, sha256: etag }));
   return { path, sha256: together(sums), parameters, revision };
+}
+
+/** Other files beside the model's own may be anything. @throws UserError for what is no regular file */
+async function checksumOf(file: string): Promise<string> {
+  try {
+    await (await openRegular(file)).close();
+    return (await digestFile(file)).sha256;
+  } catch (error) {
+    throw storeError('read', file, error);
+  }
 }
 
 const isWeights = (name: string): boolean => name.endsWith('.safetensors');

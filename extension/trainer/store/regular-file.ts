@@ -1,0 +1,82 @@
+// Opens files of folders that come from elsewhere: regular files alone, also behind links, which the hub's cache is made of. A pipe would wait
+// for a writer for ever, a device has no end. Opening does not wait, so that there is no moment between a look and the opening.
+import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
+import { UserError } from '../../protocol/user-error';
+import { fileSystem } from './files';
+import type { FileSystem } from './files';
+
+type Handle = Awaited<ReturnType<FileSystem['open']>>;
+
+/** Windows has no such flag, and no pipes among its files. */
+const flags = constants.O_RDONLY | ((constants.O_NONBLOCK as number | undefined) ?? 0);
+
+/** Bytes of the largest file that is read whole: ten times the largest tokenizers. */
+const mostBytes = 2 ** 28;
+
+interface Facts {
+  size: number;
+  isFile(): boolean;
+  isDirectory(): boolean;
+}
+
+/** Opens a regular file to read it. @throws the system's error, or a UserError for what is no regular file */
+export async function openRegular(file: string, fs: FileSystem = fileSystem): Promise<Handle> {
+  const handle = await fs.open(file, flags);
+  try {
+    checkRegular(file, await handle.stat());
+    return handle;
+  } catch (error) {
+    await handle.close();
+    throw error;
+  }
+}
+
+/** The bytes of a regular file of at most 256 MiB. @throws as `openRegular`, and a UserError for a larger one */
+export async function readRegular(file: string, fs: FileSystem = fileSystem): Promise<Buffer> {
+  const handle = await openRegular(file, fs);
+  try {
+    const bytes = Buffer.alloc(checkedSize(file, await handle.stat()));
+    let done = 0;
+    while (done < bytes.length) {
+      const { bytesRead } = await handle.read(bytes, done, bytes.length - done, done);
+      if (bytesRead === 0) break;
+      done += bytesRead;
+    }
+    return bytes.subarray(0, done);
+  } finally {
+    await handle.close();
+  }
+}
+
+/** The same, at once. */
+export function readRegularSync(file: string): Buffer {
+  const descriptor = openSync(file, flags);
+  try {
+    const facts = fstatSync(descriptor);
+    checkRegular(file, facts);
+    const bytes = Buffer.alloc(checkedSize(file, facts));
+    let done = 0;
+    while (done < bytes.length) {
+      const read = readSync(descriptor, bytes, done, bytes.length - done, done);
+      if (read === 0) break;
+      done += read;
+    }
+    return bytes.subarray(0, done);
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+function checkRegular(file: string, facts: Facts): void {
+  if (facts.isDirectory()) throw Object.assign(new Error('it is a folder'), { code: 'EISDIR' });
+  if (!facts.isFile())
+    throw new UserError(`store: cannot read ${file}: it is a pipe, a socket or a device: put a regular file there`);
+}
+
+function checkedSize(file: string, { size }: Facts): number {
+  if (size > mostBytes)
+    throw new UserError(
+      `store: cannot read ${file}: it has ${size} bytes, more than the ${mostBytes} that such a file may have: get the file anew`,
+    );
+  return size;
+}

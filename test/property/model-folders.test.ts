@@ -1,0 +1,39 @@
+// Mutated model folders, as many as fit into a run of the tests; the torture loads thousands (test/torture/model-folders.ts).
+import { cpSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { RandomStream } from '../../extension/trainer/engine/random-stream';
+import { foldersInCi, tryModelFolders } from '../torture/model-folders';
+import { mutateFolder, mutationNames } from '../torture/model-folder-mutations';
+import { buildBundles, root } from '../unit/environment-host/bundles';
+
+/** What the bundle looks for beside itself lies there. */
+const installed = mkdtempSync(join(tmpdir(), 'ragen-folders-'));
+let entry: string;
+beforeAll(async () => {
+  for (const name of ['envs', 'media']) symlinkSync(join(root, name), join(installed, name), 'junction');
+  const source = { 'model-folders-process': 'test/torture/model-folders-process.ts' };
+  await buildBundles(source, join(installed, 'dist'));
+  entry = join(installed, 'dist', 'model-folders-process.cjs');
+});
+afterAll(() => rmSync(installed, { recursive: true, force: true }));
+
+it(`${foldersInCi} mutated folders are loaded or refused by a sentence`, { timeout: 300_000 }, async () => {
+  const [found] = await tryModelFolders(foldersInCi, 1, entry, () => undefined);
+  expect(found.findings).toEqual([]);
+  expect(found.inputs).toBe(foldersInCi);
+  expect(found.refused).toBeGreaterThan(foldersInCi / 3);
+  expect(found.refused).toBeLessThan(foldersInCi);
+});
+
+it('what is done to a folder follows from its stream, and everything is done to some', () => {
+  const sound = join(installed, 'sound');
+  cpSync('test/golden/llama', sound, { recursive: true });
+  cpSync('test/golden/lora/q-v', join(sound, 'adapter'), { recursive: true });
+  const done = (seed: number): string[] => mutateFolder(sound, join(installed, 'folder'), new RandomStream(seed)); // prettier-ignore
+  const seeds = Array.from({ length: 150 }, (_, seed) => seed);
+  const all = seeds.map(done);
+  expect(seeds.slice(0, 20).map(done)).toEqual(all.slice(0, 20));
+  expect(new Set(all.flat())).toEqual(new Set(mutationNames));
+});

@@ -1,0 +1,50 @@
+// Model folders of strangers: whole small folders with one to three things wrong are loaded in every way the product has, in a process of its
+// own with bounds on time and memory. Each is loaded or refused by one sentence; the process neither dies nor stands still.
+import { join } from 'node:path';
+import type { FuzzedTarget } from './fuzz-watch';
+import { FuzzWatch } from './fuzz-watch';
+import { modelFolderTarget } from './model-folder-target';
+import { scaled, table } from './scale';
+import type { TortureScale } from './scale';
+
+/** Folders of the whole torture, and of CI. */
+export const wholeFolders = 1500;
+export const foldersInCi = 60;
+/** Folders after which a fresh process goes on: sessions of onnxruntime are freed when their memory is collected. */
+const foldersAtOnce = 200;
+
+/** Loads so many folders; `entry` is the built model-folders-process. Every share of them follows from the seed and its place. */
+export async function tryModelFolders(
+  folders: number,
+  seed: number,
+  entry: string,
+  say: (line: string) => void,
+): Promise<FuzzedTarget[]> {
+  const all: FuzzedTarget[] = [];
+  for (let from = 0; from < folders; from += foldersAtOnce) {
+    const watch = new FuzzWatch(entry);
+    try {
+      const own = seed + 1_000_000 * (from / foldersAtOnce);
+      const one = await watch.fuzz(modelFolderTarget, own, Math.min(foldersAtOnce, folders - from));
+      all.push(one);
+      say(`${one.inputs} folders, ${one.refused} refused, ${one.seconds.toFixed(1)} s`);
+      for (const { number, fault, message } of one.findings)
+        say(`${fault} with seed ${own}, folder ${number}: ${message}`);
+    } finally {
+      await watch.end();
+    }
+  }
+  return all;
+}
+
+/** The torture's part. @throws where a folder breaks a promise */
+export async function modelFolders(scale: TortureScale): Promise<void> {
+  const entry = join(__dirname, 'model-folders-process.cjs');
+  const all = await tryModelFolders(scaled(wholeFolders, scale), scale.seed, entry, scale.say);
+  const sum = (of: (one: FuzzedTarget) => number): number => all.reduce((total, one) => total + of(one), 0);
+  const slowest = Math.round(Math.max(...all.map(one => one.slowest)));
+  const row = ['model folders', sum(one => one.inputs), sum(one => one.refused), slowest, sum(one => one.broken)];
+  console.log(table(['loaded', 'folders', 'refused somewhere', 'slowest, ms', 'broken'], [row]));
+  const findings = all.flatMap(one => one.findings);
+  if (findings.length > 0) throw new Error(`${findings.length} kinds of folders broke a promise`);
+}

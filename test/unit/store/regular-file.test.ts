@@ -1,0 +1,64 @@
+// Files of folders that come from elsewhere: regular ones are read, also behind links; pipes, devices and endless files are refused at once.
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { UserError } from '../../../extension/protocol/user-error';
+import { readTokenizer } from '../../../extension/trainer/models/model-folder';
+import { openRegular, readRegular, readRegularSync } from '../../../extension/trainer/store/regular-file';
+import { SafetensorsFile } from '../../../extension/trainer/store/safetensors';
+import { temporaryFolder } from './folder';
+
+const folder = temporaryFolder();
+const path = (name: string): string => join(folder(), name);
+
+/** The error of each way to read a file. */
+async function refusals(file: string): Promise<Error[]> {
+  const ways = [() => readRegular(file), () => Promise.resolve().then(() => readRegularSync(file))];
+  return Promise.all(
+    ways.map(read => read().then(() => new Error(`${file} was read`), (error: Error) => error)),
+  ); // prettier-ignore
+}
+
+test('a regular file is read, also behind a link', async () => {
+  writeFileSync(path('a'), 'content');
+  symlinkSync(path('a'), path('link'));
+  for (const name of ['a', 'link']) {
+    expect((await readRegular(path(name))).toString()).toBe('content');
+    expect(readRegularSync(path(name)).toString()).toBe('content');
+    await (await openRegular(path(name))).close();
+  }
+});
+
+test('a file that is not there, or a folder, has the system’s error', async () => {
+  mkdirSync(path('folder'));
+  for (const error of await refusals(path('none'))) expect(error).toMatchObject({ code: 'ENOENT' });
+  for (const error of await refusals(path('folder'))) expect(error).toMatchObject({ code: 'EISDIR' });
+});
+
+test('an endless file is refused by its size', async () => {
+  writeFileSync(path('endless'), '');
+  truncateSync(path('endless'), 2 ** 36);
+  for (const error of await refusals(path('endless'))) {
+    expect(error).toBeInstanceOf(UserError);
+    expect(error.message).toMatch(/endless: it has 68719476736 bytes, more than the 268435456 .+: get the file anew$/);
+  }
+});
+
+describe.skipIf(process.platform === 'win32')('what is no file', () => {
+  test('a pipe is refused without a wait for its writer, and so is a link to a device', async () => {
+    expect(spawnSync('mkfifo', [path('pipe')]).status).toBe(0);
+    symlinkSync('/dev/zero', path('zero'));
+    for (const name of ['pipe', 'zero']) {
+      const sentence = `store: cannot read ${path(name)}: it is a pipe, a socket or a device: put a regular file there`;
+      for (const error of await refusals(path(name))) expect(error).toEqual(new UserError(sentence));
+      await expect(SafetensorsFile.open(path(name))).rejects.toThrow(new UserError(sentence));
+    }
+  });
+
+  test('a model folder with a pipe in it is refused', () => {
+    for (const name of ['tokenizer.json', 'chat_template.jinja']) writeFileSync(path(name), '{}');
+    expect(spawnSync('mkfifo', [path('tokenizer_config.json')]).status).toBe(0);
+    expect(() => readTokenizer(folder())).toThrow(/tokenizer_config\.json: it is a pipe, a socket or a device/);
+  });
+});
