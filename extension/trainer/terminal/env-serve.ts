@@ -8,6 +8,7 @@ import { startEnvironmentServer } from '../environment-server/http-server';
 import { builtInTypes, environmentSpec } from '../environment-tools/environment-sources';
 import { installation } from '../installation';
 import { EnvironmentProcess } from '../rollout/environment-process';
+import { environmentVariables } from '../rollout/environment-variables';
 import { logNotice } from '../run-environments';
 import { answer, type Answer } from './answer';
 import { collect, configOf } from './env';
@@ -80,8 +81,13 @@ async function serve(environments: readonly string[], flags: ServeFlags): Promis
   if (flags.apiKeyEnv !== undefined && !apiKey)
     throw new UserError(`env serve: the variable ${flags.apiKeyEnv} is not set: put the key into it`);
   const offered = await offeredBy(environments, flags);
+  secrets.nameAllIn(offered);
+  // Clients that may configure environments may name variables, too; the server's own key is none of theirs.
+  const variables = flags.allowConfig ? { ...process.env } : environmentVariables(offered, installation.environments);
+  if (flags.apiKeyEnv !== undefined) delete variables[flags.apiKeyEnv];
   const pool = await EnvironmentProcess.start({
     entry: installation.environmentHost,
+    variables,
     stepTimeoutMs: flags.stepTimeout * 1000,
     onNotice: logNotice,
   });

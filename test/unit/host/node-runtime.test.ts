@@ -63,7 +63,11 @@ test('the trainer gets none of the editor’s inner variables, and a silent ONNX
     ORT_DISABLE_TELEMETRY: '1',
   });
   const secrets = () => ({ HF_TOKEN: 'hf_x' });
-  expect(trainerEnvironment(env, { electron: false, secrets })).toMatchObject({ HF_TOKEN: 'hf_x', PATH: '/bin' });
+  expect(trainerEnvironment(env, { electron: false, secrets })).toMatchObject({
+    HF_TOKEN: 'hf_x',
+    PATH: '/bin',
+    RAGEN_SECRET_NAMES: 'HF_TOKEN', // names alone: what they hold is redacted
+  });
   expect(JSON.stringify({ electron: false, secrets })).not.toContain('hf_x');
   expect(trainerEnvironment(env, { electron: true })).toEqual({
     PATH: '/bin',

@@ -1,8 +1,10 @@
 // `ragen doctor` as a terminal runs it: the machine alone, and runs that fit, do not fit, or cannot be.
 import { readFileSync } from 'node:fs';
+import { platform } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { RunReport } from '../../../extension/trainer/run-report';
+import { isolationMissing } from '../envs/deepcoder/isolation';
 import { nodeFits } from '../../../extension/trainer/terminal/machine-report';
 import type { MachineReport } from '../../../extension/trainer/terminal/machine-report';
 import { document, ragen, readRun } from './terminal';
@@ -52,6 +54,10 @@ test('the machine: versions, cores, memory, disk, providers', async () => {
     version: string;
   };
   expect(machine.onnxruntime.version).toBe(version);
+  if (platform() === 'linux' && (await isolationMissing()) === undefined)
+    expect(machine.optional.find(({ name }) => name === 'bubblewrap')!.found).toMatch(
+      /^bubblewrap [\d.]+: namespaces and a filter of system calls; .*a look every 50 ms/,
+    );
   const { providers, auto } = machine.onnxruntime;
   expect(providers.find(({ provider }) => provider === 'cpu')).toMatchObject({ installed: true, self_check: null });
   expect(auto === 'cpu' || providers.some(({ provider, self_check }) => provider === auto && self_check?.faster)).toBe(true); // prettier-ignore
