@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { env, execPath } from 'node:process';
 import { after, before } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -82,7 +82,7 @@ function listen() {
     const { createMessageConnection, SocketMessageReader, SocketMessageWriter } = jsonrpc;
     const connection = createMessageConnection(new SocketMessageReader(socket), new SocketMessageWriter(socket));
     socket.on('error', () => undefined);
-    connection.onRequest('ragen/hello', ({ token }) => ({ run: token, pid: process.pid, status }));
+    connection.onRequest('ragen/hello', () => ({ run: basename(run), pid: process.pid, status }));
     connection.onRequest('ragen/watch', () => ({
       tags: markupCorpus,
       episode: { ...episode, over: true, turns: watched, state },
