@@ -17,10 +17,13 @@ import type { Journal } from './journal';
 import type { EnvironmentProcesses } from './rollout/environment-processes';
 import { logNotice, openEnvironments } from './run-environments';
 import { SourceWatcher, type SourceChange } from './source-watcher';
+import { StoreRefusal } from './store/files';
 import type { RunFolder } from './store/run-folder';
 
 /** Milliseconds after its start at which a run readies the type checker by looking at the code as it is. */
 const warmUpMs = 2000;
+/** Milliseconds until an edit is tried again whose code the disk did not take. */
+const retryMs = 5000;
 
 export class LiveEnvironments {
   /** Sources by tag, as far as they are known: the built ones, those that hold types alone, those that do not build now. */
@@ -29,6 +32,9 @@ export class LiveEnvironments {
   private readonly refused = new Map<string, string>();
   private watcher: SourceWatcher | undefined;
   private warmUp: NodeJS.Timeout | undefined;
+  private again: NodeJS.Timeout | undefined;
+  /** Why what was saved last is not used, as it was told. */
+  private unused: string | undefined;
   private waiting: SourceChange | undefined;
   private working: Promise<void> | undefined;
   private toldUnchecked = false;
@@ -56,7 +62,7 @@ export class LiveEnvironments {
   ): Promise<LiveEnvironments> {
     const { environments, specs, loaded } = await openEnvironments(config, tags, workspace, logNotice);
     try {
-      for (const environment of loaded) await folder.keepEnvironment(environment);
+      for (const environment of loaded) await journal.insist(() => folder.keepEnvironment(environment));
     } catch (error) {
       await environments.stop();
       throw error;
@@ -121,6 +127,7 @@ export class LiveEnvironments {
   async stop(): Promise<void> {
     this.stopped = true;
     clearTimeout(this.warmUp);
+    clearTimeout(this.again);
     await this.watcher?.close();
     await this.pool.stop();
     await this.working;
@@ -155,10 +162,12 @@ export class LiveEnvironments {
       if (this.stopped) return;
       try {
         await job();
+        this.unused = undefined;
       } catch (error) {
         // A full disk, say. Training goes on with the code that it has; where it cannot, it tells so itself.
-        if (!this.stopped)
-          this.journal.event('warning', `environments: what was saved is not used (${(error as Error).message})`);
+        const message = `environments: what was saved is not used (${(error as Error).message})`;
+        if (!this.stopped && message !== this.unused) this.journal.event('warning', message);
+        this.unused = message;
       }
     });
     return this.working;
@@ -175,7 +184,12 @@ export class LiveEnvironments {
       const spec = concerned.find(({ tag }) => tag === outcome.tag)!;
       return 'environment' in outcome ? [{ spec, environment: outcome.environment }] : [];
     });
-    for (const { environment } of next) await this.folder.keepEnvironment(environment);
+    try {
+      for (const { environment } of next) await this.folder.keepEnvironment(environment);
+    } catch (error) {
+      if (error instanceof StoreRefusal) this.again = setTimeout(() => this.changed(change), retryMs);
+      throw error;
+    }
     if (this.stopped) return;
     const used = this.pool.use(next); // episodes reset from here on run it, and are told so by `current`
     const before = this.versions;

@@ -133,7 +133,7 @@ export class Run {
     const config = presentConfig(folder);
     const modelFolder = await runModelFolder(folder, workspace, control, journal);
     const tokenizer = readTokenizer(modelFolder, { variables: config.data.apply_chat_template_kwargs });
-    await keepTokenizer(folder, modelFolder);
+    await journal.insist(() => keepTokenizer(folder, modelFolder));
     const { rollout } = config.actor_rollout_ref;
     const plan = await planInput(config, modelFolder, workspace);
     tellPlan(plan, config, journal);

@@ -62,7 +62,7 @@ async function openApiEvaluation(config: RunConfig, options: OpenOptions): Promi
   const { model, service } = configuredModel(config, process.env);
   const { tags } = config.es_manager.val.env_configs;
   const { environments, loaded } = await openEnvironments(config, tags, workspace, logNotice);
-  for (const environment of loaded) await folder.keepEnvironment(environment);
+  for (const environment of loaded) await journal.insist(() => folder.keepEnvironment(environment));
   const player = new ApiPlayer({ config, model, service, environments, loaded, control, journal });
   return {
     about: { model: model.model_name, url: service.url },

@@ -5,6 +5,7 @@ import { cpSync, existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, sta
 import { tmpdir } from 'node:os';
 import { basename, join, relative } from 'node:path';
 import { collapseFile } from '../../extension/protocol/diagnostics';
+import type { LoadedEnvironment } from '../../extension/protocol/environment-link';
 import { runFiles } from '../../extension/protocol/run-folder';
 import type { Episode, Manifest, RunStatus } from '../../extension/protocol/run-folder';
 import { UserError } from '../../extension/protocol/user-error';
@@ -29,7 +30,7 @@ export interface DiskReport {
   after: number;
 }
 
-const kinds: FaultKind[] = ['ENOSPC', 'EIO', 'EACCES', 'short', 'crash'];
+const kinds: FaultKind[] = ['ENOSPC', 'EIO', 'EACCES', 'EROFS', 'short', 'crash'];
 
 const about: Omit<Manifest, 'schema' | 'id' | 'created'> = {
   ...{ name: 'torture', config_name: 'torture', overrides: [], config: {}, config_hash: '' },
@@ -102,7 +103,7 @@ async function allFaults(place: string, every: number): Promise<DiskReport> {
 
   const report: DiskReport = {
     ...{ stepCalls: 0, backCalls: 0, before: 0, after: 0 },
-    faults: { ENOSPC: 0, EIO: 0, EACCES: 0, short: 0, crash: 0 },
+    faults: { ENOSPC: 0, EIO: 0, EACCES: 0, EROFS: 0, short: 0, crash: 0 },
   };
   const told = (state: string, where: string): void => {
     if (state !== states.before && state !== states.after)
@@ -133,6 +134,8 @@ async function allFaults(place: string, every: number): Promise<DiskReport> {
           throw new Error(`disk: ${where} for ${lasts} calls ended a run that may wait: ${outcome.error.message}`);
         if ((await resumed(run)) !== states.after)
           throw new Error(`disk: ${where} for ${lasts} calls changed what the run wrote`);
+        if (!RunFolder.open(run).keptEnvironment(environment(2).version))
+          throw new Error(`disk: ${where} for ${lasts} calls lost an environment's code`);
         const unclear = patience.sentences.find(sentence => !/^store: cannot .+: .+/.test(sentence));
         if (unclear !== undefined) throw new Error(`disk: ${where} says no more than ${unclear}`);
       }
@@ -163,6 +166,7 @@ async function step(
   begin();
   try {
     journal.update({ phase: 'rollout' });
+    await journal.insist(() => folder.keepEnvironment(environment(n)));
     await journal.diagnosis(collapseFile(n), n, { n });
     journal.groups(n, [0, 1].map(group_id => ({ step: n, group_id, tag: 'T', seed: n, scores: [n], reward_std: 0, selected: true }))); // prettier-ignore
     journal.scores(n, [{ tag: 'T', score: n }]);
@@ -180,6 +184,16 @@ async function step(
   } finally {
     await journal.close().catch(() => undefined);
   }
+}
+
+/** An environment as it is loaded; the code of each step's is another, which is kept in a folder of its own. */
+function environment(n: number): LoadedEnvironment {
+  const map = { sources: ['t.ts'], sourcesContent: [`step ${n}`] };
+  const bundle = `// ${n}\n//# sourceMappingURL=data:application/json;base64,${Buffer.from(JSON.stringify(map)).toString('base64')}`;
+  return {
+    ...{ tag: 'T', name: 't', version: String(n).repeat(16), source: '/t/t.ts', bundle, files: [], config: {} },
+    ...{ instruction: '', legend: {}, has_solver: false },
+  };
 }
 
 const openJournal = (folder: RunFolder, step: number, patience: Patience): Journal =>
@@ -220,10 +234,12 @@ async function resumed(path: string, from?: number): Promise<string> {
   await goBack(path, from);
   const { checkpoint } = await newestValid(path);
   const derived: readonly string[] = [runFiles.columns, runFiles.episodeIndex, runFiles.status];
+  // Code that was kept and that no step ran yet is no harm.
+  const apart = [runFiles.checkpoints, runFiles.environments];
   const files = from === undefined ? filesIn(checkpoint!.folder) : [];
   const others = filesIn(path).filter(file => {
     const name = relative(path, file);
-    return !name.startsWith(runFiles.checkpoints) && !derived.includes(name);
+    return !apart.some(folder => name.startsWith(folder)) && !derived.includes(name);
   });
   const text = (file: string): string => readFileSync(file).toString(file.endsWith('l') ? 'utf8' : 'base64');
   return [

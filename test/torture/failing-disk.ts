@@ -5,11 +5,12 @@ import { syncBuiltinESMExports } from 'node:module';
 import { sep } from 'node:path';
 
 /**
- * `ENOSPC`, `EIO`, `EACCES`: the call does nothing and fails, as do the next `lasts − 1`. `short`: a write writes half of what it was given and
+ * `ENOSPC`, `EIO`, `EACCES`: the call does nothing and fails, as do the next `lasts − 1`. `EROFS`: the file system turns read-only: of these
+ * calls those fail that would change it. `short`: a write writes half of what it was given and
  * says so, and the next call fails with ENOSPC, as on a disk that fills up. `crash`: half of a write reaches the disk, or nothing
  * of another call, and nothing works after it.
  */
-export type FaultKind = 'ENOSPC' | 'EIO' | 'EACCES' | 'short' | 'crash';
+export type FaultKind = 'ENOSPC' | 'EIO' | 'EACCES' | 'EROFS' | 'short' | 'crash';
 
 export interface Fault {
   kind: FaultKind;
@@ -110,8 +111,9 @@ export class FailingDisk {
       if (since === 1 && writes(this.calls[at - 1])) throw failure('ENOSPC', name);
       return call(...args);
     }
-    if (since < lasts) throw failure(kind, name);
-    return call(...args);
+    if (since >= lasts || (kind === 'EROFS' && !changes(name, args))) return call(...args);
+    if (name.startsWith('mkdir') && fs.existsSync(args[0] as string)) return call(...args); // says EEXIST before anything else
+    throw failure(isRecursive(name, args) && !toldAsItIs.has(kind) ? 'ENOENT' : kind, name);
   }
 
   private halve(name: string, call: Callable, args: unknown[]): unknown {
@@ -122,6 +124,17 @@ export class FailingDisk {
     return half[length] === 0 ? call(...args) : call(...half);
   }
 }
+
+/** Whether a call changes the file system: all but those that only read, and files that are opened for reading. */
+function changes(name: string, [, flags]: unknown[]): boolean {
+  if (name === 'open' || name === 'openSync') return flags !== 'r';
+  return !/stat|read/i.test(name);
+}
+
+/** What `mkdir` says as it is where it makes folders around a folder, too; for other codes Node.js says that the path does not exist. */
+const toldAsItIs: ReadonlySet<string> = new Set(['EACCES', 'ENOSPC', 'EPERM', 'ENOTDIR']);
+const isRecursive = (name: string, [, options]: unknown[]): boolean =>
+  name.startsWith('mkdir') && (options as { recursive?: boolean } | undefined)?.recursive === true;
 
 const writes = (name: string): boolean => name === 'writeSync' || name === 'handle.write';
 

@@ -24,7 +24,8 @@ export function namespaceCommand(): string[] | undefined {
 /** The part `namespaces` of `npm run torture`. */
 export async function namespaces({ scale, say }: TortureScale): Promise<void> {
   const command = namespaceCommand();
-  if (!command) return say('PID namespaces are not permitted here (unshare --pid --fork --mount-proc): nothing was tried');
+  if (!command)
+    return say('PID namespaces are not permitted here (unshare --pid --fork --mount-proc): nothing was tried');
   const rounds = scaled(5, { scale });
   for (let round = 0; round < rounds; round++) await sharedFolder(command);
   say(`${rounds} × 2 namespaces with a run each on one folder: none took over or ended another's`);
@@ -44,7 +45,10 @@ export async function sharedFolder(command: readonly string[]): Promise<void> {
   const workspace = makeWorkspace();
   let container: ChildProcess | undefined;
   try {
-    container = inside(command, `${cli(['train', '--config-name', 'words', '--detach', ...endless])} && exec sleep 1000`);
+    container = inside(
+      command,
+      `${cli(['train', '--config-name', 'words', '--detach', ...endless])} && exec sleep 1000`,
+    );
     const there = await until('the run in the container is there', () => runsOf(workspace.folder)[0]);
     await untilStep(there, 1);
     const trainer = await until('its trainer is seen', () => trainerOf(there));
@@ -70,7 +74,8 @@ export async function sharedFolder(command: readonly string[]): Promise<void> {
       const [end] = await new Promise<unknown[]>(resolve => refused.once('close', (...each) => resolve(each)));
       holds(end === 0, 'a run that lives outside was resumed in a container');
     }
-    for (const pid of [environment, ...own]) holds(isAlive(pid), 'an environment process of another namespace was ended');
+    for (const pid of [environment, ...own])
+      holds(isAlive(pid), 'an environment process of another namespace was ended');
     for (const run of [there, here]) await untilStep(run, statusOf(run)!.step + 1);
 
     container.kill('SIGKILL');

@@ -1,7 +1,6 @@
 // An evaluation: the validation episodes of a configuration, played once by a model. Finished episodes are committed to the run folder
 // as they come; an evaluation that was interrupted plays the rest alone, and since an episode's tokens follow from weights,
 // seed and env_id, a local model's results are those of an evaluation in one go. At the end come metrics, trajectories and summary.
-import { mkdir } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { appendAll } from '../../protocol/lists';
 import { episodeSchema, episodesFile, runFiles } from '../../protocol/run-folder';
@@ -13,7 +12,7 @@ import type { Journal } from '../journal';
 import { episodePlaces } from '../rollout/group-layout';
 import type { EpisodePlace } from '../rollout/group-layout';
 import { validationSuccess } from '../step-metrics';
-import { replaceFile, storeError } from '../store/files';
+import { makeFolder, replaceFile } from '../store/files';
 import { readValues } from '../store/line-log';
 import type { RunFolder } from '../store/run-folder';
 import { evaluationMetrics, summarizeEvaluation, trajectoryFacts } from './evaluation-summary';
@@ -81,15 +80,13 @@ export async function evaluate(run: EvaluationRun, player: Player): Promise<Eval
   );
   const form = config.workbench.compat === 'ragen' ? 'ragen' : 'workbench';
   const lines = episodes.map((episode, i) => trajectoryLine(i, episode, trajectoryFacts(episode), form));
-  await mkdir(dirname(files.trajectories), { recursive: true }).catch((error: unknown) => {
-    throw storeError('make', dirname(files.trajectories), error);
+  const written = lines.map(line => Buffer.from(`${secrets.json(line)}\n`));
+  await journal.insist(async () => {
+    await makeFolder(dirname(files.trajectories));
+    await replaceFile(files.trajectories, written);
+    for (const file of [files.summary, folder.file(runFiles.evaluation)])
+      await replaceFile(file, `${secrets.json(summary, 1)}\n`);
   });
-  await replaceFile(
-    files.trajectories,
-    lines.map(line => Buffer.from(`${secrets.json(line)}\n`)),
-  );
-  for (const file of [files.summary, folder.file(runFiles.evaluation)])
-    await replaceFile(file, `${secrets.json(summary, 1)}\n`);
   journal.metrics(0, metrics);
   journal.update({ phase: 'idle', success: validationSuccess(metrics), success_of: 'val' });
   return summary;

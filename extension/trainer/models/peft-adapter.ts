@@ -5,7 +5,7 @@
 import { join } from 'node:path';
 import { z } from 'zod';
 import { UserError } from '../../protocol/user-error';
-import { fileSystem, replaceFile, storeError } from '../store/files';
+import { fileSystem, makeFolder, replaceFile, storeError } from '../store/files';
 import type { FileSystem } from '../store/files';
 import { readRegular } from '../store/regular-file';
 import { SafetensorsFile } from '../store/safetensors';
@@ -116,9 +116,7 @@ export async function writeAdapter(
   base: string,
   fs: FileSystem = fileSystem,
 ): Promise<void> {
-  await fs.mkdir(folder, { recursive: true }).catch((error: unknown) => {
-    throw storeError('make', folder, error);
-  });
+  await makeFolder(folder, fs);
   const files = adapterFiles(adapter, base);
   for (const name of [adapterWeightsName, adapterConfigName]) await replaceFile(join(folder, name), [files[name]], fs);
 }

@@ -3,12 +3,13 @@
 // pairs of products in 16 bits, which saturates at full range: there seven bits are used, and the products are exact on every machine.
 import { createHash } from 'node:crypto';
 import { existsSync, statSync } from 'node:fs';
-import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { isAlive, thisPlace } from '../../protocol/process-identity';
 import { UserError } from '../../protocol/user-error';
 import { Graph } from '../engine/graph';
 import { Session, float32 } from '../engine/session';
+import { makeFolder } from '../store/files';
 import { SafetensorsFile } from '../store/safetensors';
 import { embeddingTensor, headTensor, parameterSpecs } from './decoder-config';
 import type { DecoderConfig, ParameterSpec } from './decoder-config';
@@ -129,7 +130,7 @@ async function write(
   layout: Layout,
   range: Range,
 ): Promise<void> {
-  await mkdir(folder, { recursive: true });
+  await makeFolder(folder);
   await removePartial(folder);
   const target = join(folder, fileName);
   const partial = `${target}.${process.pid}-${namespace}.partial`;

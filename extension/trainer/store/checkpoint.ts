@@ -6,7 +6,7 @@ import { basename, join } from 'node:path';
 import { z } from 'zod';
 import { checkpointFolder, runFiles } from '../../protocol/run-folder';
 import { UserError } from '../../protocol/user-error';
-import { bytesOf, digestFile, fileSystem, storeError, syncFolder, writeNewFile } from './files';
+import { bytesOf, digestFile, fileSystem, makeFolder, storeError, syncFolder, writeNewFile } from './files';
 import type { FileSystem } from './files';
 
 const manifestName = 'checkpoint.json';
@@ -63,7 +63,7 @@ export async function writeCheckpoint(
   const temporary = join(parent, `.tmp-${basename(folder)}-${randomBytes(6).toString('hex')}`);
   const replaced = join(parent, `.old-${basename(folder)}`);
   try {
-    await fs.mkdir(parent, { recursive: true });
+    await makeFolder(parent, fs);
     await recover(parent, fs);
     await fs.mkdir(temporary);
     const files: CheckpointManifest['files'] = {};

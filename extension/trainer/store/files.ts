@@ -33,7 +33,7 @@ const remedies: Readonly<Record<string, string>> = {
   EFBIG: 'the file is larger than the file system allows: use another disk',
   EACCES: 'access is denied: check the permissions',
   EPERM: 'the operation is not permitted: check the permissions',
-  EROFS: 'the file system is read-only: use another folder',
+  EROFS: 'the file system is read-only: mount it for writing again, or use another folder',
   EMFILE: 'too many files are open: raise the limit (ulimit -n)',
   ENFILE: 'too many files are open: close other programs',
   EIO: 'the disk reports an error: check it before going on',
@@ -60,6 +60,40 @@ export function storeError(doing: string, file: string, error: unknown): UserErr
   const reason = (code && remedies[code]) ?? `${message}: check the disk and the folder`;
   const Kind = code !== undefined && passing.has(code) ? StoreRefusal : UserError;
   return new Kind(`store: cannot ${doing} ${file}${code ? ` (${code})` : ''}: ${reason}`, { cause: error });
+}
+
+/**
+ * Makes a folder, and those around it, where they are not there. Node.js's `recursive` is not used: where the system refuses a folder for another
+ * reason than rights or room (a file system that has turned read-only), it reports that the path does not exist, and a run would
+ * end instead of waiting. Errors are UserErrors.
+ */
+export async function makeFolder(folder: string, fs: Pick<FileSystem, 'mkdir'> = fileSystem): Promise<void> {
+  try {
+    await fs.mkdir(folder);
+  } catch (error) {
+    if (!lacksParent(folder, error)) return;
+    await makeFolder(dirname(folder), fs);
+    await makeFolder(folder, fs);
+  }
+}
+
+/** As `makeFolder`, at once. */
+export function makeFolderSync(folder: string): void {
+  try {
+    nodeFs.mkdirSync(folder);
+  } catch (error) {
+    if (!lacksParent(folder, error)) return;
+    makeFolderSync(dirname(folder));
+    makeFolderSync(folder);
+  }
+}
+
+/** Whether a folder could not be made for want of the one around it; false where it is there. Throws other errors as UserErrors. */
+function lacksParent(folder: string, error: unknown): boolean {
+  const { code } = error as NodeJS.ErrnoException;
+  if (code === 'EEXIST') return false;
+  if (code === 'ENOENT' && !nodeFs.existsSync(dirname(folder))) return true;
+  throw storeError('make', folder, error);
 }
 
 /** Bytes of a blob, without copying. Float32Arrays are taken as they lie in memory: little-endian on all platforms of Node. */

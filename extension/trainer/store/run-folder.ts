@@ -1,7 +1,7 @@
 // The folder of one run: making it, opening it, and the files in it that are not a log or a checkpoint. The manifest is written
 // once, when the run is made; the status is replaced whole. A folder without a manifest is no run.
 import { createHash } from 'node:crypto';
-import { existsSync, lstatSync, mkdirSync, readFileSync, readdirSync, statSync } from 'node:fs';
+import { existsSync, lstatSync, readFileSync, readdirSync, statSync } from 'node:fs';
 import { mkdir, rm, truncate } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import type { z } from 'zod';
@@ -27,7 +27,7 @@ import { environmentSignature, isManifestSigned, manifestSignature, readKeptCode
 import type { ReadCode, RunCode } from '../../protocol/run-trust';
 import { secrets } from '../secrets';
 import { UserError } from '../../protocol/user-error';
-import { isTemporary, replaceFile, storeError } from './files';
+import { isTemporary, makeFolder, makeFolderSync, replaceFile, storeError } from './files';
 import { EventLog, eventLogName } from './event-log';
 import { keptSources } from './kept-sources';
 import { ColumnLog } from './column-log';
@@ -76,7 +76,7 @@ export class RunFolder {
     const runs = resolve(workspace, runsFolder);
     let path: string | undefined;
     try {
-      await mkdir(runs, { recursive: true });
+      await makeFolder(runs);
       const id = await claim(runs, counter => runId(about.name, created, about.config_hash, counter));
       path = join(runs, id);
       const manifest: Manifest = { schema: 1, id, created: created.toISOString(), ...about };
@@ -180,7 +180,7 @@ export class RunFolder {
   eventLog(resumedAt: number | null): { name: string; log: EventLog; earlier: Record<string, number> } {
     const folder = this.file(runFiles.tensorboard);
     try {
-      mkdirSync(folder, { recursive: true });
+      makeFolderSync(folder);
       const names = readdirSync(folder).filter(name => name.includes('tfevents'));
       const earlier = names.map((name): [string, number] => [inTensorboard(name), statSync(join(folder, name)).size]);
       const sittings = names.map(name => Number(/\.(\d+)\.ragen$/.exec(name)?.[1] ?? 0));
@@ -199,13 +199,13 @@ export class RunFolder {
 
   /** Writer of a step's prompt groups; the folder is made with the first. */
   groups(step: number): LineLog {
-    this.makeFolder(runFiles.diagnostics);
+    makeFolderSync(this.file(runFiles.diagnostics));
     return new LineLog(this.file(groupsFile(step)), { fsync: 'explicit' });
   }
 
   /** Writes the document of a diagnosis; gives its bytes. The folder is made with the first. */
   async writeDiagnosis(name: string, document: unknown): Promise<number> {
-    this.makeFolder(runFiles.diagnostics);
+    makeFolderSync(this.file(runFiles.diagnostics));
     const text = `${secrets.json(document)}\n`;
     await replaceFile(this.file(name), text);
     return Buffer.byteLength(text);
@@ -240,11 +240,7 @@ export class RunFolder {
     // The bundle goes last: what stands beside it is whole.
     const files = [...texts, { path: file(environmentFiles.about), text: written }, { path: file(environmentFiles.bundle), text: bundle }]; // prettier-ignore
     for (const { path, text } of files) {
-      try {
-        await mkdir(dirname(path), { recursive: true });
-      } catch (error) {
-        throw storeError('make', dirname(path), error);
-      }
+      await makeFolder(dirname(path));
       await replaceFile(path, text);
     }
     await sign(tags, sha256Of(Buffer.from(written)));
@@ -265,14 +261,14 @@ export class RunFolder {
 
   /** Writer of a file of what-if episodes; the folder is made with the first. */
   whatIf(file: string): LineLog {
-    this.makeFolder(runFiles.whatIf);
+    makeFolderSync(this.file(runFiles.whatIf));
     return new LineLog(this.file(file), { fsync: 'explicit' });
   }
 
   /** Adds to what is known of an environment version's lines; of the oldest steps it is forgotten. */
   async noteCoverage(version: string, line: CoverageLine): Promise<void> {
     const file = this.file(environmentFile(version, environmentFiles.coverage));
-    const known = existsSync(file) ? readFileSync(file, 'utf8').split('\n').slice(0, -1) : [];
+    const known = readIfThere(file)?.split('\n').slice(0, -1) ?? [];
     const newest = [...known.slice(1 - coveredSteps), JSON.stringify(line)];
     await replaceFile(file, `${newest.join('\n')}\n`);
   }
@@ -324,14 +320,6 @@ export class RunFolder {
         await rm(this.file(name), { force: true });
   }
 
-  private makeFolder(name: string): void {
-    try {
-      mkdirSync(this.file(name), { recursive: true });
-    } catch (error) {
-      throw storeError('make', this.file(name), error);
-    }
-  }
-
   private cutScores(step: number): void {
     const file = this.file(runFiles.scores);
     if (!existsSync(file)) return; // a run of a trainer that wrote none
@@ -368,6 +356,16 @@ async function claim(runs: string, name: (counter: number) => string): Promise<s
       // 4 hex digits: more than 65,536 runs of one name in one second do not happen, but a loop must end.
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST' || counter > 1_000_000) throw error;
     }
+  }
+}
+
+/** The text of a file; undefined where there is none. Errors are UserErrors. */
+function readIfThere(file: string): string | undefined {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw storeError('read', file, error);
   }
 }
 

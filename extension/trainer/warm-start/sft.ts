@@ -2,7 +2,7 @@
 // the model with its adapters merged, which reinforcement learning takes as model_path. Everything lies in one folder; what was
 // interrupted goes on from its newest checkpoint when the same is asked for again.
 import { existsSync, readFileSync } from 'node:fs';
-import { mkdir, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { appendAll } from '../../protocol/lists';
 import { UserError } from '../../protocol/user-error';
@@ -23,7 +23,7 @@ import type { RolloutEpisode } from '../rollout/rollout-batch';
 import { deriveSeed } from '../rollout/seeds';
 import { newestValid, writeCheckpoint } from '../store/checkpoint';
 import type { StoredCheckpoint } from '../store/checkpoint';
-import { replaceFile, storeError } from '../store/files';
+import { makeFolder, replaceFile } from '../store/files';
 import { LineLog, readValues } from '../store/line-log';
 import { demonstrations } from './demonstrations';
 import { crossEntropy, fineTune, stepsOf } from './fine-tune';
@@ -72,9 +72,7 @@ export async function sft(request: SftRequest): Promise<SftResult> {
       `config: data.max_length is ${config.data.max_length}, but ${config.model.partial_pretrain} has ${positions} positions: lower it`,
     );
   const shown = await demonstrate(request);
-  await mkdir(folder, { recursive: true }).catch((error: unknown) => {
-    throw storeError('make', folder, error);
-  });
+  await makeFolder(folder);
   await replaceFile(join(folder, names.about), json({ hash, config }));
   for (const [name, episodes] of Object.entries(shown))
     await replaceFile(join(folder, `demonstrations-${name}.jsonl`), episodes.map(demonstrationLine));

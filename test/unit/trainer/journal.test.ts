@@ -1,6 +1,6 @@
 // The pen of a run: what is on disk when, and its last words on a disk that is full to the last byte.
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -8,6 +8,8 @@ import { runFiles } from '../../../extension/protocol/run-folder';
 import type { RunEvent, RunStatus } from '../../../extension/protocol/run-folder';
 import { Journal } from '../../../extension/trainer/journal';
 import { RunFolder } from '../../../extension/trainer/store/run-folder';
+import { writeCheckpoint } from '../../../extension/trainer/store/checkpoint';
+import { makeFolder, makeFolderSync, StoreRefusal } from '../../../extension/trainer/store/files';
 import { mountSmall, readRun, unmount } from './terminal';
 
 const initial: RunStatus = {
@@ -109,6 +111,31 @@ test('on a disk that is full to the last byte a status fails the sync, and the l
     expect(folder.readStatus()).toMatchObject({ state: 'failed', step: 2, error: 'store: the disk is full' });
     expect(readRun(folder.path).metrics[0]).toMatchObject({ step: 1, a: 1 });
     expect(RunFolder.list(workspace).map(({ id }) => id)).toEqual([folder.id]);
+  } finally {
+    unmount(small);
+  }
+});
+
+test('what a file system refuses that has turned read-only may be tried again, folders too', async context => {
+  const small = join(workspace, 'read-only');
+  if (!mountSmall(small, 64)) return context.skip('mounting a small file system is not permitted here');
+  const remount = (as: 'ro' | 'rw') => execFileSync('mount', ['-o', `remount,${as}`, small]);
+  const state = { step: 1, offsets: {}, streams: {}, seed_counter: 0, state: {} };
+  const jobs = [
+    () => makeFolder(join(small, 'a/b')),
+    async () => makeFolderSync(join(small, 'c/d')),
+    () => writeCheckpoint(small, state, { 'model.safetensors': new Float32Array(1) }, 1),
+  ];
+  try {
+    remount('ro');
+    for (const job of jobs) {
+      const refusal = await job().then(() => undefined, (error: unknown) => error); // prettier-ignore
+      expect(refusal).toBeInstanceOf(StoreRefusal);
+      expect((refusal as Error).message).toMatch(/\(EROFS\): the file system is read-only: mount it for writing again/);
+    }
+    remount('rw');
+    for (const job of jobs) await job();
+    expect(['a/b', 'c/d', 'checkpoints/step-000001'].every(name => existsSync(join(small, name)))).toBe(true);
   } finally {
     unmount(small);
   }
