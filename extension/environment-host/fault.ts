@@ -1,4 +1,5 @@
 // Faults of environment code: those that we find, as an error that carries its sentence, and those that were thrown.
+import { longestText } from '../protocol/environment-bounds';
 import { shown } from './values';
 import type { Fault } from './work';
 
@@ -28,11 +29,11 @@ export function faultOf(error: unknown): Omit<Fault, 'action'> {
   const { name, message, stack, remedy } = (error ?? {}) as Record<string, unknown>;
   // By its name, since a bundle may carry a MissingDependency class of its own.
   if (name === 'MissingDependency' && typeof message === 'string' && typeof remedy === 'string')
-    return { kind: 'threw', what: message, remedy };
+    return { kind: 'threw', what: message.slice(0, longestText), remedy: remedy.slice(0, longestText) };
   return {
     kind: 'threw',
     what: `threw ${shown(typeof message === 'string' ? message : error)}`,
     remedy: 'mend the file and save it',
-    stack: typeof stack === 'string' ? stack : undefined,
+    stack: typeof stack === 'string' ? stack.slice(0, longestText) : undefined,
   };
 }

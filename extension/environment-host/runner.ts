@@ -1,13 +1,11 @@
 // Runs work items on the episodes of one environment, inside the worker. Nothing an environment returns is believed: each value is
 // checked before it leaves, and whatever it throws ends its own episode alone.
 import type { Environment, EnvironmentDefinition, MaybePromise, Observation } from '../../envs/api/environment';
+import { largest, largestImages } from '../protocol/environment-bounds';
 import { checkedActions, checkedEnvironment, describe, loadDefinition, parseConfig } from './definition';
 import { badValue, faultOf } from './fault';
-import { largest, plainValue, shown } from './values';
+import { plainValue, shown } from './values';
 import type { Outcome, WorkerSetup, WorkItem, WorkResult } from './work';
-
-/** Bytes of the images of one observation. */
-const largestImages = 2 ** 26;
 
 /** Watches over an item's calls into environment code. */
 export interface CallWatch {

@@ -1,9 +1,7 @@
 // Values that environment code hands out: shown in a sentence, and copied so that they survive the way to the trainer.
+import { largest, longestKey } from '../protocol/environment-bounds';
 
 const deepest = 8;
-
-/** Characters of a text, and parts of a value with the characters of its texts, that an environment may hand out at a time. */
-export const largest = 2 ** 20;
 
 /** As much of a text as a sentence can show: a longer one may have a gigabyte. */
 const cutText = (_key: string, value: unknown): unknown => (typeof value === 'string' ? value.slice(0, 81) : value);
@@ -45,7 +43,14 @@ export function plainValue(value: unknown, path = '', depth = 0, room = { left: 
   const prototype: unknown = Object.getPrototypeOf(value);
   if (prototype !== Object.prototype && prototype !== null)
     throw new TypeError(`${path || 'the value'} is a ${value.constructor?.name ?? 'class instance'}`);
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, below(key, item)]));
+  return Object.fromEntries(
+    Object.entries(value).map(([key, item]) => {
+      room.left -= key.length; // `below` looks whether it was enough
+      if (key.length > longestKey)
+        throw new TypeError(`a key has ${key.length} characters, more than ${longestKey} (${shown(key)})`);
+      return [key, below(key, item)];
+    }),
+  );
 }
 
 /** Characters of a text, elements of an array. */

@@ -1,5 +1,6 @@
 // Frames between the product's processes: JSON-RPC over a run's socket in both directions, lines of a stream, requests of a played session,
 // replies of an environment process.
+import { build } from 'esbuild';
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { createConnection, createServer } from 'node:net';
 import type { Server, Socket } from 'node:net';
@@ -10,11 +11,13 @@ import { EnvironmentProcess } from '../../extension/trainer/rollout/environment-
 import { playRequest } from '../../extension/trainer/environment-tools/play-stdio';
 import { isEnvironmentMessage } from '../../extension/protocol/environment-link';
 import { jsonOrNothing } from '../../extension/protocol/json';
+import { FrameReader, FrameWriter, framed } from '../../extension/protocol/frames';
 import { linesOf } from '../../extension/protocol/stream-lines';
 import { TrainerLink } from '../../extension/host/trainer-link';
 import type { RunStatus } from '../../extension/protocol/run-folder';
 import { RunControl } from '../../extension/trainer/run-control';
 import { endpointFor, TrainerServer } from '../../extension/trainer/trainer-server';
+import { root } from '../unit/trainer/workspace';
 import { holds } from './fuzz-target';
 import type { FuzzTarget } from './fuzz-target';
 
@@ -62,19 +65,29 @@ const told = (bytes: Buffer): Promise<void> =>
     socket.end(bytes);
   });
 
+const frames = (messages: readonly unknown[]): Buffer => {
+  const writer = new FrameWriter();
+  return Buffer.concat(messages.map(message => writer.frame(message)));
+};
+
 let environment: EnvironmentProcess | undefined;
 /** Replies to a request of episodes as the tag of the first says (`id` is the request's, and `method` unless it says another), then rightly. */
-const echo = `process.on('message', request => {
+const echo = `import { Socket } from 'node:net';
+import { FrameChannel } from ${JSON.stringify(join(root, 'extension/protocol/frame-channel.ts'))};
+const channel = new FrameChannel(new Socket({ fd: 3 }), { broken: () => process.exit(), message(request) {
   const { id, method } = request;
   if (method === 'shutdown') process.exit();
   const given = request.episodes?.[0]?.tag;
   if (given !== undefined) {
     let reply = given;
     try { reply = JSON.parse(given); } catch {}
-    process.send(reply && typeof reply === 'object' && !Array.isArray(reply) ? { ...reply, id, method: reply.method ?? method } : reply);
+    const plain = reply && typeof reply === 'object' && !Array.isArray(reply);
+    channel.send(plain ? { ...reply, id, method: reply.method ?? method } : reply);
+    if (plain && (reply.method ?? method) === method && reply.more !== true) return;
   }
-  process.send({ id, method, episodes: [], environments: [], covered: [] });
-});`;
+  const episodes = (request.episodes ?? []).map(({ episode }) => ({ episode, observation: '', version: 'v' }));
+  channel.send({ id, method, episodes, environments: [], covered: [], threads: [] });
+} });`;
 
 const state = { episode: 'e', observation: 'P_', version: 'v' };
 const replies = [
@@ -162,6 +175,25 @@ export const frameTargets: readonly FuzzTarget[] = [
     run: input => playRequest(input.toString('utf8')) ?? null,
   },
   {
+    name: 'bytes of an environment process',
+    form: 'bytes',
+    corpus: [frames(['a', { b: [1, null], c: 'd' }]), frames([{ image: Uint8Array.of(1, 2, 3), n: NaN }, {}])],
+    weight: 10,
+    lawful: ['FrameError'],
+    run: input => {
+      const reader = new FrameReader();
+      return [...reader.push(input.subarray(0, 30)), ...reader.push(input.subarray(30))];
+    },
+  },
+  {
+    name: 'content of a frame',
+    form: 'json',
+    corpus: ['{"a":[1,null,"b"],"c":{"$ragen":"NaN"}}', '{"image":{"$ragen":[0,3]},"of":{"$ragen":{"$ragen":1}}}'],
+    weight: 10,
+    lawful: ['FrameError'],
+    run: input => [...new FrameReader().push(framed(input, [Uint8Array.of(1, 2, 3)], 0))],
+  },
+  {
     name: 'message of an environment process',
     form: 'json',
     corpus: [...replies, JSON.stringify({ id: 1, method: 'load', environments: [{ tag: 't', version: 'v' }] })],
@@ -180,7 +212,8 @@ export const frameTargets: readonly FuzzTarget[] = [
     mostMs: 1000, // each wrong one costs a process
     async begin() {
       const entry = join(mkdtempSync(join(tmpdir(), 'echo-')), 'echo.cjs');
-      writeFileSync(entry, echo);
+      const { outputFiles } = await build({ stdin: { contents: echo, resolveDir: root }, bundle: true, platform: 'node', write: false }); // prettier-ignore
+      writeFileSync(entry, outputFiles[0].text);
       environment = await EnvironmentProcess.start({ entry, stepTimeoutMs: 1000, onNotice: () => undefined });
     },
     async run(input) {
