@@ -4,6 +4,7 @@
 import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
 import { disk } from './disk';
+import { environmentChannel } from './environment-channel';
 import { environmentCode } from './environment-code';
 import { fuzz } from './fuzz';
 import { kills } from './kills';
@@ -11,7 +12,7 @@ import { table } from './scale';
 import { soak } from './soak';
 import type { TorturePart } from './scale';
 
-const parts: Record<string, TorturePart> = { kills, disk, 'environment-code': environmentCode, fuzz, soak };
+const parts: Record<string, TorturePart> = { kills, disk, 'environment-code': environmentCode, 'environment-channel': environmentChannel, fuzz, soak };
 
 const usage = `npm run torture -- [names] [options]
   names            parts, all where none is named: ${Object.keys(parts).join(', ')}

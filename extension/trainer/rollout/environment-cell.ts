@@ -38,7 +38,12 @@ export interface TagState {
   spec: EnvironmentSpec;
   builds: [string, EnvironmentSpec][];
   live: [string, LiveEpisode][];
-  lost: [string, EnvironmentFailure][];
+  lost: [string, LostEpisode][];
+}
+
+export interface LostEpisode {
+  tag: string;
+  failure: EnvironmentFailure;
 }
 
 /** Hears of episodes as soon as they are ready. */
@@ -78,7 +83,7 @@ export class EnvironmentCell {
   private readonly builds = new Map<string, EnvironmentSpec>();
   private readonly live = new Map<string, LiveEpisode>();
   /** Episodes that did not survive a restart. */
-  private readonly lost = new Map<string, EnvironmentFailure>();
+  private readonly lost = new Map<string, LostEpisode>();
   /** Work that is done with nothing else in hand: the process died over something. */
   private alone: Promise<unknown> | undefined;
   /** How the process ended the last time. */
@@ -183,7 +188,8 @@ export class EnvironmentCell {
     const builds = take(this.builds, ({ tag: own }) => own === tag);
     const live = take(this.live, ({ reset }) => reset.tag === tag);
     for (const [episode] of live) this.moved.set(episode, tag);
-    const lost = take(this.lost, (_, episode) => this.moved.get(episode) === tag);
+    const lost = take(this.lost, ({ tag: own }) => own === tag);
+    for (const [episode] of lost) this.moved.set(episode, tag);
     return { spec, builds, live, lost };
   }
 
@@ -234,7 +240,7 @@ export class EnvironmentCell {
     const settled = (step: EpisodeStep): EpisodeStep => {
       const live = this.live.get(step.episode);
       live?.actions.push(...step.outcomes.map(({ action }) => action));
-      const error = this.lost.get(step.episode) ?? step.error;
+      const error = this.lost.get(step.episode)?.failure ?? step.error;
       if (error) this.live.delete(step.episode);
       return error ? { ...step, error } : step;
     };
@@ -388,7 +394,7 @@ export class EnvironmentCell {
       for (const [episode, { reset }] of [...this.live])
         if (reset.tag === blamed && !this.turns.has(episode)) {
           this.live.delete(episode);
-          this.lost.set(episode, this.failure(blamed, ` at seed ${reset.seed}, member ${reset.member}`));
+          this.lost.set(episode, { tag: blamed, failure: this.failure(blamed, ` at seed ${reset.seed}, member ${reset.member}`) }); // prettier-ignore
         }
     this.moveApart(offence.tag === undefined ? tags : [offence.tag]);
   }
@@ -539,7 +545,7 @@ export class EnvironmentCell {
   private lose({ episode, tag, seed, member }: EpisodeReset, why: string | EnvironmentFailure): void {
     const message = `environment ${tag} ${String(why)}, so the episode at seed ${seed}, member ${member} is lost: nothing is to be done, the next episodes go on`;
     this.live.delete(episode);
-    this.lost.set(episode, typeof why === 'string' ? { kind: 'died', message } : why);
+    this.lost.set(episode, { tag, failure: typeof why === 'string' ? { kind: 'died', message } : why });
   }
 
   private async unloadable(life: ProcessLife): Promise<UserError> {
