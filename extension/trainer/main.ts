@@ -29,7 +29,7 @@ const log = pino({ base: { pid: process.pid }, timestamp: pino.stdTimeFunctions.
 for (const stream of [destination, process.stderr]) stream.on('error', () => undefined);
 
 /** What an error that nobody expected must put in order before the process ends. */
-const atWork: { journal?: Journal; lease?: HeldLease } = {};
+const atWork: { journal?: Journal; lease?: HeldLease; dying?: true } = {};
 
 /** Milliseconds that the last words may take. */
 const lastWordsMs = 3000;
@@ -38,6 +38,8 @@ const lastWordsMs = 3000;
 // what is committed stays.
 process.on('uncaughtException', (error: unknown) => {
   const { message, stack } = error instanceof Error ? error : { message: String(error), stack: undefined };
+  if (atWork.dying) return; // the first is the cause
+  atWork.dying = true;
   log.fatal({ stack }, message);
   const sentence = `trainer: it met an unexpected error (${message.slice(0, 500)}): resume the run from its newest checkpoint, and report this with the end of trainer.log`;
   void (atWork.journal?.crash(sentence, lastWordsMs) ?? Promise.resolve()).finally(() => {

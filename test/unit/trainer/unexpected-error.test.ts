@@ -1,6 +1,6 @@
 // A trainer that meets an error nobody expected, outside of the run's own course: the status on disk says so, nothing it started is left, and the
 // run can be resumed. The error is thrown by a file that Node.js loads into the trainer alone.
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { childrenOf, document, isAlive, killAll, leaseOf, readRun, startDetached, statusOf, until, untilStep } from './terminal'; // prettier-ignore
 import { makeWorkspace, type Workspace } from './workspace';
@@ -32,7 +32,7 @@ test.each([
   await until('its environment process is gone', () => !children.some(isAlive));
 
   delete process.env.NODE_OPTIONS;
-  const { code } = await document(workspace.folder, ['resume', run, '--detach']);
+  const { code } = await document(workspace.folder, ['resume', basename(run), '--detach']);
   expect(code).toBe(0);
   await untilStep(run, statusOf(run)!.step + 1);
   expect(readRun(run).events.some(({ kind }) => kind === 'resume')).toBe(true);
