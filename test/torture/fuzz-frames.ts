@@ -1,7 +1,6 @@
 // Frames between the product's processes: JSON-RPC over a run's socket in both directions, lines of a stream, requests of a played session,
 // replies of an environment process.
-import { build } from 'esbuild';
-import { mkdtempSync, writeFileSync } from 'node:fs';
+import { mkdtempSync } from 'node:fs';
 import { createConnection, createServer } from 'node:net';
 import type { Server, Socket } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -17,7 +16,6 @@ import { TrainerLink } from '../../extension/host/trainer-link';
 import type { RunStatus } from '../../extension/protocol/run-folder';
 import { RunControl } from '../../extension/trainer/run-control';
 import { endpointFor, TrainerServer } from '../../extension/trainer/trainer-server';
-import { root } from '../unit/trainer/workspace';
 import { holds } from './fuzz-target';
 import type { FuzzTarget } from './fuzz-target';
 
@@ -71,24 +69,6 @@ const frames = (messages: readonly unknown[]): Buffer => {
 };
 
 let environment: EnvironmentProcess | undefined;
-/** Replies to a request of episodes as the tag of the first says (`id` is the request's, and `method` unless it says another), then rightly. */
-const echo = `import { Socket } from 'node:net';
-import { FrameChannel } from ${JSON.stringify(join(root, 'extension/protocol/frame-channel.ts'))};
-const channel = new FrameChannel(new Socket({ fd: 3 }), { broken: () => process.exit(), message(request) {
-  const { id, method } = request;
-  if (method === 'shutdown') process.exit();
-  const given = request.episodes?.[0]?.tag;
-  if (given !== undefined) {
-    let reply = given;
-    try { reply = JSON.parse(given); } catch {}
-    const plain = reply && typeof reply === 'object' && !Array.isArray(reply);
-    channel.send(plain ? { ...reply, id, method: reply.method ?? method } : reply);
-    if (plain && (reply.method ?? method) === method && reply.more !== true) return;
-  }
-  const episodes = (request.episodes ?? []).map(({ episode }) => ({ episode, observation: '', version: 'v' }));
-  channel.send({ id, method, episodes, environments: [], covered: [], threads: [] });
-} });`;
-
 const state = { episode: 'e', observation: 'P_', version: 'v' };
 const replies = [
   { id: 1, method: 'reset', episodes: [{ ...state, info: { a: 1 }, actions: { 1: 'Left' } }] },
@@ -211,9 +191,7 @@ export const frameTargets: readonly FuzzTarget[] = [
     weight: 0.05,
     mostMs: 1000, // each wrong one costs a process
     async begin() {
-      const entry = join(mkdtempSync(join(tmpdir(), 'echo-')), 'echo.cjs');
-      const { outputFiles } = await build({ stdin: { contents: echo, resolveDir: root }, bundle: true, platform: 'node', write: false }); // prettier-ignore
-      writeFileSync(entry, outputFiles[0].text);
+      const entry = join(__dirname, 'fuzz-echo-process.cjs');
       environment = await EnvironmentProcess.start({ entry, stepTimeoutMs: 1000, onNotice: () => undefined });
     },
     async run(input) {
