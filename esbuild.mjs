@@ -49,7 +49,11 @@ const tools = ['make-tiny-model', 'bench', 'torture', 'fuzz-process', 'fuzz-echo
 if (argv.includes('--tiny-model')) processes['make-tiny-model'] = 'extension/trainer/warm-start/make-tiny-model.ts';
 if (argv.includes('--bench')) processes.bench = 'test/bench/main.ts';
 if (argv.includes('--torture'))
-  Object.assign(processes, { torture: 'test/torture/main.ts', 'fuzz-process': 'test/torture/fuzz-process.ts', 'fuzz-echo-process': 'test/torture/fuzz-echo-process.ts' });
+  Object.assign(processes, {
+    torture: 'test/torture/main.ts',
+    'fuzz-process': 'test/torture/fuzz-process.ts',
+    'fuzz-echo-process': 'test/torture/fuzz-echo-process.ts',
+  });
 if (argv.includes('--curves'))
   Object.assign(processes, { curves: 'test/experiments/curves.ts', onsets: 'test/experiments/onsets.ts' });
 

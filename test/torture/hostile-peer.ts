@@ -42,12 +42,19 @@ function rightReply(request: EnvironmentRequest): EnvironmentReply {
 function played(episode: string, actions?: (number | string)[]): EpisodeStep {
   const count = actions ? counts.get(episode)! + actions.length : 0;
   counts.set(episode, count);
-  const outcomes = (actions ?? []).map(action => ({ action, reward: 0, terminated: false, truncated: false, info: {} }));
+  const outcomes = (actions ?? []).map(action => ({
+    action,
+    reward: 0,
+    terminated: false,
+    truncated: false,
+    info: {},
+  }));
   return { episode, observation: `count ${count}`, version: '0', outcomes };
 }
 
 function misbehave(act: HostileAct, reply: EnvironmentReply): void {
-  const bytes = (length: number): Buffer => Buffer.from(Array.from({ length }, () => Math.floor(random.uniform() * 256)));
+  const bytes = (length: number): Buffer =>
+    Buffer.from(Array.from({ length }, () => Math.floor(random.uniform() * 256)));
   const episodes = 'episodes' in reply ? (reply.episodes as EpisodeStep[]) : [];
   const raw = (buffer: Buffer) => pipe.write(buffer);
   const frame = Buffer.from(JSON.stringify(reply));

@@ -12,7 +12,14 @@ import { table } from './scale';
 import { soak } from './soak';
 import type { TorturePart } from './scale';
 
-const parts: Record<string, TorturePart> = { kills, disk, 'environment-code': environmentCode, 'environment-channel': environmentChannel, fuzz, soak };
+const parts: Record<string, TorturePart> = {
+  kills,
+  disk,
+  'environment-code': environmentCode,
+  'environment-channel': environmentChannel,
+  fuzz,
+  soak,
+};
 
 const usage = `npm run torture -- [names] [options]
   names            parts, all where none is named: ${Object.keys(parts).join(', ')}

@@ -96,7 +96,8 @@ export class ProcessLife {
       message: message => this.receive(message, printed),
       broken: (why, ended) => {
         const end = () => this.endFor(channelOffence(why));
-        if (ended) setTimeout(end, lastWordsMs).unref(); // as any process that is ending; what it ends with says more
+        if (ended)
+          setTimeout(end, lastWordsMs).unref(); // as any process that is ending; what it ends with says more
         else end();
       },
     });
