@@ -389,10 +389,10 @@ export class EnvironmentCell {
     this.report(offence);
     const tags = [...this.specs.keys()];
     const blamed = offence.tag ?? (tags.length === 1 ? tags[0] : undefined);
-    // Episodes that hold the memory would take it again when they were rebuilt.
+    // Episodes that hold the memory would take it again when they were rebuilt; those in hand are tried where a call of theirs may have taken it.
     if (offence.kind === 'memory' && blamed !== undefined)
       for (const [episode, { reset }] of [...this.live])
-        if (reset.tag === blamed && !this.turns.has(episode)) {
+        if (reset.tag === blamed && (offence.children || !this.turns.has(episode))) {
           this.live.delete(episode);
           this.lost.set(episode, { tag: blamed, failure: this.failure(blamed, ` at seed ${reset.seed}, member ${reset.member}`) }); // prettier-ignore
         }

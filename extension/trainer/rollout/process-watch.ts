@@ -15,6 +15,8 @@ export interface Offence {
   what: string;
   /** What the user can do, as an imperative. */
   remedy: string;
+  /** The memory is held by what the process started, which outlives the call that started it. */
+  children?: boolean;
   /** The environment to blame, where it is known. */
   tag?: string;
 }
@@ -178,7 +180,7 @@ export class ProcessWatch {
       // Children are nothing that the process ends by itself.
       const byChildren = processes[0].bytes <= memoryBytes;
       if (byChildren || this.over >= this.limits.overMs || bytes > this.mostBytes)
-        this.owner.offended(this.memoryOffence());
+        this.owner.offended({ ...this.memoryOffence(), children: byChildren });
     }
   }
 
