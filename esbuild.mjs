@@ -45,7 +45,16 @@ const environments = {
   'environment-contract': 'extension/environment-host/contract/main.ts',
 };
 /** What is not shipped. */
-const tools = ['make-tiny-model', 'bench', 'torture', 'fuzz-process', 'model-folders-process', 'curves', 'onsets'];
+const tools = [
+  'make-tiny-model',
+  'bench',
+  'torture',
+  'fuzz-process',
+  'fuzz-echo-process',
+  'model-folders-process',
+  'curves',
+  'onsets',
+];
 if (argv.includes('--tiny-model')) processes['make-tiny-model'] = 'extension/trainer/warm-start/make-tiny-model.ts';
 if (argv.includes('--bench')) processes.bench = 'test/bench/main.ts';
 if (argv.includes('--torture'))
@@ -53,6 +62,7 @@ if (argv.includes('--torture'))
     torture: 'test/torture/main.ts',
     'fuzz-process': 'test/torture/fuzz-process.ts',
     'model-folders-process': 'test/torture/model-folders-process.ts',
+    'fuzz-echo-process': 'test/torture/fuzz-echo-process.ts',
   });
 if (argv.includes('--curves'))
   Object.assign(processes, { curves: 'test/experiments/curves.ts', onsets: 'test/experiments/onsets.ts' });

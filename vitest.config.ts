@@ -4,7 +4,7 @@ import { configDefaults, defineConfig } from 'vitest/config';
 
 const runs = [
   'test/unit/trainer/**/*.test.ts',
-  'test/unit/environment-host/{bad-code,contract,contract-of-servers,failures,overlap,prepare,process,strays}.test.ts',
+  'test/unit/environment-host/{bad-code,contract,contract-of-servers,failures,hostile-channel,hostile-process,overlap,prepare,process,strays}.test.ts',
   'test/unit/environment-server/{server,terminal}.test.ts',
   'test/unit/rollout/slow-environments.test.ts',
   'test/unit/environment-tools/terminal.test.ts',

@@ -6,11 +6,12 @@ import { pathToFileURL } from 'node:url';
 import { compileFunction } from 'node:vm';
 import type { z } from 'zod';
 import type { Environment, EnvironmentDefinition } from '../../envs/api/environment';
+import { areNames, largest, longestText } from '../protocol/environment-bounds';
 import { builtInFolder } from './built-in';
 import { badValue, FaultError, faultOf } from './fault';
 import { providedModules } from './provided-modules';
 import { isProvided } from './provided-names';
-import { largest, plainValue, shown } from './values';
+import { plainValue, shown } from './values';
 import type { Description, WorkerSetup } from './work';
 
 const badDefinition = (what: string, remedy: string) => new FaultError({ kind: 'build', what, remedy });
@@ -30,6 +31,8 @@ export function loadDefinition({ code, filename, source }: WorkerSetup): Environ
   if (found === null || typeof found !== 'object') throw badDefinition('has no default export', remedy);
   if (typeof found.name !== 'string' || found.name === '')
     throw badDefinition('has a definition without a name', remedy);
+  if (found.name.length > longestText)
+    throw badDefinition(`has a name of ${found.name.length} characters`, `give it one of at most ${longestText}`);
   if (typeof found.config?.safeParse !== 'function')
     throw badDefinition(
       `has a definition whose config is ${shown(found.config)}, no zod schema`,
@@ -105,7 +108,10 @@ export function checkedActions(actions: unknown): Record<number, string> {
       `returned ${shown(actions)} as actions`,
       'return names by whole numbers, such as { 1: "Left" }, or none',
     );
-  return Object.fromEntries(entries) as Record<number, string>;
+  const names = Object.fromEntries(entries) as Record<number, string>;
+  if (!areNames(names))
+    throw badValue('returned more names of actions than it may', `return at most ${largest} characters in all`);
+  return names;
 }
 
 function checkedLegend(legend: unknown): Record<string, string> {

@@ -1,4 +1,5 @@
 // Faults of environment code: those that we find, as an error that carries its sentence, and those that were thrown.
+import { longestText } from '../protocol/environment-bounds';
 import { shown } from './values';
 import type { Fault } from './work';
 
@@ -56,7 +57,7 @@ function partsOf(error: unknown): Record<'name' | 'message' | 'stack' | 'remedy'
   const read = (key: string): string | undefined => {
     try {
       const value: unknown = (error as Record<string, unknown> | null | undefined)?.[key];
-      return typeof value === 'string' ? value.slice(0, 65_536) : undefined;
+      return typeof value === 'string' ? value.slice(0, longestText) : undefined;
     } catch {
       return undefined;
     }

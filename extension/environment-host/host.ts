@@ -14,6 +14,7 @@ import type {
   LoadedEnvironment,
   PreparedEnvironment,
   SourceProblem,
+  ThreadMemory,
 } from '../protocol/environment-link';
 import { BuildError, bundleEnvironment, keptBundle, type Bundle } from './build';
 import { coveredLines } from './covered-lines';
@@ -50,7 +51,7 @@ export class EnvironmentHost {
   constructor(
     private readonly files: { worker: string; typeCheck: string },
     private readonly notify: (notice: EnvironmentNotice) => void,
-    mostBytes = Infinity,
+    private readonly mostBytes = Infinity,
   ) {
     this.types = new TypeChecker(files.typeCheck);
     new MemoryWatch(mostBytes, () => [...this.threads, ...this.starting]);
@@ -111,6 +112,8 @@ export class EnvironmentHost {
       case 'close':
         await this.close(request.episodes);
         return { id, method };
+      case 'ping':
+        return { id, method, threads: this.memory };
       case 'shutdown':
         for (const thread of this.threads) thread.stop();
         this.types.stop();
@@ -210,6 +213,7 @@ export class EnvironmentHost {
       workerFile,
       timeoutMs: this.limitMs,
       cover: this.covering,
+      mostBytes: this.mostBytes,
       onLog,
     });
     this.starting.add(thread);
@@ -251,6 +255,11 @@ export class EnvironmentHost {
     return counted
       .filter(({ ranges }) => ranges.length > 0)
       .map(({ thread, ranges }) => coveredLines(thread.tag, thread.bundle, ranges));
+  }
+
+  /** What the threads hold; those of a tag that was edited count separately. */
+  private get memory(): ThreadMemory[] {
+    return [...this.threads, ...this.starting].map(({ tag, bytes }) => ({ tag, bytes }));
   }
 
   private get limitMs(): number {

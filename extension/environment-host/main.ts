@@ -1,32 +1,40 @@
-// Entry of the environment process, forked by the trainer with `serialization: 'advanced'`: requests come in and replies go out over the
-// IPC channel. Its argument is how many bytes it may hold. The process ends with its trainer, and takes whatever environments have
+// Entry of the environment process, started by the trainer: requests come in and replies go out as frames over the pipe that is its
+// descriptor 3. Its argument is how many bytes it may hold. The process ends with its trainer, and takes whatever environments have
 // spawned with it.
+import { Socket } from 'node:net';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { endStarted, markVariable } from '../protocol/end-processes';
-import type { EnvironmentNotice, EnvironmentReply, EnvironmentRequest } from '../protocol/environment-link';
+import type { EnvironmentRequest } from '../protocol/environment-link';
+import { FrameChannel, channelDescriptor } from '../protocol/frame-channel';
 import { EnvironmentHost } from './host';
+import { ReplySender } from './reply-sender';
 
 process.env.ORT_DISABLE_TELEMETRY = '1'; // for environments that run a model of their own
 
-const send = (message: EnvironmentReply | EnvironmentNotice, sent?: () => void) => {
-  if (process.connected) process.send?.(message, undefined, undefined, sent);
-};
 const bundles = dirname(fileURLToPath(import.meta.url));
 const files = { worker: join(bundles, 'environment-worker.cjs'), typeCheck: join(bundles, 'type-check-worker.cjs') };
-const host = new EnvironmentHost(files, send, Number(process.argv[2] ?? Infinity));
-
-process.on('message', async (request: EnvironmentRequest) => {
-  const reply = await host.answer(request, send);
-  send(reply, reply.method === 'shutdown' ? endAll : undefined);
+const pipe = new Socket({ fd: channelDescriptor, readable: true, writable: true });
+const channel = new FrameChannel(pipe, {
+  message: message => void answer(message as EnvironmentRequest),
+  broken: (why, ended) => {
+    if (!ended) process.stderr.write(`Error: the trainer ${why}: environment code has read from its channel\n`);
+    endAll(ended ? 0 : 1);
+  },
 });
-process.on('disconnect', endAll);
+const sender = new ReplySender((message, sent) => channel.send(message, sent));
+const host = new EnvironmentHost(files, notice => sender.notice(notice), Number(process.argv[2] ?? Infinity));
+
+async function answer(request: EnvironmentRequest): Promise<void> {
+  const reply = await host.answer(request, part => sender.reply(part));
+  sender.reply(reply, reply.method === 'shutdown' ? () => endAll(0) : undefined);
+}
 
 /** Ends this process and all that environments have started: those that left its group first. */
-function endAll(): void {
+function endAll(code: number): void {
   if (process.platform !== 'win32') {
     endStarted(undefined, process.env[markVariable] ?? '');
-    endStarted(process.pid, ''); // the group: this process too, where it leads one
+    if (code === 0) endStarted(process.pid, ''); // the group: this process too, where it leads one
   }
-  process.exit(0);
+  process.exit(code);
 }

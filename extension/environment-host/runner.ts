@@ -2,15 +2,14 @@
 // checked before it leaves, and whatever it throws ends its own episode alone.
 import { types } from 'node:util';
 import type { Environment, EnvironmentDefinition, MaybePromise, Observation } from '../../envs/api/environment';
+import { largest, largestImages } from '../protocol/environment-bounds';
 import { checkedActions, checkedEnvironment, describe, loadDefinition, parseConfig } from './definition';
 import { lockBuiltIns } from './built-ins';
 import { badValue, FaultError, faultOf } from './fault';
 import { Owner, runFor } from './strays';
-import { bytesOf, copied, elementsOf, isNotPlain, largest, plainValue, shown } from './values';
+import { bytesOf, copied, elementsOf, isNotPlain, plainValue, shown } from './values';
 import type { Outcome, WorkerSetup, WorkItem, WorkResult } from './work';
 
-/** Bytes of the images of one observation. */
-const largestImages = 2 ** 26;
 const mostImages = 1024;
 
 /** Watches over an item's calls into environment code. */

@@ -1,10 +1,15 @@
 // One loaded environment and the worker thread that runs it, supervised: a call that does not return in time or a worker that ends takes
 // its own episode down and no other. A new worker is started and the other live episodes are rebuilt from (seed, member, actions),
 // which the trainer never notices. Calls that return promises overlap, as do batches; items of one episode keep their order.
-import { Worker } from 'node:worker_threads';
-import type { EnvironmentFailure } from '../protocol/environment-link';
+import type { EventLoopUtilization } from 'node:perf_hooks';
+import { getHeapStatistics } from 'node:v8';
+import { Worker, type ResourceLimits } from 'node:worker_threads';
+import { tagVariable, type EnvironmentFailure } from '../protocol/environment-link';
+import { largest } from '../protocol/environment-bounds';
+import { isRecord } from '../protocol/json';
 import { appendAll } from '../protocol/lists';
 import { gibibytes } from '../protocol/numbers';
+import { OutputBudget } from '../protocol/output-budget';
 import { Turns } from '../protocol/turns';
 import type { Bundle } from './build';
 import { failureOf, type FailureContext } from './failure';
@@ -32,6 +37,8 @@ export interface ThreadOptions {
   config: Record<string, unknown>;
   /** Count how often each part of the code is reached. */
   cover: boolean;
+  /** Bytes that the whole process may hold, and so this thread's heap. */
+  mostBytes: number;
   /** Path of the worker's bundle. */
   workerFile: string;
   /** Limit of one call into environment code, in milliseconds. */
@@ -67,8 +74,8 @@ interface Ending {
 interface Batch {
   first: number;
   size: number;
-  /** How many are not done yet. */
-  open: number;
+  /** Indices of those that are done. */
+  done: Set<number>;
   onResult(index: number, result: WorkResult): void;
   /** All are done, or the worker has ended. */
   finish(ending?: Ending): void;
@@ -87,6 +94,19 @@ const reloads = 2;
 
 /** Items whose promises are waited for at the same time. */
 const overlap = 64;
+
+/** Characters that a worker prints in a second past its own limit and that are passed on. */
+const strayOutputPerSecond = 16_384;
+
+/** Milliseconds without a call in which a thread is looked at after a call has timed out, and the share of them that it may be busy. */
+const spinMs = 1000;
+const spinShare = 0.05;
+
+const strayMessage = {
+  kind: 'bad_value',
+  what: 'posted a message of its own from its thread',
+  remedy: 'do not use the parentPort of node:worker_threads: it belongs to the process that runs the environment',
+} as const;
 
 /** Items are numbered up to here, then from 0 again. */
 const lastNumber = 2 ** 30;
@@ -109,6 +129,9 @@ export class EnvironmentThread {
   private readonly asking: ((ranges: CoveredRange[]) => void)[] = [];
   private loaded: Description | undefined;
   private stopped = false;
+  /** Looks at a thread in which a call has timed out; the utilization since which no call was in hand. */
+  private spinning: NodeJS.Timeout | undefined;
+  private spin: { worker?: Worker; from?: EventLoopUtilization } = {};
 
   constructor(private readonly options: ThreadOptions) {}
 
@@ -181,11 +204,29 @@ export class EnvironmentThread {
     return this.batches.size > 0 ? this.since : undefined;
   }
 
-  /** Ends the worker, whose process holds more than its `limit` in bytes; what it held is let go of at once. */
+  /** Bytes that the worker holds, as far as it knows: it counts between calls and while it waits. */
+  get bytes(): number {
+    return this.worker ? Math.max(0, Atomics.load(this.shared, progress.kibibytes)) * 1024 : 0;
+  }
+
+  /**
+   * Ends the worker, whose process holds more than its `limit` in bytes; what it held is let go of at once. Where no call is in hand, all its
+   * episodes end: what holds the memory would hold it again when they were rebuilt.
+   */
   endForMemory(limit: number): void {
     const what = `took more memory than the ${gibibytes(limit)} that environments may`;
     const remedy = 'keep less in memory, or raise workbench.max_environment_memory_gb';
-    this.end({ kind: 'died', what, remedy }, true);
+    this.endForOffence({ kind: 'died', what, remedy }, true);
+  }
+
+  /** Ends the worker for what it does, and its episodes where no call is in hand that could be to blame. */
+  private endForOffence(fault: Omit<Fault, 'action'>, collect = false): void {
+    const idle = this.batches.size === 0;
+    this.end(fault, collect);
+    if (!idle) return;
+    const failure = failureOf({ ...fault, action: -1 }, this.context());
+    for (const record of this.records.values()) record.failure ??= failure;
+    this.options.onLog('stderr', `${failure.message}\n`);
   }
 
   /** Ends the worker without waiting for it: code that blocks outside JavaScript may hold it for long. */
@@ -328,14 +369,20 @@ export class EnvironmentThread {
     const { ELECTRON_RUN_AS_NODE: _, ...env } = process.env;
     const worker = new Worker(workerFile, {
       workerData: setup,
-      env,
+      env: { ...env, [tagVariable]: tag },
+      resourceLimits: heapLimit(this.options.mostBytes),
       stdout: true,
       stderr: true,
       stdin: false,
       name: tag,
     });
-    worker.stdout.on('data', (chunk: Buffer) => onLog('stdout', chunk.toString('utf8')));
-    worker.stderr.on('data', (chunk: Buffer) => onLog('stderr', chunk.toString('utf8')));
+    // The worker bounds what it prints; this is what passes it by.
+    const printed = new OutputBudget(strayOutputPerSecond);
+    for (const stream of ['stdout', 'stderr'] as const)
+      worker[stream].on('data', (chunk: Buffer) => {
+        const text = printed.take(chunk.toString('utf8'));
+        if (text !== '') onLog(stream, text);
+      });
     let thrown: Omit<Fault, 'action'> | undefined;
     worker.on('error', (error: NodeJS.ErrnoException) => {
       thrown = faultOf(error);
@@ -351,10 +398,9 @@ export class EnvironmentThread {
       if (this.batches.size > 0) this.end(fault);
       else onLog('stderr', `${failureOf({ ...fault, action: -1 }, this.context()).message}\n`);
     });
-    worker.on('message', (message: FromWorker) => {
-      if ('stream' in message) onLog(message.stream, message.text);
-      else if ('covered' in message) for (const answer of this.asking.splice(0)) answer(message.covered);
-      else if (this.worker === worker) for (const [number, result] of message.results) this.receive(number, result);
+    worker.on('message', (message: unknown) => {
+      if (this.worker !== worker) return; // it was ended; what it sent before may still come
+      if (!isFromWorker(message) || !this.accept(message)) this.endForOffence(strayMessage);
     });
     this.worker = worker;
     let loaded: WorkResult = {};
@@ -365,15 +411,59 @@ export class EnvironmentThread {
     return loaded.fault;
   }
 
-  private receive(number: number, result: WorkResult): void {
+  /** Takes a message of the worker; false where it is none that it owes. */
+  private accept(message: FromWorker): boolean {
+    if ('stream' in message) this.options.onLog(message.stream, message.text);
+    else if ('covered' in message) {
+      if (this.asking.length === 0) return false;
+      for (const answer of this.asking.splice(0)) answer(message.covered);
+    } else return message.results.every(([number, result]) => this.receive(number, result));
+    return true;
+  }
+
+  /** False where nobody waits for the result. */
+  private receive(number: number, result: WorkResult): boolean {
     for (const batch of this.batches) {
       const index = number - batch.first;
-      if (index < 0 || index >= batch.size) continue;
+      if (index < 0 || index >= batch.size || batch.done.has(index)) continue;
+      batch.done.add(index);
+      if (result.fault?.kind === 'timed_out') this.watchSpin();
       batch.onResult(index, result);
-      if (--batch.open > 0) return;
+      if (batch.done.size < batch.size) return true;
       this.batches.delete(batch);
-      return batch.finish();
+      batch.finish();
+      return true;
     }
+    return false;
+  }
+
+  /**
+   * A call was given up, but its code may go on: where it keeps the thread busy while nothing is asked of it, the thread is begun anew and
+   * its episodes are rebuilt. Others' calls are not counted: the thread is looked at while no call is in hand.
+   */
+  private watchSpin(): void {
+    this.spinning ??= setInterval(() => {
+      const { worker } = this;
+      if (!worker) return this.unwatchSpin();
+      if (this.batches.size > 0) return;
+      const now = worker.performance.eventLoopUtilization();
+      const { from } = this.spin;
+      if (!from || this.spin.worker !== worker) return void (this.spin = { worker, from: now });
+      const { active, idle } = worker.performance.eventLoopUtilization(now, from);
+      if (active + idle < spinMs) return;
+      if (active / (active + idle) > spinShare) {
+        const what = 'kept its thread busy after a call that had timed out: the thread is begun anew';
+        this.options.onLog('stderr', `environment ${this.tag} (${this.options.source}) ${what}\n`);
+        this.drop();
+      }
+      this.unwatchSpin();
+    }, spinMs / 2);
+    this.spinning.unref();
+  }
+
+  private unwatchSpin(): void {
+    clearInterval(this.spinning);
+    this.spinning = undefined;
   }
 
   /** Hands items to the running worker and watches over it. Without an ending all are done. */
@@ -385,8 +475,9 @@ export class EnvironmentThread {
     const first = this.number + size > lastNumber ? 0 : this.number;
     this.number = first + size;
     return new Promise(resolve => {
-      this.batches.add({ first, size, open: size, onResult, finish: ending => resolve({ first, ending }) });
+      this.batches.add({ first, size, done: new Set(), onResult, finish: ending => resolve({ first, ending }) });
       this.watch ??= this.watchWorker();
+      this.spin = {};
       const message: ToWorker = {
         first,
         items: [...items],
@@ -444,4 +535,20 @@ export class EnvironmentThread {
     for (const answer of this.asking.splice(0)) answer([]);
     void worker?.terminate().then(() => threadEnded(collect));
   }
+}
+
+/** A heap of one thread may be no larger than the process, where that is less than V8 would allow it. */
+function heapLimit(mostBytes: number): ResourceLimits | undefined {
+  if (mostBytes >= getHeapStatistics().heap_size_limit) return undefined;
+  return { maxOldGenerationSizeMb: Math.max(64, Math.floor(mostBytes / 2 ** 20)) };
+}
+
+/** Whether a message has the form of those that the worker sends: environment code can reach the port, too. */
+function isFromWorker(message: unknown): message is FromWorker {
+  if (!isRecord(message)) return false;
+  const { stream, text, covered, results } = message;
+  if (stream === 'stdout' || stream === 'stderr') return typeof text === 'string' && text.length <= largest;
+  if (covered !== undefined) return Array.isArray(covered);
+  const isResult = (entry: unknown) => Array.isArray(entry) && Number.isInteger(entry[0]) && isRecord(entry[1]);
+  return Array.isArray(results) && results.every(isResult);
 }

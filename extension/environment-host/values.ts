@@ -1,11 +1,9 @@
 // Values that environment code hands out: shown in a sentence, and copied so that they survive the way to the trainer. A value may be a trap:
 // its methods may be its own, its getters may throw or answer otherwise each time. A copy reads each property once and calls no method.
 import { types } from 'node:util';
+import { largest, longestKey } from '../protocol/environment-bounds';
 
 const deepest = 8;
-
-/** Characters of a text, and parts of a value with the characters of its texts, that an environment may hand out at a time. */
-export const largest = 2 ** 20;
 
 const { stringify } = JSON;
 const { isArray } = Array;
@@ -81,6 +79,7 @@ export function plainValue(value: unknown, path = '', depth = 0, room = { left: 
   const copy: Record<string, unknown> = {};
   for (const key of keys(value)) {
     take(key.length);
+    if (key.length > longestKey) refuse(`a key has ${key.length} characters, more than ${longestKey} (${shown(key)})`);
     set(copy, key, below(key, (value as Record<string, unknown>)[key]));
   }
   return copy;

@@ -26,7 +26,9 @@ export const progress = {
   action: 1,
   /** Grows with each call into environment code, and from time to time while the worker waits for promises and nothing blocks it. */
   calls: 2,
-  slots: 3,
+  /** KiB that the thread's heap and what belongs to it outside take, as of the last time that its event loop turned. */
+  kibibytes: 3,
+  slots: 4,
 } as const;
 
 /** No environment code runs, and none is waited for. */

@@ -2,6 +2,7 @@
 // their order; one whose call returned a promise lets the next begin. What the environment prints is sent along as a log and reaches no
 // stream of the process.
 import { types } from 'node:util';
+import { getHeapStatistics } from 'node:v8';
 import { parentPort, workerData } from 'node:worker_threads';
 import { OutputBudget } from '../protocol/output-budget';
 import { CoverageRecorder } from './coverage-recorder';
@@ -26,6 +27,9 @@ const turn = () => new Promise<void>(resolve => setImmediate(resolve));
 
 /** Characters of output that are logged in a second. */
 const logLimit = 65_536;
+
+/** Milliseconds between two notes of the memory that the thread holds. */
+const memoryMs = 200;
 
 const setup = workerData as WorkerSetup;
 const port = parentPort!;
@@ -55,6 +59,8 @@ let working = false;
 let wake: () => void = () => undefined;
 let beat: NodeJS.Timeout | undefined;
 let answering: NodeJS.Immediate | undefined;
+
+setInterval(() => Atomics.store(shared, progress.kibibytes, heldKibibytes()), memoryMs).unref();
 
 const recorder = setup.cover ? new CoverageRecorder(setup.filename) : undefined;
 const runner = new Runner(setup);
@@ -160,4 +166,10 @@ function answer(): void {
   if (done.length > 0) send({ results: done.map(({ number, result }) => [number, result]) });
   for (const each of done) runner.sent(each.item, each);
   done = [];
+}
+
+/** KiB of this thread's heap, and of buffers and native memory that belong to it. */
+function heldKibibytes(): number {
+  const { total_heap_size, external_memory, malloced_memory } = getHeapStatistics();
+  return Math.ceil((total_heap_size + external_memory + malloced_memory) / 1024);
 }

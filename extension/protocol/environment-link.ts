@@ -1,7 +1,11 @@
 // Messages between a trainer and its environment process. One request carries a whole batch; one reply answers it, or several do where
 // some episodes are slow. Requests overlap.
-// Carried by Node's IPC channel of the forked process (structured clone); `id` pairs a reply with its request.
+// Carried in frames (frames.ts) over a pipe that is the process's descriptor 3; `id` pairs a reply with its request.
+import { areNames, isAction, isFailure, largest, longestText, stateProblem } from './environment-bounds';
 import { isRecord } from './json';
+
+/** Variable of a thread's environment, and of what it starts, that names its tag. */
+export const tagVariable = 'RAGEN_ENVIRONMENT_TAG';
 
 /** An environment to make ready: one per configured tag. */
 export interface EnvironmentSpec {
@@ -138,6 +142,8 @@ export type EnvironmentRequest =
   | { id: number; method: 'step'; episodes: EpisodeActions[] }
   | { id: number; method: 'solve'; episodes: string[] }
   | { id: number; method: 'close'; episodes: string[] }
+  /** Asks for a sign of life. */
+  | { id: number; method: 'ping' }
   | { id: number; method: 'shutdown' };
 
 export type EnvironmentReply =
@@ -152,44 +158,125 @@ export type EnvironmentReply =
   | { id: number; method: 'step'; episodes: EpisodeStep[]; more?: true }
   | { id: number; method: 'solve'; solutions: { episode: string; actions?: (number | string)[] }[] }
   | { id: number; method: 'close' }
+  | { id: number; method: 'ping'; threads: ThreadMemory[] }
   | { id: number; method: 'shutdown' };
 
 /** Unasked messages: what an environment printed. */
 export type EnvironmentNotice = { method: 'log'; tag: string; stream: 'stdout' | 'stderr'; text: string };
 
-/** The list that a reply carries, and what each entry must have. */
-const replyLists: Readonly<Record<string, readonly [list: string, isEntry: (entry: Plain) => boolean] | null>> = {
-  load: ['environments', ({ tag, version }) => isText(tag) && isText(version)],
-  prepare: ['environments', ({ tag, files }) => isText(tag) && Array.isArray(files)],
-  use: null,
-  debug: null,
-  cover: ['covered', ({ tag, files }) => isText(tag) && Array.isArray(files)],
-  reset: ['episodes', isState],
-  step: ['episodes', entry => isState(entry) && Array.isArray(entry.outcomes) && entry.outcomes.every(isRecord)],
-  solve: ['solutions', ({ episode }) => isText(episode)],
-  close: null,
-  shutdown: null,
-};
-
-/** Whether a message of an environment process is one: a process that says anything else is not to be reckoned with. */
-export function isEnvironmentMessage(message: unknown): message is EnvironmentReply | EnvironmentNotice {
-  if (!isRecord(message) || !isText(message.method)) return false;
-  const { id, method, tag, stream, text, error } = message;
-  if (method === 'log') return isText(tag) && isText(text) && (stream === 'stdout' || stream === 'stderr');
-  if (typeof id !== 'number' || !Object.hasOwn(replyLists, method) || !isFailure(error)) return false;
-  const carried = replyLists[method];
-  if (!carried) return true;
-  const list = message[carried[0]];
-  return Array.isArray(list) && list.every(entry => isRecord(entry) && carried[1](entry));
+/** What one thread of the process holds, as far as it is known: its heap and what belongs to it outside. */
+export interface ThreadMemory {
+  tag: string;
+  bytes: number;
 }
 
 type Plain = Record<string, unknown>;
-const isText = (value: unknown): value is string => typeof value === 'string';
-const isFailure = (error: unknown): boolean =>
-  error === undefined || (isRecord(error) && isText(error.kind) && isText(error.message));
+const isText = (value: unknown, most = largest): value is string => typeof value === 'string' && value.length <= most;
+const areTexts = (value: unknown): boolean => Array.isArray(value) && value.every(item => isText(item, longestText));
+const isSource = (value: unknown): boolean => typeof value === 'string';
 
-function isState({ episode, observation, version, info, actions, images, error }: Plain): boolean {
-  const parts = [info, actions].every(part => part === undefined || isRecord(part));
-  const pictures = images === undefined || Array.isArray(images);
-  return isText(episode) && isText(observation) && isText(version) && parts && pictures && isFailure(error);
+/** The list that a reply carries, what each entry must have, and the name that no two entries share. */
+const replyLists: Readonly<Record<string, readonly [list: string, isEntry: (entry: Plain) => boolean, key: string] | null>> = {
+  load: ['environments', isLoaded, 'tag'],
+  prepare: ['environments', isPrepared, 'tag'],
+  use: null,
+  debug: null,
+  cover: ['covered', isCovered, ''],
+  reset: ['episodes', isState, 'episode'],
+  step: ['episodes', entry => isState(entry) && Array.isArray(entry.outcomes), 'episode'],
+  solve: ['solutions', isSolution, 'episode'],
+  close: null,
+  ping: ['threads', ({ tag, bytes }) => isText(tag) && typeof bytes === 'number' && bytes >= 0, ''],
+  shutdown: null,
+}; // prettier-ignore
+
+/** Whether a message of an environment process is one, with all its values within bounds: a process that says anything else is ended. */
+export function isEnvironmentMessage(message: unknown): message is EnvironmentReply | EnvironmentNotice {
+  if (!isRecord(message) || !isText(message.method)) return false;
+  const { id, method, tag, stream, text, error, url, more } = message;
+  if (method === 'log') return isText(tag) && isText(text) && (stream === 'stdout' || stream === 'stderr');
+  if (!Number.isSafeInteger(id) || !Object.hasOwn(replyLists, method) || !isFailure(error)) return false;
+  if (url !== undefined && !isText(url, longestText)) return false;
+  if (more !== undefined && !(more === true && (method === 'reset' || method === 'step'))) return false;
+  const carried = replyLists[method];
+  if (!carried) return true;
+  const [name, isEntry, key] = carried;
+  const list = message[name];
+  if (!Array.isArray(list) || !list.every(entry => isRecord(entry) && isEntry(entry))) return false;
+  return key === '' || new Set(list.map((entry: Plain) => entry[key])).size === list.length;
+}
+
+/**
+ * What is wrong with a reply to a request, as the rest of a sentence whose subject is the process: it answers something else, for
+ * episodes or tags that were not asked for, twice, or not at all. `open` are the names that wait for their answer.
+ */
+export function replyProblem(request: EnvironmentRequest, reply: EnvironmentReply, open: Set<string>): string | undefined {
+  if (reply.method !== request.method) return `answered a request to ${request.method} with one to ${reply.method}`;
+  for (const name of namesOf(reply))
+    if (!open.delete(name)) return `answered for ${JSON.stringify(name.slice(0, 80))}, which nobody asks for`;
+  if (reply.method === 'step' && request.method === 'step') {
+    const asked = new Map(request.episodes.map(({ episode, actions }) => [episode, actions]));
+    for (const { episode, outcomes } of reply.episodes) {
+      const actions = asked.get(episode)!;
+      if (outcomes.length > actions.length || outcomes.some(({ action }, i) => action !== actions[i]))
+        return `answered for other actions of ${JSON.stringify(episode.slice(0, 80))} than it was given`;
+    }
+  }
+  const whole = reply.method === 'reset' || reply.method === 'step' || reply.method === 'solve';
+  if (whole && !('more' in reply && reply.more) && open.size > 0)
+    return `left out ${open.size} of the episodes it was asked for`;
+  return undefined;
+} // prettier-ignore
+
+/** The names that a reply to a request may answer for. */
+export function namesAsked(request: EnvironmentRequest): Set<string> {
+  if ('environments' in request) return new Set(request.environments.map(({ tag }) => tag));
+  if (request.method === 'solve') return new Set(request.episodes);
+  if (request.method === 'reset' || request.method === 'step')
+    return new Set(request.episodes.map(({ episode }) => episode));
+  return new Set();
+}
+
+function namesOf(reply: EnvironmentReply): string[] {
+  if (reply.method === 'load' || reply.method === 'prepare') return reply.environments.map(({ tag }) => tag);
+  if (reply.method === 'reset' || reply.method === 'step') return reply.episodes.map(({ episode }) => episode);
+  return reply.method === 'solve' ? reply.solutions.map(({ episode }) => episode) : [];
+}
+
+function isState(entry: Plain): boolean {
+  return stateProblem(entry) === undefined;
+}
+
+function isLoaded(entry: Plain): boolean {
+  const { tag, name, source, version, bundle, files, config, instruction, legend, actions, has_solver } = entry;
+  const texts = [tag, name, instruction].every(text => isText(text)) && isText(version, 64);
+  const code = isSource(bundle) && isSource(source) && areTexts(files);
+  const named = isRecord(legend) && (actions === undefined || areNames(actions));
+  return texts && code && named && isRecord(config) && typeof has_solver === 'boolean';
+}
+
+function isPrepared({ tag, files, unchecked, environment, problems }: Plain): boolean {
+  if (!isText(tag) || !areTexts(files) || !(unchecked === undefined || isText(unchecked))) return false;
+  if (environment !== undefined) return isRecord(environment) && environment.tag === tag && isLoaded(environment);
+  return Array.isArray(problems) && problems.length > 0 && problems.every(isProblem);
+}
+
+function isProblem(problem: unknown): boolean {
+  if (!isRecord(problem)) return false;
+  const { file, line, column, message, kind } = problem;
+  const placed = isText(file, longestText) && Number.isSafeInteger(line) && Number.isSafeInteger(column);
+  return placed && isText(message) && (kind === 'build' || kind === 'type' || kind === 'load');
+}
+
+function isCovered({ tag, version, map, files }: Plain): boolean {
+  const isLine = (line: unknown) =>
+    Array.isArray(line) && line.length === 3 && line.every(value => Number.isSafeInteger(value));
+  const isFile = (file: unknown) =>
+    isRecord(file) && isText(file.file, longestText) && Array.isArray(file.lines) && file.lines.every(isLine);
+  return isText(tag) && isText(version, 64) && isText(map, 64) && Array.isArray(files) && files.every(isFile);
+}
+
+function isSolution({ episode, actions }: Plain): boolean {
+  if (!isText(episode, longestText)) return false;
+  return actions === undefined || (Array.isArray(actions) && actions.length <= largest && actions.every(isAction));
 }

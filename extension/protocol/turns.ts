@@ -9,6 +9,11 @@ export class Turns {
     return this.last.size;
   }
 
+  /** Whether there is work in hand on a name. */
+  has(name: string): boolean {
+    return this.last.has(name);
+  }
+
   /** Does the work after all that was asked for before on any of the names; `leave` ends a name's turn before the whole is done. */
   take<T>(names: readonly string[], work: (leave: (name: string) => void) => Promise<T>): Promise<T> {
     const before = new Set(names.flatMap(name => this.last.get(name) ?? []));

@@ -48,6 +48,8 @@ export class Journal {
   /** Writes that are due, oldest first: the disk refused the first of them. */
   private readonly backlog: (() => void)[] = [];
   private unwritten: Error | undefined;
+  /** The status is final. */
+  private crashed = false;
 
   constructor(
     private readonly folder: RunFolder,
@@ -163,6 +165,7 @@ export class Journal {
 
   /** Changes the status, in memory and for watchers at once, on disk as soon as the last write is done. */
   update(change: Partial<RunStatus>, fraction = 0): void {
+    if (this.crashed) return;
     this.current = { ...this.current, ...secrets.value(change), updated: now() };
     this.fraction = fraction;
     this.watchers.status(this.current, fraction);
@@ -225,6 +228,25 @@ export class Journal {
     } catch {
       // the trainer's log has the sentence, and whoever watches has heard it
     }
+  }
+
+  /**
+   * The last words of a trainer that meets an error nobody expected: as `fail`, and no later status replaces it. Returns when it is on disk, or
+   * in place of the old status at the latest after `withinMs`.
+   */
+  async crash(sentence: string, withinMs: number): Promise<void> {
+    if (this.crashed) return;
+    const failing = this.fail(sentence);
+    this.crashed = true;
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<void>(resolve => {
+      timer = setTimeout(() => {
+        this.overwriteStatus();
+        resolve();
+      }, withinMs);
+    });
+    await Promise.race([failing, late]);
+    clearTimeout(timer);
   }
 
   /** Closes the logs; what was not synced before is left to the system. */

@@ -19,6 +19,7 @@ import type { Sitting } from './sitting';
 import { checkpointNamed, newestValid, openCheckpoint, removeLater, verifyCheckpoint } from './store/checkpoint';
 import type { StoredCheckpoint } from './store/checkpoint';
 import { takeLease } from './store/lease';
+import type { HeldLease } from './store/lease';
 import { rotateLog } from './store/rotate-log';
 import { RunFolder } from './store/run-folder';
 import { requireNoLinks, requireTrusted } from './trusted-run';
@@ -36,6 +37,26 @@ const log = pino(
 clearPrinted(process.stdout, process.stderr);
 // On a full disk the log is lost; the run's last words must not be lost with it.
 for (const stream of [destination, process.stderr]) stream.on('error', () => undefined);
+
+/** What an error that nobody expected must put in order before the process ends. */
+const atWork: { journal?: Journal; lease?: HeldLease; dying?: true } = {};
+
+/** Milliseconds that the last words may take. */
+const lastWordsMs = 3000;
+
+// An error outside of the run's own course, of a stream's event or a forgotten promise. The trainer's state is unknown from here on, so it ends;
+// what is committed stays.
+process.on('uncaughtException', (error: unknown) => {
+  const { message, stack } = error instanceof Error ? error : { message: String(error), stack: undefined };
+  if (atWork.dying) return; // the first is the cause
+  atWork.dying = true;
+  log.fatal({ stack }, message);
+  const sentence = `trainer: it met an unexpected error (${message.slice(0, 500)}): resume the run from its newest checkpoint, and report this with the end of trainer.log`;
+  void (atWork.journal?.crash(sentence, lastWordsMs) ?? Promise.resolve()).finally(() => {
+    atWork.lease?.release();
+    process.exit(1);
+  });
+});
 
 /** Milliseconds between two looks at how long the log is: what environments print is limited by the second. */
 const logLookMs = 10_000;
@@ -67,6 +88,7 @@ async function main(): Promise<void> {
       process.exit(1);
     },
   });
+  atWork.lease = lease;
   const logFile = folder.file(runFiles.log);
   rotateLog(logFile);
   setInterval(() => rotateLog(logFile), logLookMs).unref();
@@ -121,6 +143,7 @@ async function serve(folder: RunFolder, { endpoint, token, workspace, checkpoint
     earlier.wall_s ?? 0,
     { wait: (sentence, ms) => control.wait(sentence, ms), goOn: () => control.goOn() },
   );
+  atWork.journal = journal;
   const control = new RunControl((state, because) => {
     journal.update({ state, error: because });
     journal.event('state', because === undefined ? state : `${state}: ${because}`);

@@ -17,7 +17,10 @@ const installed = mkdtempSync(join(tmpdir(), 'ragen-fuzz-'));
 let entry: string;
 beforeAll(async () => {
   for (const name of ['envs', 'media']) symlinkSync(join(root, name), join(installed, name), 'junction');
-  const sources = ['fuzz-process', 'fuzz-broken-process'].map(name => [name, `test/torture/${name}.ts`]);
+  const sources = ['fuzz-process', 'fuzz-broken-process', 'fuzz-echo-process'].map(name => [
+    name,
+    `test/torture/${name}.ts`,
+  ]);
   await buildBundles(Object.fromEntries(sources) as Record<string, string>, join(installed, 'dist'));
   entry = join(installed, 'dist', 'fuzz-process.cjs');
 });

@@ -1,6 +1,6 @@
 // Frames between the product's processes: JSON-RPC over a run's socket in both directions, lines of a stream, requests of a played session,
 // replies of an environment process.
-import { mkdtempSync, writeFileSync } from 'node:fs';
+import { mkdtempSync } from 'node:fs';
 import { createConnection, createServer } from 'node:net';
 import type { Server, Socket } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -10,6 +10,7 @@ import { EnvironmentProcess } from '../../extension/trainer/rollout/environment-
 import { playRequest } from '../../extension/trainer/environment-tools/play-stdio';
 import { isEnvironmentMessage } from '../../extension/protocol/environment-link';
 import { jsonOrNothing } from '../../extension/protocol/json';
+import { FrameReader, FrameWriter, framed } from '../../extension/protocol/frames';
 import { linesOf } from '../../extension/protocol/stream-lines';
 import { TrainerLink } from '../../extension/host/trainer-link';
 import type { RunStatus } from '../../extension/protocol/run-folder';
@@ -62,20 +63,12 @@ const told = (bytes: Buffer): Promise<void> =>
     socket.end(bytes);
   });
 
-let environment: EnvironmentProcess | undefined;
-/** Replies to a request of episodes as the tag of the first says (`id` is the request's, and `method` unless it says another), then rightly. */
-const echo = `process.on('message', request => {
-  const { id, method } = request;
-  if (method === 'shutdown') process.exit();
-  const given = request.episodes?.[0]?.tag;
-  if (given !== undefined) {
-    let reply = given;
-    try { reply = JSON.parse(given); } catch {}
-    process.send(reply && typeof reply === 'object' && !Array.isArray(reply) ? { ...reply, id, method: reply.method ?? method } : reply);
-  }
-  process.send({ id, method, episodes: [], environments: [], covered: [] });
-});`;
+const frames = (messages: readonly unknown[]): Buffer => {
+  const writer = new FrameWriter();
+  return Buffer.concat(messages.map(message => writer.frame(message)));
+};
 
+let environment: EnvironmentProcess | undefined;
 const state = { episode: 'e', observation: 'P_', version: 'v' };
 const replies = [
   { id: 1, method: 'reset', episodes: [{ ...state, info: { a: 1 }, actions: { 1: 'Left' } }] },
@@ -162,6 +155,25 @@ export const frameTargets: readonly FuzzTarget[] = [
     run: input => playRequest(input.toString('utf8')) ?? null,
   },
   {
+    name: 'bytes of an environment process',
+    form: 'bytes',
+    corpus: [frames(['a', { b: [1, null], c: 'd' }]), frames([{ image: Uint8Array.of(1, 2, 3), n: NaN }, {}])],
+    weight: 10,
+    lawful: ['FrameError'],
+    run: input => {
+      const reader = new FrameReader();
+      return [...reader.push(input.subarray(0, 30)), ...reader.push(input.subarray(30))];
+    },
+  },
+  {
+    name: 'content of a frame',
+    form: 'json',
+    corpus: ['{"a":[1,null,"b"],"c":{"$ragen":"NaN"}}', '{"image":{"$ragen":[0,3]},"of":{"$ragen":{"$ragen":1}}}'],
+    weight: 10,
+    lawful: ['FrameError'],
+    run: input => [...new FrameReader().push(framed(input, [Uint8Array.of(1, 2, 3)], 0))],
+  },
+  {
     name: 'message of an environment process',
     form: 'json',
     corpus: [...replies, JSON.stringify({ id: 1, method: 'load', environments: [{ tag: 't', version: 'v' }] })],
@@ -179,8 +191,7 @@ export const frameTargets: readonly FuzzTarget[] = [
     weight: 0.05,
     mostMs: 1000, // each wrong one costs a process
     async begin() {
-      const entry = join(mkdtempSync(join(tmpdir(), 'echo-')), 'echo.cjs');
-      writeFileSync(entry, echo);
+      const entry = join(__dirname, 'fuzz-echo-process.cjs');
       environment = await EnvironmentProcess.start({ entry, stepTimeoutMs: 1000, onNotice: () => undefined });
     },
     async run(input) {

@@ -6,6 +6,7 @@ import { cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { disk } from './disk';
+import { environmentChannel } from './environment-channel';
 import { environmentCode } from './environment-code';
 import { fuzz } from './fuzz';
 import { kills } from './kills';
@@ -20,6 +21,7 @@ const parts: Record<string, TorturePart> = {
   disk,
   namespaces,
   'environment-code': environmentCode,
+  'environment-channel': environmentChannel,
   fuzz,
   'model-folders': modelFolders,
   soak,

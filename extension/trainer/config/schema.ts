@@ -179,7 +179,7 @@ const workbench = z
       .positive()
       .nullable()
       .describe(
-        'GiB of memory that an environment process may hold: a call that takes more fails its episode; null for half of what the machine has.',
+        'GiB of memory that an environment process and all it starts may hold: what takes more fails its episodes; null for half of what the machine has.',
       )
       .default(null),
     max_skipped_steps: z

@@ -46,7 +46,7 @@ export class EnvironmentProcesses implements EnvironmentPool {
 
   /** Process ids of those that run, for debuggers to attach to. */
   get pids(): number[] {
-    return this.processes.flatMap(({ pid }) => pid ?? []);
+    return this.processes.flatMap(({ pids }) => pids);
   }
 
   /** Makes environments ready for a run's first episodes, one a tag; `error` is the first that failed. */
@@ -84,7 +84,7 @@ export class EnvironmentProcesses implements EnvironmentPool {
 
   /** Opens all processes to debuggers, or closes them; gives a URL for each that is open. */
   async debug(on: boolean): Promise<string[]> {
-    return (await Promise.all(this.processes.map(process => process.debug(on)))).flatMap(url => url ?? []);
+    return (await Promise.all(this.processes.map(process => process.debug(on)))).flat();
   }
 
   /** Has the lines counted that episodes reach from their reset on, or no more; gives each thread's counts since the last time. */

@@ -1,103 +1,142 @@
-// One life of the environment process, from its start to its end with all that it started: requests go in, replies and what is printed come out.
-// What answers with anything but the protocol's messages is ended.
-import { fork, type ChildProcess } from 'node:child_process';
+// One life of the environment process, from its start to its end with all that it started: requests go in, replies and what is printed come
+// out. Nothing the process sends or stops sending is believed: bytes that are no message, a reply that nobody asked for and a process that
+// gives no sign of life end it, and `ended` says what it did.
+import { spawn, type ChildProcess } from 'node:child_process';
+import { PassThrough, type Duplex } from 'node:stream';
 import { endStarted, markVariable, newMark } from '../../protocol/end-processes';
-import { isEnvironmentMessage } from '../../protocol/environment-link';
+import { isEnvironmentMessage, namesAsked, replyProblem } from '../../protocol/environment-link';
 import type {
   EnvironmentNotice,
   EnvironmentReply,
   EnvironmentRequest,
   LoadedEnvironment,
 } from '../../protocol/environment-link';
+import { FrameChannel, channelDescriptor } from '../../protocol/frame-channel';
 import { OutputBudget } from '../../protocol/output-budget';
 import { environmentMemory } from '../machine-memory';
 import { secrets, type SecretStream } from '../secrets';
 import { handOn } from './printed-output';
+import { ProcessWatch, type Offence, type WatchLimits } from './process-watch';
 
 export interface ProcessLifeOptions {
   /** The Node.js that runs the process; this process's own by default. */
   nodePath?: string;
   /** Path of `environment-host.cjs`; `environment-worker.cjs` lies beside it. */
   entry: string;
-  /** Bytes that the process may hold; half of the machine's memory by default. */
+  /** Bytes that the process, with what it starts, may hold; half of the machine's memory by default. */
   memoryBytes?: number;
   /** Options of Node.js for the process, such as `--inspect=127.0.0.1:0`. */
   execArgv?: string[];
   /** Variables of the process; this process's own by default. */
   variables?: NodeJS.ProcessEnv;
+  /** How long the process may give no sign of life, and how it is looked at. */
+  watch?: Partial<WatchLimits>;
   /** What environments print; the tag is empty where it is not known. */
   onNotice(notice: EnvironmentNotice): void;
 }
 
-/** Milliseconds to wait for the output of a process that has ended. */
+/** How a process ended. */
+export interface ProcessEnd {
+  /** The rest of a sentence whose subject is the process. */
+  how: string;
+  /** What it was ended for, where the trainer ended it. */
+  offence?: Offence;
+}
+
+/** Milliseconds to wait for the output of a process that has ended, and for the end of one that closed its channel. */
 const lastWordsMs = 300;
 
 /** Characters of what a process and its environments print that are passed on in a second. */
 export const printedPerSecond = 131_072;
+/** Messages with printed text in a second after which a process counts as flooding; its own limit is far below. */
+const noticesPerSecond = 16_384;
+
+/** Lives that have not ended: they end with this process, stopped ones too. */
+const lives = new Set<ProcessLife>();
+process.on('exit', () => {
+  for (const life of [...lives]) life.leave();
+});
 
 /** Who waits for a reply. */
 interface Asked {
+  request: EnvironmentRequest;
+  /** Names that the reply still owes. */
+  open: Set<string>;
   part(reply: EnvironmentReply): void;
   reply(reply: EnvironmentReply | undefined): void;
 }
 
 export class ProcessLife {
   readonly child: ChildProcess;
-  /** How it ended, as words for a sentence. */
-  readonly ended: Promise<string>;
+  readonly ended: Promise<ProcessEnd>;
   alive = true;
   private readonly open = new Map<number, Asked>();
   private readonly mark = newMark();
+  private readonly channel: FrameChannel;
+  private readonly watch: ProcessWatch;
+  /** Of requests for a sign of life, which have ids below 0. */
+  private pings = 0;
   private lastWords = '';
   /** What threads print, by tag and stream: it comes in pieces, and a secret may lie across two. */
   private readonly pieces = new Map<string, SecretStream>();
+  private offence: Offence | undefined;
+  private notices = { second: 0, count: 0 };
 
-  constructor(options: ProcessLifeOptions) {
-    const { nodePath, entry, memoryBytes = environmentMemory(), execArgv = [], onNotice } = options;
+  constructor(private readonly options: ProcessLifeOptions) {
+    const { nodePath, entry, memoryBytes = environmentMemory(), execArgv = [], watch, onNotice } = options;
     const printed = new OutputBudget(printedPerSecond);
-    const child = fork(entry, [String(memoryBytes)], {
-      execPath: nodePath ?? process.execPath,
-      execArgv,
-      serialization: 'advanced',
-      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+    const child = spawn(nodePath ?? process.execPath, [...execArgv, entry, String(memoryBytes)], {
+      stdio: ['ignore', 'pipe', 'pipe', 'overlapped'],
       detached: process.platform !== 'win32', // leads a process group, so that all it starts can be ended with it
-      env: { ...(options.variables ?? process.env), [markVariable]: this.mark },
+      windowsHide: true,
+      env: {
+        ...(options.variables ?? process.env),
+        ...(process.versions.electron && { ELECTRON_RUN_AS_NODE: '1' }),
+        [markVariable]: this.mark,
+      },
     });
     this.child = child;
+    lives.add(this);
     for (const stream of ['stdout', 'stderr'] as const)
       handOn(child[stream], printed, text => {
         if (stream === 'stderr') this.lastWords = errorLine(text) ?? (this.lastWords || lastLine(text));
         onNotice({ method: 'log', tag: '', stream, text });
       });
-    child.on('message', (message: unknown) => {
-      if (!isEnvironmentMessage(message)) {
-        this.lastWords = 'an answer that is none';
-        return this.end();
-      }
-      if (message.method === 'log') {
-        const text = this.clearedPieces(message).take(printed.take(message.text));
-        return text === '' ? undefined : onNotice({ ...message, text });
-      }
-      const asked = this.open.get(message.id);
-      const reply = withoutSecrets(message);
-      if ('more' in reply && reply.more) return asked?.part(reply);
-      this.open.delete(message.id);
-      asked?.reply(reply);
+    this.channel = new FrameChannel(pipeOf(child), {
+      message: message => this.receive(message, printed),
+      broken: (why, ended) => {
+        const end = () => this.endFor(channelOffence(why));
+        if (ended)
+          setTimeout(end, lastWordsMs).unref(); // as any process that is ending; what it ends with says more
+        else end();
+      },
     });
+    this.watch = new ProcessWatch(
+      { pid: child.pid, mark: this.mark, memoryBytes, limits: { ...watch, ...(inspected(execArgv) && { silentMs: Infinity }) } }, // prettier-ignore
+      {
+        ping: async () => {
+          const reply = await this.ask({ id: -1 - this.pings++, method: 'ping' });
+          return reply?.method === 'ping' ? reply.threads : undefined;
+        },
+        offended: offence => this.endFor(offence),
+      },
+    );
     this.ended = new Promise(resolve => {
       const end = (how: string) => {
+        if (!this.alive) return;
         this.alive = false;
-        for (const [key, pieces] of this.pieces) {
-          const [tag, stream] = key.split('\n') as [string, 'stdout' | 'stderr'];
-          const text = pieces.rest();
-          if (text !== '') onNotice({ method: 'log', tag, stream, text });
-        }
+        this.printRests();
+        lives.delete(this);
+        this.watch.close();
+        this.channel.close();
         for (const { reply } of this.open.values()) reply(undefined);
         this.open.clear();
-        resolve(this.lastWords ? `${how}; it said: ${this.lastWords}` : how);
+        if (this.offence) return resolve({ how: this.offence.what, offence: this.offence });
+        resolve({ how: this.lastWords ? `${how}; it said: ${this.lastWords}` : how });
       };
       child.on('error', error => (child.pid === undefined ? end(error.message) : undefined));
       child.on('exit', (code, signal) => {
+        this.offence ??= this.watch.exitOffence(signal);
         this.end(); // what it started must not outlive it
         const how = signal ? `ended by signal ${signal}` : `ended with exit code ${code}`;
         child.once('close', () => end(how)); // its last words are read by then
@@ -113,21 +152,76 @@ export class ProcessLife {
     return pieces;
   }
 
+  /** Prints what was held back of each stream, in case the rest of a secret followed. */
+  private printRests(): void {
+    for (const [key, pieces] of this.pieces) {
+      const [tag, stream] = key.split('\n') as [string, 'stdout' | 'stderr'];
+      const text = pieces.rest();
+      if (text !== '') this.options.onNotice({ method: 'log', tag, stream, text });
+    }
+  }
+
+  /** Whether a debugger may halt the process: then its silence says nothing. */
+  set debugged(on: boolean) {
+    this.watch.debugged = on;
+  }
+
   /** Ends the process with all that it started. */
   end(): void {
     endStarted(this.child.pid, this.mark);
+    this.watch.endGroup();
   }
 
-  /** The reply, or undefined when the process ends before it; `part` hears what comes before the reply. */
+  /** Ends the process with all that it started, and waits for nothing: this process is ending. */
+  leave(): void {
+    this.end();
+    this.watch.close();
+  }
+
+  /** Ends the process for what it did; the first offence counts. */
+  private endFor(offence: Offence): void {
+    if (!this.alive || this.child.exitCode !== null || this.child.signalCode !== null) return;
+    this.offence ??= offence;
+    this.end();
+  }
+
+  /**
+   * The reply, or undefined when the process ends before it; `part` is given what comes before the reply.
+   * @throws FrameError where the request is too large
+   */
   ask(
     request: EnvironmentRequest,
     part: (reply: EnvironmentReply) => void = () => undefined,
   ): Promise<EnvironmentReply | undefined> {
     if (!this.alive) return Promise.resolve(undefined);
     return new Promise(resolve => {
-      this.open.set(request.id, { part, reply: resolve });
-      if (this.child.connected) this.child.send(request, () => undefined); // a failed send shows as the end of the process
+      this.channel.send(request);
+      this.open.set(request.id, { request, open: namesAsked(request), part, reply: resolve });
     });
+  }
+
+  private receive(message: unknown, printed: OutputBudget): void {
+    if (!isEnvironmentMessage(message)) return this.endFor(channelOffence('sent an answer that is none'));
+    this.watch.signOfLife();
+    if (message.method === 'log') {
+      const text = this.clearedPieces(message).take(printed.take(message.text));
+      if (this.floods()) return this.endFor(flood);
+      return text === '' ? undefined : this.options.onNotice({ ...message, text });
+    }
+    const asked = this.open.get(message.id);
+    if (!asked) return this.endFor(channelOffence(`answered request ${message.id}, which nobody made`));
+    const problem = replyProblem(asked.request, message, asked.open);
+    if (problem !== undefined) return this.endFor(channelOffence(problem));
+    const reply = withoutSecrets(message);
+    if ('more' in reply && reply.more) return asked.part(reply);
+    this.open.delete(message.id);
+    asked.reply(reply);
+  }
+
+  private floods(): boolean {
+    const second = Math.floor(performance.now() / 1000);
+    if (second !== this.notices.second) this.notices = { second, count: 0 };
+    return ++this.notices.count > noticesPerSecond;
   }
 }
 
@@ -154,6 +248,24 @@ function withoutSecrets(reply: EnvironmentReply): EnvironmentReply {
     };
   return secrets.value(reply);
 }
+
+/** The channel's pipe; one that never says anything where the system could not make it. */
+const pipeOf = ({ stdio }: { stdio?: readonly unknown[] }): Duplex =>
+  (stdio?.[channelDescriptor] as Duplex | undefined) ?? new PassThrough();
+
+const channelOffence = (what: string): Offence => ({
+  kind: 'channel',
+  what,
+  remedy: `write to no file descriptor that the environment did not open (the channel to the trainer is descriptor ${channelDescriptor})`,
+});
+
+const flood: Offence = {
+  kind: 'flood',
+  what: `sent more than ${noticesPerSecond} lines of output in a second`,
+  remedy: 'print less',
+};
+
+const inspected = (execArgv: readonly string[]): boolean => execArgv.some(argument => argument.startsWith('--inspect'));
 
 /** The line of an output that names an error. */
 function errorLine(text: string): string | undefined {

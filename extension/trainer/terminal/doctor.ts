@@ -10,6 +10,7 @@ import type { RunQuestion, RunReport } from '../run-report';
 import type { StepTime } from '../step-time';
 import { answer } from './answer';
 import type { Answer } from './answer';
+import { environmentLimitRows } from './environment-limits';
 import { machineReport } from './machine-report';
 import type { MachineReport } from './machine-report';
 import { presetFolders, workspaceOf } from './start';
@@ -62,7 +63,8 @@ export const questionOf = (overrides: readonly string[], flags: PlanFlags, works
   workspace,
 });
 
-function machineWords({ node, platform, cpu, memory, onnxruntime, disk, folders, optional }: MachineReport): string[] {
+function machineWords(report: MachineReport): string[] {
+  const { node, platform, cpu, memory, onnxruntime, disk, folders, environments, optional } = report;
   const providers = onnxruntime.providers.map(({ provider, known, installed, self_check }) => {
     const state = !known ? 'not in this build' : !installed ? 'library not installed' : 'there';
     const tried = provider === 'cpu' || !known || !installed ? '' : `, ${self_check?.about ?? 'not tried: no GPU is in sight'}`; // prettier-ignore
@@ -79,6 +81,7 @@ function machineWords({ node, platform, cpu, memory, onnxruntime, disk, folders,
     ),
     ['onnxruntime', `${onnxruntime.version}; auto is ${onnxruntime.auto}`],
     ...providers,
+    ...environmentLimitRows(environments),
     ...optional.map(({ name, found, for: use }) => [name, found ?? `not found; only ${use} would need it`]),
   ]);
 }

@@ -12,6 +12,8 @@ import { installation } from '../installation';
 import { machineMemory } from '../machine-memory';
 import type { MachineMemory } from '../machine-memory';
 import { HubCache } from '../store/hub-cache';
+import { environmentLimits } from './environment-limits';
+import type { EnvironmentLimits } from './environment-limits';
 
 /** Compares a small model's loss, gradients and sampled tokens on a provider with the CPU's. */
 export type SelfCheck = (provider: Provider) => Promise<Checked>;
@@ -32,6 +34,8 @@ export interface MachineReport {
   disk: { folder: string; free: number };
   /** Folders that runs write to; `problem` says why that cannot be. */
   folders: { path: string; for: string; problem: string | null }[];
+  /** How environments are held to their limits. */
+  environments: EnvironmentLimits;
   optional: { name: string; found: string | null; for: string }[];
 }
 
@@ -65,6 +69,7 @@ export async function machineReport(
       folder(dirname(new HubCache('any/model').root), 'models of the hub'),
       folder(tmpdir(), 'what an environment is built to'),
     ],
+    environments: environmentLimits(),
     optional: await optional(),
   };
 }

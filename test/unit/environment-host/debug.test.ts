@@ -72,9 +72,9 @@ test('a breakpoint in the source halts the environment; limits are off until the
   await running.load([{ tag: 'Lake', env_type: 'env.ts', source, config: {} }]);
   await running.reset([{ episode: 'a', tag: 'Lake', seed: 1, member: 0, mode: 'train' }]);
 
-  const url = (await running.debug(true))!;
+  const [url] = await running.debug(true);
   expect(url).toMatch(/^ws:\/\/127\.0\.0\.1:\d+\//);
-  expect(await running.debug(true)).toBe(url);
+  expect(await running.debug(true)).toEqual([url]);
   const debug = await attach(url, 'Lake');
   await debug.ask('Debugger.enable');
   const parsed = await debug.until(
@@ -107,7 +107,7 @@ test('a breakpoint in the source halts the environment; limits are off until the
   await debug.ask('Debugger.resume');
   expect((await step)[0]).toMatchObject({ observation: 'count 1' });
 
-  expect(await running.debug(false)).toBeUndefined();
+  expect(await running.debug(false)).toEqual([]);
   await expect.poll(() => debug.socket.readyState).toBe(WebSocket.CLOSED);
   const [slow] = await running.step([{ episode: 'a', actions: [2] }]);
   expect(slow.error).toMatchObject({ kind: 'timed_out' });

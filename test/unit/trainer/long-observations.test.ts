@@ -2,7 +2,7 @@
 // with a sentence; the others of the batch go on.
 import { rmSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { largest } from '../../../extension/environment-host/values';
+import { largest } from '../../../extension/protocol/environment-bounds';
 import { installation } from '../../../extension/trainer/installation';
 import { trainHere } from './train-here';
 import { makeWorkspace, wordsEnvironment } from './workspace';

@@ -1,0 +1,157 @@
+// A Linux control group of one process of ours with all that it starts, where this user may make one: memory under a limit of the kernel's,
+// exact membership (also of daemons that left their process group and cleared their environment), and an end that reaches all of them.
+// Version 2 where the memory controller is delegated to a group that this process may write, else version 1's memory hierarchy. A group
+// that is not there is no error: callers fall back to process groups, marks and parentage.
+// Sources: docs.kernel.org/admin-guide/cgroup-v2.html and …/cgroup-v1/memory.html.
+import { randomBytes } from 'node:crypto';
+import { mkdirSync, readFileSync, readdirSync, readlinkSync, rmdirSync, writeFileSync } from 'node:fs';
+import { platform } from 'node:os';
+import { dirname, join } from 'node:path';
+
+export type ControlGroupVersion = 1 | 2;
+
+const prefix = 'ragen-';
+
+/** Rounds of ending what is in a group: its processes may start others meanwhile. */
+const rounds = 20;
+
+export class ControlGroup {
+  private constructor(
+    readonly version: ControlGroupVersion,
+    readonly folder: string,
+  ) {}
+
+  /**
+   * A new group whose processes may hold `memoryBytes`, file pages that the kernel can drop not counted; undefined where this machine or
+   * this user has none. `root` is where the file systems lie.
+   */
+  static create(memoryBytes: number, root = '/'): ControlGroup | undefined {
+    if (platform() !== 'linux') return undefined;
+    for (const { version, parent } of parents(root)) {
+      const name = `${process.pid}-${randomBytes(8).toString('hex')}`;
+      const folder = join(parent, `${prefix}${namespaceOf(root)}-${name}`);
+      if (attempt(() => mkdirSync(folder)) === undefined) continue;
+      const group = new ControlGroup(version, folder);
+      removeAbandoned(parent, version, root);
+      const limit = String(Math.ceil(Math.min(memoryBytes, 2 ** 52)));
+      const file = version === 2 ? 'memory.max' : 'memory.limit_in_bytes';
+      if (attempt(() => writeFileSync(join(folder, file), limit, { flag: 'r+' })) !== undefined) {
+        if (version === 2) group.write('memory.oom.group', '1');
+        group.write(version === 2 ? 'memory.swap.max' : 'memory.memsw.limit_in_bytes', version === 2 ? '0' : limit);
+        return group;
+      }
+      group.remove();
+    }
+    return undefined;
+  }
+
+  /** A group that is there. */
+  static open(folder: string, version: ControlGroupVersion): ControlGroup {
+    return new ControlGroup(version, folder);
+  }
+
+  /** Moves a process into the group; what it starts from then on is born there. False where that is refused. */
+  add(pid: number): boolean {
+    return this.write('cgroup.procs', String(pid));
+  }
+
+  /** Processes in the group that this process can see. */
+  get pids(): number[] {
+    return (this.read('cgroup.procs') ?? '').split('\n').map(Number).filter(pid => pid > 0); // prettier-ignore
+  }
+
+  /** Bytes of memory that belongs to no file: of processes, of shared memory and of files in memory. */
+  get bytes(): number {
+    const rows = new Map((this.read('memory.stat') ?? '').split('\n').map(line => line.split(' ') as [string, string]));
+    const names = this.version === 2 ? ['anon', 'shmem'] : ['total_rss', 'total_shmem'];
+    return names.reduce((sum, name) => sum + Number(rows.get(name) ?? 0), 0);
+  }
+
+  /** Whether the kernel has ended a process of the group because it reached its limit. */
+  get outOfMemory(): boolean {
+    const text = this.read(this.version === 2 ? 'memory.events' : 'memory.oom_control') ?? '';
+    return Number(/^oom_kill (\d+)$/m.exec(text)?.[1] ?? 0) > 0;
+  }
+
+  /** Ends all processes of the group with SIGKILL. */
+  end(): void {
+    if (this.version === 2 && this.write('cgroup.kill', '1')) return;
+    for (let round = 0; round < rounds; round++) {
+      const { pids } = this;
+      if (pids.length === 0) return;
+      for (const pid of pids) attempt(() => process.kill(pid, 'SIGKILL'));
+    }
+  }
+
+  /** Takes the empty group away; false while there are processes in it. */
+  remove(): boolean {
+    return attempt(() => rmdirSync(this.folder)) !== undefined;
+  }
+
+  private write(file: string, text: string): boolean {
+    return attempt(() => writeFileSync(join(this.folder, file), text, { flag: 'r+' })) !== undefined;
+  }
+
+  private read(file: string): string | undefined {
+    return attempt(() => readFileSync(join(this.folder, file), 'utf8'));
+  }
+}
+
+/** Where a group with a memory limit may be made: below this process's own group, or beside it, where the controller is handed down. */
+function parents(root: string): { version: ControlGroupVersion; parent: string }[] {
+  const lines = (attempt(() => readFileSync(join(root, 'proc/self/cgroup'), 'utf8')) ?? '')
+    .split('\n')
+    .map(line => line.split(':'));
+  const v2 = lines.find(([id, controllers]) => id === '0' && controllers === '');
+  const v1 = lines.find(([, controllers]) => controllers?.split(',').includes('memory'));
+  const handsDown = (folder: string) =>
+    (attempt(() => readFileSync(join(folder, 'cgroup.subtree_control'), 'utf8')) ?? '').split(/\s+/).includes('memory');
+  const found: { version: ControlGroupVersion; parent: string }[] = [];
+  if (v2) {
+    const path = v2.slice(2).join(':');
+    const own = join(root, 'sys/fs/cgroup', path);
+    for (const parent of path === '/' ? [own] : [own, dirname(own)])
+      if (handsDown(parent)) found.push({ version: 2, parent });
+  }
+  if (v1) {
+    const mount = join(root, 'sys/fs/cgroup/memory');
+    const own = join(mount, v1.slice(2).join(':'));
+    // In a container the path may name a group that is not in sight: the mount's root is its own group then.
+    for (const parent of [...new Set([own, mount])]) found.push({ version: 1, parent });
+  }
+  return found;
+}
+
+/** Number of this process's PID namespace: pids of another one say nothing here. */
+const namespaceOf = (root: string): string =>
+  /\d+/.exec(attempt(() => readlinkSync(join(root, 'proc/self/ns/pid'))) ?? '')?.[0] ?? '0';
+
+/** Removes groups of processes of this PID namespace that are gone, with what is left in them. Names begin with their maker's pid. */
+function removeAbandoned(parent: string, version: ControlGroupVersion, root: string): void {
+  const own = `${prefix}${namespaceOf(root)}-`;
+  for (const name of attempt(() => readdirSync(parent)) ?? []) {
+    const owner = name.startsWith(own) ? Number(/^(\d+)-/.exec(name.slice(own.length))?.[1]) : 0;
+    if (!(owner > 0) || isThere(owner)) continue;
+    const abandoned = ControlGroup.open(join(parent, name), version);
+    abandoned.end();
+    abandoned.remove();
+  }
+}
+
+function isThere(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+}
+
+/** What `job` gives, `true` in place of nothing; undefined where the system refuses. */
+function attempt<T>(job: () => T): (T extends void ? true : T) | undefined {
+  try {
+    return (job() ?? true) as T extends void ? true : T;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,213 @@
+// Frames between a trainer and its environment process, over a pipe: a header of 20 bytes (magic, sequence number, length of the JSON, length
+// of the binary part, CRC-32 of both), the JSON, and the bytes of its byte arrays. The trainer owns the framing, because Node's IPC channel
+// throws an uncaught error at bytes that are no message, and environment code may write to any descriptor of its process.
+// Invariants: lengths are bounded before anything is allocated; numbers of frames, of values and of levels are bounded before parsing;
+// whatever breaks a rule is a FrameError, and nothing is read after it.
+
+/** Bounds of one frame. */
+export const frameLimits = {
+  /** Bytes of the JSON. */
+  json: 2 ** 26,
+  /** Bytes of all byte arrays. */
+  binary: 2 ** 27,
+  /** Values, keys and levels' ends of the JSON, as far as commas and brackets tell. */
+  values: 2 ** 22,
+  depth: 256,
+} as const;
+
+const headerBytes = 20;
+const magic = 0x4e474152; // "RAGN"
+/** The only key of an object that stands for a value that JSON lacks, or for an object with just this key. */
+const escape = '$ragen';
+
+/** Bytes that are no frame, or a value that does not fit into one. */
+export class FrameError extends Error {
+  override readonly name = 'FrameError';
+}
+
+/** Encodes the messages of one direction of a pipe. */
+export class FrameWriter {
+  private sequence = 0;
+
+  /** The frame of plain data: numbers, texts, booleans, null, undefined, arrays, objects, byte arrays. @throws FrameError where it is too large */
+  frame(message: unknown): Buffer {
+    const chunks: Uint8Array[] = [];
+    const json = Buffer.from(JSON.stringify(escaped(message, { chunks, bytes: 0 })), 'utf8');
+    const binary = chunks.reduce((sum, { length }) => sum + length, 0);
+    if (json.length > frameLimits.json || binary > frameLimits.binary)
+      throw new FrameError(`a message has ${json.length} and ${binary} bytes`);
+    checkStructure(json);
+    const frame = framed(json, chunks, this.sequence);
+    this.sequence = (this.sequence + 1) >>> 0;
+    return frame;
+  }
+}
+
+/** The bytes of a frame of this content. */
+export function framed(json: Uint8Array, chunks: readonly Uint8Array[], sequence: number): Buffer {
+  const frame = Buffer.concat([Buffer.alloc(headerBytes), json, ...chunks]);
+  frame.writeUInt32LE(magic, 0);
+  frame.writeUInt32LE(sequence, 4);
+  frame.writeUInt32LE(json.length, 8);
+  frame.writeUInt32LE(frame.length - headerBytes - json.length, 12);
+  frame.writeUInt32LE(crc32(frame, headerBytes), 16);
+  return frame;
+}
+
+/** Decodes the messages of one direction of a pipe. */
+export class FrameReader {
+  private sequence = 0;
+  private chunks: Buffer[] = [];
+  private held = 0;
+  private broken: FrameError | undefined;
+
+  /** Messages that are whole with this chunk, in order. @throws FrameError at the first bytes that are none, and from then on */
+  *push(chunk: Buffer): Generator<unknown, void> {
+    if (this.broken) throw this.broken;
+    this.chunks.push(chunk);
+    this.held += chunk.length;
+    try {
+      for (let frame = this.next(); frame; frame = this.next()) yield parsed(frame.json, frame.binary);
+    } catch (error) {
+      this.broken = error instanceof FrameError ? error : new FrameError((error as Error).message.slice(0, 200));
+      this.chunks = [];
+      throw this.broken;
+    }
+  }
+
+  private next(): { json: Buffer; binary: Buffer } | undefined {
+    if (this.held < headerBytes) return undefined;
+    const header = this.peek(headerBytes);
+    const [json, binary] = [header.readUInt32LE(8), header.readUInt32LE(12)];
+    if (header.readUInt32LE(0) !== magic) throw new FrameError('bytes that begin no message');
+    if (header.readUInt32LE(4) !== this.sequence)
+      throw new FrameError(`message ${header.readUInt32LE(4)} in place of message ${this.sequence}`);
+    if (json > frameLimits.json || binary > frameLimits.binary)
+      throw new FrameError(`a message that claims ${json} and ${binary} bytes`);
+    const size = headerBytes + json + binary;
+    if (this.held < size) return undefined;
+    const whole = this.peek(size);
+    if (crc32(whole, headerBytes, size) !== whole.readUInt32LE(16))
+      throw new FrameError('a message with a wrong checksum');
+    this.sequence = (this.sequence + 1) >>> 0;
+    const rest = this.chunks[0].subarray(size);
+    this.chunks = rest.length > 0 ? [rest] : [];
+    this.held -= size;
+    return { json: whole.subarray(headerBytes, headerBytes + json), binary: whole.subarray(headerBytes + json, size) };
+  }
+
+  /** The first `size` bytes, in one piece. They are joined with all that is held, at most twice a frame. */
+  private peek(size: number): Buffer {
+    if (this.chunks[0].length < size) this.chunks = [Buffer.concat(this.chunks)];
+    return this.chunks[0].subarray(0, size);
+  }
+}
+
+function parsed(json: Buffer, binary: Buffer): unknown {
+  checkStructure(json);
+  const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(json);
+  return restored(JSON.parse(text), binary);
+}
+
+const [quote, backslash, comma, bracket, bracketEnd, brace, braceEnd] = Buffer.from('"\\,[]{}');
+
+/** Counts values and levels before anything is allocated for them. */
+function checkStructure(json: Buffer): void {
+  let [values, depth] = [0, 0];
+  for (let i = 0; i < json.length; i++) {
+    const byte = json[i];
+    if (byte === quote) {
+      for (i++; i < json.length && json[i] !== quote; i++) if (json[i] === backslash) i++;
+    } else if (byte === comma) values++;
+    else if (byte === bracket || byte === brace) {
+      values++;
+      if (++depth > frameLimits.depth) throw new FrameError(`a message with more than ${frameLimits.depth} levels`);
+    } else if (byte === bracketEnd || byte === braceEnd) depth--;
+  }
+  if (values > frameLimits.values) throw new FrameError(`a message with more than ${frameLimits.values} values`);
+}
+
+/** Numbers that JSON lacks, by the names they have in a frame. */
+const numbers: Readonly<Record<string, number>> = { NaN, Infinity, '-Infinity': -Infinity, '-0': -0 };
+
+/** As plain JSON; the same value where it holds nothing that JSON lacks. */
+function escaped(value: unknown, binary: { chunks: Uint8Array[]; bytes: number }): unknown {
+  if (typeof value === 'number')
+    return Number.isFinite(value) && !Object.is(value, -0)
+      ? value
+      : { [escape]: Object.is(value, -0) ? '-0' : String(value) };
+  if (value === undefined) return { [escape]: 'undefined' };
+  if (typeof value !== 'object' || value === null) return value;
+  if (value instanceof Uint8Array) {
+    const at = binary.bytes;
+    binary.chunks.push(value);
+    binary.bytes += value.length;
+    return { [escape]: [at, value.length] };
+  }
+  if (Array.isArray(value)) {
+    let copy: unknown[] | undefined;
+    for (let i = 0; i < value.length; i++) {
+      const item = escaped(value[i], binary);
+      if (item !== value[i]) (copy ??= [...(value as unknown[])])[i] = item;
+    }
+    return copy ?? value;
+  }
+  const entries = Object.entries(value);
+  let changed = false;
+  for (const entry of entries) {
+    const item = escaped(entry[1], binary);
+    changed ||= item !== entry[1];
+    entry[1] = item;
+  }
+  const copy = changed ? Object.fromEntries(entries) : value;
+  return entries.length === 1 && entries[0][0] === escape ? { [escape]: { [escape]: entries[0][1] } } : copy;
+}
+
+function restored(value: unknown, binary: Buffer): unknown {
+  if (typeof value !== 'object' || value === null) {
+    if (typeof value === 'number' && !Number.isFinite(value)) throw new FrameError('a number beyond the largest');
+    return value;
+  }
+  if (Array.isArray(value)) {
+    for (let i = 0; i < value.length; i++) value[i] = restored(value[i], binary);
+    return value;
+  }
+  const record = value as Record<string, unknown>;
+  const keys = Object.keys(record);
+  if (keys.length === 1 && keys[0] === escape) return unescaped(record[escape], binary);
+  for (const key of keys) {
+    const item = record[key];
+    const kept = restored(item, binary);
+    // Defined, not assigned: the key may be __proto__.
+    if (kept !== item) Object.defineProperty(record, key, { value: kept, enumerable: true, configurable: true, writable: true }); // prettier-ignore
+  }
+  return record;
+}
+
+function unescaped(stands: unknown, binary: Buffer): unknown {
+  if (stands === 'undefined') return undefined;
+  if (typeof stands === 'string' && Object.hasOwn(numbers, stands)) return numbers[stands];
+  if (Array.isArray(stands) && stands.length === 2) {
+    const [at, length] = stands as unknown[];
+    const whole = Number.isInteger(at) && Number.isInteger(length);
+    if (!whole || Number(at) < 0 || Number(length) < 0 || Number(at) + Number(length) > binary.length)
+      throw new FrameError('a byte array beyond the end of its message');
+    return new Uint8Array(binary.subarray(Number(at), Number(at) + Number(length)));
+  }
+  if (typeof stands === 'object' && stands !== null && Object.keys(stands).join() === escape)
+    return { [escape]: restored((stands as Record<string, unknown>)[escape], binary) };
+  throw new FrameError('a value of no known kind');
+}
+
+const crcTable = Uint32Array.from({ length: 256 }, (_, n) => {
+  let crc = n;
+  for (let bit = 0; bit < 8; bit++) crc = crc & 1 ? (crc >>> 1) ^ 0xedb88320 : crc >>> 1;
+  return crc;
+});
+
+/** CRC-32 (IEEE 802.3) of `bytes` from `start` to `end`. */
+function crc32(bytes: Uint8Array, start: number, end = bytes.length): number {
+  let crc = 0xffffffff;
+  for (let i = start; i < end; i++) crc = crcTable[(crc ^ bytes[i]) & 0xff] ^ (crc >>> 8);
+  return ~crc >>> 0;
+}

@@ -1,0 +1,157 @@
+// What a process of ours and all that it started hold in memory. On Linux the members are those of its control group where it has one; else
+// those of its process group, those that carry its mark, and their children, and who was seen once stays a member. Elsewhere `ps` tells
+// process groups and parents. On Windows nothing is measured from outside.
+import { execFile } from 'node:child_process';
+import { readFileSync, readdirSync } from 'node:fs';
+import { platform } from 'node:os';
+import { markVariable } from '../../protocol/end-processes';
+import { tagVariable } from '../../protocol/environment-link';
+import type { ControlGroup } from '../../protocol/control-group';
+
+/** One process of the tree. */
+export interface ProcessMemory {
+  pid: number;
+  /** Bytes in memory; what is shared with others is counted in part once `shared` has been asked for. */
+  bytes: number;
+  /** Tag of the environment that started it, where its own environment says. */
+  tag?: string;
+}
+
+export interface TreeMemory {
+  /** The process itself first. */
+  processes: ProcessMemory[];
+  /** Bytes of them all, with memory that is in files in memory where a control group tells. */
+  bytes: number;
+  /** Whether the process itself is stopped (SIGSTOP, SIGTSTP). */
+  stopped: boolean;
+}
+
+interface Known {
+  started: string;
+  tag?: string;
+}
+
+/** Share of the time that looking for members may take; a machine with many processes is looked through less often. */
+const scanShare = 0.01;
+const pageBytes = 4096;
+
+export class ProcessTree {
+  private readonly known = new Map<number, Known>();
+  private scannedUntil = 0;
+
+  constructor(
+    private readonly pid: number,
+    private readonly mark: string,
+    private readonly group: ControlGroup | undefined,
+  ) {}
+
+  /** With `exact`, pages that several processes share are divided among them. Undefined where nothing can be measured. */
+  async measure(exact: boolean): Promise<TreeMemory | undefined> {
+    if (platform() === 'linux') return this.measureLinux(exact);
+    return platform() === 'win32' ? undefined : this.measurePs();
+  }
+
+  private measureLinux(exact: boolean): TreeMemory | undefined {
+    this.find();
+    const own = statOf(this.pid);
+    if (!own) return undefined;
+    const processes: ProcessMemory[] = [{ pid: this.pid, bytes: own.bytes }];
+    for (const [pid, { started, tag }] of this.known) {
+      const stat = statOf(pid);
+      if (stat?.started !== started || stat.state === 'Z') this.known.delete(pid);
+      else processes.push({ pid, bytes: (exact && pss(pid)) || stat.bytes, ...(tag !== undefined && { tag }) });
+    }
+    const sum = processes.reduce((total, { bytes }) => total + bytes, 0);
+    return { processes, bytes: Math.max(sum, this.group?.bytes ?? 0), stopped: own.state === 'T' };
+  }
+
+  /** Looks for members that are not known yet. */
+  private find(): void {
+    if (this.group) {
+      for (const pid of this.group.pids) this.add(pid, statOf(pid));
+      return;
+    }
+    const from = performance.now();
+    if (from < this.scannedUntil) return;
+    const stats = new Map<number, Stat>();
+    for (const name of readdirSync('/proc')) {
+      const pid = Number(name);
+      const stat = pid > 0 ? statOf(pid) : undefined;
+      if (stat) stats.set(pid, stat);
+    }
+    for (const [pid, stat] of stats)
+      if (stat.group === this.pid || variable(pid, markVariable) === this.mark) this.add(pid, stat);
+    const isMember = (pid: number) => pid === this.pid || this.known.has(pid);
+    for (let size = -1; size !== this.known.size;) {
+      size = this.known.size;
+      for (const [pid, stat] of stats) if (isMember(stat.parent)) this.add(pid, stat);
+    }
+    const took = performance.now() - from;
+    this.scannedUntil = performance.now() + took / scanShare;
+  }
+
+  private add(pid: number, stat: Stat | undefined): void {
+    if (pid === this.pid || !stat || this.known.get(pid)?.started === stat.started) return;
+    this.known.set(pid, { started: stat.started, tag: variable(pid, tagVariable) });
+  }
+
+  private measurePs(): Promise<TreeMemory | undefined> {
+    return new Promise(resolve => {
+      execFile('ps', ['-axo', 'pid=,ppid=,pgid=,rss=,stat='], { timeout: 5000, maxBuffer: 2 ** 24 }, (error, text) => {
+        if (error) return resolve(undefined);
+        const rows = text.split('\n').map(line => line.trim().split(/\s+/));
+        const members = new Set([this.pid]);
+        for (let size = 0; size !== members.size;) {
+          size = members.size;
+          for (const [pid, parent, group] of rows)
+            if (Number(group) === this.pid || members.has(Number(parent))) members.add(Number(pid));
+        }
+        const processes = rows
+          .filter(([pid]) => members.has(Number(pid)))
+          .map(([pid, , , kibibytes]) => ({ pid: Number(pid), bytes: Number(kibibytes) * 1024 }));
+        const own = rows.find(([pid]) => Number(pid) === this.pid);
+        const bytes = processes.reduce((sum, process) => sum + process.bytes, 0);
+        resolve(own && { processes, bytes, stopped: own[4].startsWith('T') });
+      });
+    });
+  }
+}
+
+interface Stat {
+  state: string;
+  parent: number;
+  group: number;
+  started: string;
+  bytes: number;
+}
+
+/** See proc_pid_stat(5); the name in brackets may hold anything. */
+function statOf(pid: number): Stat | undefined {
+  try {
+    const text = readFileSync(`/proc/${pid}/stat`, 'latin1');
+    const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
+    const [state, parent, group] = fields;
+    return { state, parent: Number(parent), group: Number(group), started: fields[19], bytes: Number(fields[21]) * pageBytes }; // prettier-ignore
+  } catch {
+    return undefined;
+  }
+}
+
+/** Bytes of a process, with its part of what it shares; 0 where it is not told. */
+function pss(pid: number): number {
+  try {
+    return Number(/^Pss:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'latin1'))?.[1] ?? 0) * 1024;
+  } catch {
+    return 0;
+  }
+}
+
+/** A variable that a process was started with. */
+function variable(pid: number, name: string): string | undefined {
+  try {
+    const entries = readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0');
+    return entries.find(entry => entry.startsWith(`${name}=`))?.slice(name.length + 1);
+  } catch {
+    return undefined;
+  }
+}

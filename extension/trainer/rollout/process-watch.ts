@@ -1,0 +1,201 @@
+// Watches over an environment process from outside, whether or not a call is in hand: a process that gives no sign of life is ended, and one
+// that holds, with all it started, more memory than it may. The process itself ends a thread that holds too much first; this is for what
+// it cannot see (children, files in memory) and for a process that does not come to it. Time counts as this process's own looks: where
+// it was held up itself, or the machine slept, nobody is to blame.
+import { ControlGroup } from '../../protocol/control-group';
+import type { ThreadMemory } from '../../protocol/environment-link';
+import { gibibytes } from '../../protocol/numbers';
+import { machineMemory } from '../machine-memory';
+import { ProcessTree, type TreeMemory } from './process-tree';
+
+/** Why a process was ended. */
+export interface Offence {
+  kind: 'channel' | 'flood' | 'memory' | 'silent';
+  /** The predicate of a sentence whose subject is the environment. */
+  what: string;
+  /** What the user can do, as an imperative. */
+  remedy: string;
+  /** The memory is held by what the process started, which outlives the call that started it. */
+  children?: boolean;
+  /** The environment to blame, where it is known. */
+  tag?: string;
+}
+
+export interface WatchLimits {
+  /** Milliseconds without an answer to a request for a sign of life. */
+  silentMs: number;
+  /** Milliseconds in which the process is stopped (SIGSTOP). */
+  stoppedMs: number;
+  /** Milliseconds over the limit of memory in which the process may mend it by itself. */
+  overMs: number;
+  /** Milliseconds between two looks. */
+  lookMs: number;
+}
+
+const usual: WatchLimits = { silentMs: 30_000, stoppedMs: 5_000, overMs: 2_000, lookMs: 250 };
+/** Milliseconds between two requests for a sign of life. */
+const pingMs = 1000;
+
+export interface Watched {
+  pid: number | undefined;
+  mark: string;
+  memoryBytes: number;
+  limits: Partial<WatchLimits>;
+}
+
+export interface WatchOwner {
+  /** Asks the process for a sign of life; answers with what its threads hold. */
+  ping(): Promise<ThreadMemory[] | undefined>;
+  offended(offence: Offence): void;
+}
+
+/** Groups whose processes were ended a moment ago and may still be on their way out. */
+const leaving = new Set<ControlGroup>();
+let clearing: NodeJS.Timeout | undefined;
+
+function clearLeaving(): void {
+  for (const group of leaving) {
+    group.end();
+    if (group.remove()) leaving.delete(group);
+  }
+  if (leaving.size === 0) clearing = void clearInterval(clearing);
+}
+
+/** Milliseconds that the end of this process waits for the last of them. */
+const leavingMs = 500;
+process.on('exit', () => {
+  const pause = new Int32Array(new SharedArrayBuffer(4));
+  for (let ms = 0; leaving.size > 0 && ms < leavingMs; ms += 10) {
+    clearLeaving();
+    if (leaving.size > 0) Atomics.wait(pause, 0, 0, 10);
+  }
+});
+
+export class ProcessWatch {
+  debugged = false;
+  private readonly limits: WatchLimits;
+  /** Bytes at which nobody waits for the process to mend it: the limit of its control group, too. */
+  private readonly mostBytes: number;
+  private readonly group: ControlGroup | undefined;
+  private readonly tree: ProcessTree | undefined;
+  private readonly timer: NodeJS.Timeout;
+  private silent = 0;
+  private stopped = 0;
+  private over = 0;
+  private looked = performance.now();
+  private pinged = 0;
+  private pinging = false;
+  private looking = false;
+  private threads: ThreadMemory[] = [];
+  private children = new Map<string, number>();
+
+  constructor(
+    private readonly watched: Watched,
+    private readonly owner: WatchOwner,
+  ) {
+    const { pid, mark, memoryBytes, limits } = watched;
+    this.limits = { ...usual, ...limits };
+    const { total } = machineMemory();
+    this.mostBytes = Math.max(memoryBytes, Math.min(2 * memoryBytes + 2 ** 28, (memoryBytes + total) / 2));
+    if (pid !== undefined) {
+      this.group = ControlGroup.create(this.mostBytes);
+      if (this.group && !this.group.add(pid)) {
+        this.group.remove();
+        this.group = undefined;
+      }
+      if (Number.isFinite(memoryBytes)) this.tree = new ProcessTree(pid, mark, this.group);
+    }
+    this.timer = setInterval(() => void this.look(), this.limits.lookMs);
+    this.timer.unref();
+  }
+
+  /** The process has said something. */
+  signOfLife(): void {
+    this.silent = 0;
+  }
+
+  /** What a process that was ended by `signal` was ended for, where the kernel did it for its memory. */
+  exitOffence(signal: NodeJS.Signals | null): Offence | undefined {
+    return signal === 'SIGKILL' && this.group?.outOfMemory ? this.memoryOffence() : undefined;
+  }
+
+  /** Ends what is in the process's control group, where it has one. */
+  endGroup(): void {
+    this.group?.end();
+  }
+
+  /** Watches no more. */
+  close(): void {
+    clearInterval(this.timer);
+    if (this.group && !this.group.remove()) leaving.add(this.group);
+    if (leaving.size > 0) clearing ??= setInterval(clearLeaving, 100).unref();
+  }
+
+  private async look(): Promise<void> {
+    if (this.looking) return;
+    this.looking = true;
+    const now = performance.now();
+    const passed = Math.min(now - this.looked, 2 * this.limits.lookMs);
+    this.looked = now;
+    this.ping(now);
+    try {
+      const memory = await this.tree?.measure(this.over > 0);
+      if (!this.debugged) this.judgeLife(passed, memory?.stopped ?? false);
+      if (memory) this.judgeMemory(passed, memory);
+    } finally {
+      this.looking = false;
+    }
+  }
+
+  private ping(now: number): void {
+    if (this.pinging || now < this.pinged + pingMs) return;
+    [this.pinging, this.pinged] = [true, now];
+    void this.owner.ping().then(threads => {
+      this.pinging = false;
+      if (threads) this.threads = threads;
+    });
+  }
+
+  private judgeLife(passed: number, stopped: boolean): void {
+    const { silentMs, stoppedMs } = this.limits;
+    if (this.pinging) this.silent += passed;
+    this.stopped = stopped ? this.stopped + passed : 0;
+    const remedy = 'let it send no signals to its own process, and look for native code that never returns';
+    if (this.stopped >= stoppedMs)
+      this.owner.offended({ kind: 'silent', what: `stopped its process for ${stoppedMs} ms (SIGSTOP)`, remedy });
+    else if (this.silent >= silentMs)
+      this.owner.offended({ kind: 'silent', what: `left its process without a sign of life for ${silentMs} ms`, remedy }); // prettier-ignore
+  }
+
+  private judgeMemory(passed: number, { bytes, processes }: TreeMemory): void {
+    const { memoryBytes } = this.watched;
+    this.children = new Map();
+    for (const { tag, bytes: own } of processes)
+      if (tag !== undefined) this.children.set(tag, (this.children.get(tag) ?? 0) + own);
+    if (bytes <= memoryBytes) this.over = 0;
+    else if (this.over === 0)
+      this.over = 1; // the next look is exact
+    else {
+      this.over += passed;
+      // Children are nothing that the process ends by itself.
+      const byChildren = processes[0].bytes <= memoryBytes;
+      if (byChildren || this.over >= this.limits.overMs || bytes > this.mostBytes)
+        this.owner.offended({ ...this.memoryOffence(), children: byChildren });
+    }
+  }
+
+  private memoryOffence(): Offence {
+    const { memoryBytes } = this.watched;
+    const held = new Map(this.children);
+    for (const { tag, bytes } of this.threads) held.set(tag, (held.get(tag) ?? 0) + bytes);
+    const [first, second] = [...held].sort(([, a], [, b]) => b - a);
+    // A tag is to blame that holds a good part of the limit, and far more than any other.
+    const clear = first && first[1] > memoryBytes / 4 && first[1] > 2 * (second?.[1] ?? 0);
+    return {
+      kind: 'memory',
+      what: `took more memory than the ${gibibytes(memoryBytes)} that environments may, with the processes it started`,
+      remedy: 'keep less in memory, or raise workbench.max_environment_memory_gb',
+      ...(clear && { tag: first[0] }),
+    };
+  }
+}

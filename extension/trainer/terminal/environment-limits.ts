@@ -1,0 +1,34 @@
+// What `ragen doctor` says of how environments are held to their limits here: which means of the system there are, found by trying.
+import { platform } from 'node:os';
+import { ControlGroup } from '../../protocol/control-group';
+
+export interface EnvironmentLimits {
+  /** Version of the control groups that environments get; null where this user may make none. */
+  control_group: 1 | 2 | null;
+  /** Whether the memory of a process's children is measured. */
+  children_measured: boolean;
+  /** Whether whatever an environment started is found, however it hides. */
+  all_processes_found: boolean;
+}
+
+/** Makes a control group and takes it away again. */
+export function environmentLimits(): EnvironmentLimits {
+  const group = ControlGroup.create(2 ** 30);
+  group?.remove();
+  return {
+    control_group: group?.version ?? null,
+    children_measured: platform() !== 'win32',
+    all_processes_found: group !== undefined,
+  };
+}
+
+/** The rows of the doctor's table. */
+export function environmentLimitRows({ control_group, children_measured }: EnvironmentLimits): [string, string][] {
+  const means =
+    control_group !== null
+      ? `memory by a control group (version ${control_group}) and a watch over all processes; whatever they start ends with them`
+      : children_measured
+        ? 'memory by a watch over their processes; no control group may be made here, so that a daemon that hides from its owner stays'
+        : 'memory of their own process alone; what they start is not measured on this system';
+  return [['Environments', means]];
+}

@@ -1,0 +1,158 @@
+// A hostile environment process, as the trainer meets it: first a stand-in that sends at seeded moments what no process may send, stops, spins and
+// floods, while episodes are played over it; then environment code that does such things to its own process in a training run. Each episode
+// ends with what it should show or with a sentence, the run equals one that was left alone, and nothing is left behind.
+import { build } from 'esbuild';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { EnvironmentProcess } from '../../extension/trainer/rollout/environment-process';
+import { isAlive, leaseOf, readRun, results, startDetached, statusOf } from '../unit/trainer/terminal';
+import { makeWorkspace, root, wordsEnvironment } from '../unit/trainer/workspace';
+import { scaled, table } from './scale';
+import type { TortureScale } from './scale';
+
+const wholeRounds = 150;
+const wholeActs = 40;
+
+export interface PeerReport {
+  rounds: number;
+  /** Processes that were started: one, and one for each that died. */
+  starts: number;
+  /** Episodes that failed, with a sentence. */
+  failed: number;
+}
+
+/** Plays so many rounds of four episodes with a process that misbehaves. @throws where an episode is neither right nor failed with a sentence */
+export async function playWithHostilePeer(rounds: number, seed: number): Promise<PeerReport> {
+  const folder = mkdtempSync(join(tmpdir(), 'ragen-hostile-'));
+  const [entry, starts] = [join(folder, 'peer.cjs'), mkdtempSync(join(folder, 'starts-'))];
+  const source = join(root, 'test/torture/hostile-peer.ts');
+  await build({ entryPoints: [source], outfile: entry, bundle: true, platform: 'node', logLevel: 'warning' });
+  process.env.RAGEN_HOSTILE_FOLDER = starts;
+  process.env.RAGEN_HOSTILE_SEED = String(seed);
+  const running = await EnvironmentProcess.start({
+    entry,
+    stepTimeoutMs: 1000,
+    watch: { silentMs: 3000, stoppedMs: 500 },
+    onNotice: () => undefined,
+  });
+  let failed = 0;
+  try {
+    const { error } = await running.load([{ tag: 'T', env_type: 'T', source: '/t.ts', config: {} }]);
+    if (error) throw new Error(error.message);
+    const names = ['a', 'b', 'c', 'd'];
+    for (let round = 0; round < rounds; round++) {
+      const alive = new Set(names);
+      for (let step = 0; step < 4; step++) {
+        const left = [...alive];
+        const states =
+          step === 0
+            ? await running.reset(left.map((episode, member) => ({ episode, tag: 'T', seed: round, member, mode: 'train' })))
+            : await running.step(left.map(episode => ({ episode, actions: [step] })));
+        if (states.map(({ episode }) => episode).join() !== left.join()) throw new Error(`seed ${seed}, round ${round}: answered for ${states.length} of ${left.length} episodes`);
+        for (const { episode, observation, error: failure } of states) {
+          if (failure ? failure.message.length < 20 : observation !== `count ${step}`) throw new Error(`seed ${seed}, round ${round}: ${episode} shows ${JSON.stringify(observation)} at step ${step}`);
+          if (failure && alive.delete(episode)) failed++;
+        }
+      }
+      await running.closeEpisodes(names);
+    }
+    return { rounds, starts: readdirSync(starts).length, failed };
+  } finally {
+    await running.stop();
+    delete process.env.RAGEN_HOSTILE_FOLDER;
+    delete process.env.RAGEN_HOSTILE_SEED;
+    const left = processesOf(entry);
+    rmSync(folder, { recursive: true, force: true });
+    if (left.length > 0) throw new Error(`${left.length} processes outlive the environments: ${left.join(', ')}`);
+  }
+} // prettier-ignore
+
+/** What environment code does once each to its own process; it is blamed for nothing, since it does it no more when it is played again. */
+const acts = [
+  `writeSync(3, Buffer.alloc(16, 7));`,
+  `writeSync(3, Buffer.from('5241474e00000000ffffffff00000000', 'hex'));`,
+  `process.kill(process.pid, 'SIGSTOP');`,
+  `closeSync(3);`,
+  `const before = Buffer.from('5241474e', 'hex'); for (let i = 0; i < 1000; i++) try { writeSync(3, before); } catch { break; }`,
+  `spawn('sh', ['-c', 'kill -STOP ' + process.pid + '; sleep 1; kill -CONT ' + process.pid], { stdio: 'ignore' }); for (let end = Date.now() + 200; Date.now() < end;);`,
+  `process.kill(process.pid, 'SIGKILL');`,
+];
+
+/** A training run in which so many acts fall; it must equal one without. Gives the steps, and the seconds that it took. */
+export async function trainWithHostileCode(count: number): Promise<{ steps: number; seconds: number }> {
+  const workspace = makeWorkspace();
+  const done = join(workspace.folder, 'done');
+  const code = `
+        const fs = require('node:fs'), { spawn } = require('node:child_process'), { writeSync, closeSync } = fs;
+        void [spawn, writeSync, closeSync];
+        if (fs.existsSync(${JSON.stringify(done)}) && mode === 'train' && member === 3) {
+          const n = fs.readdirSync(${JSON.stringify(done)}).length;
+          const mark = ${JSON.stringify(done)} + '/' + seed;
+          if (n < ${count} && !fs.existsSync(mark)) {
+            fs.writeFileSync(mark, '');
+            [${acts.map(act => `() => { ${act} }`).join(',\n')}][n % ${acts.length}]();
+            for (let end = Date.now() + 300; Date.now() < end;);
+          }
+        }`;
+  const steps = Math.max(2, Math.ceil(count / 2));
+  const pids: number[] = [];
+  try {
+    workspace.write('environments/words.ts', wordsEnvironment(code));
+    const settings = [`trainer.total_training_steps=${steps}`, 'trainer.test_freq=-1', 'workbench.step_timeout_ms=20000', 'workbench.early_stops=[]', 'actor_rollout_ref.rollout.rollout_filter_empty_stop_steps=0']; // prettier-ignore
+    const train = async (): Promise<string> => {
+      const run = await startDetached(workspace.folder, settings);
+      pids.push(leaseOf(run)!.pid);
+      while (['starting', 'running'].includes(statusOf(run)?.state ?? '')) await sleep(50);
+      return run;
+    };
+    const from = performance.now();
+    const alone = await train();
+    workspace.write('done/.keep', '');
+    rmSync(join(done, '.keep'));
+    const disturbed = await train();
+    const acted = readdirSync(done).length;
+    const { status, events } = readRun(disturbed);
+    if (status?.state !== 'finished') throw new Error(`the run is ${status?.state} at step ${status?.step}: ${status?.error}`); // prettier-ignore
+    if (acted < Math.min(count, steps)) throw new Error(`only ${acted} of ${count} acts came about`);
+    const failures = events.filter(({ kind }) => kind === 'environment_error');
+    if (failures.length > 0) throw new Error(`episodes failed: ${failures[0].message}`);
+    if (JSON.stringify(results(disturbed)) !== JSON.stringify(results(alone)))
+      throw new Error('the run is not as one that was left alone');
+    await gone(pids);
+    return { steps, seconds: Math.round((performance.now() - from) / 1000) };
+  } finally {
+    for (const pid of pids) if (isAlive(pid)) process.kill(pid, 'SIGKILL');
+    workspace.remove();
+  }
+}
+
+/** Waits until no process names one of the folder's own, which are on their way out. */
+async function gone(pids: readonly number[]): Promise<void> {
+  for (let tries = 0; pids.some(isAlive); tries++) {
+    if (tries > 200) throw new Error('a trainer outlives its run');
+    await sleep(50);
+  }
+}
+
+/** Processes with an argument; empty where there is no /proc. */
+function processesOf(argument: string): number[] {
+  if (!existsSync('/proc')) return [];
+  return readdirSync('/proc').map(Number).filter(pid => {
+    try {
+      return pid > 0 && pid !== process.pid && readFileSync(`/proc/${pid}/cmdline`, 'latin1').split('\0').includes(argument);
+    } catch {
+      return false;
+    }
+  }); // prettier-ignore
+}
+
+/** The torture's part. @throws with what was not kept */
+export async function environmentChannel(scale: TortureScale): Promise<void> {
+  const peer = await playWithHostilePeer(scaled(wholeRounds, scale), scale.seed);
+  scale.say(`${peer.rounds} rounds of four episodes with a hostile process: ${peer.starts} starts`);
+  const count = scaled(wholeActs, scale);
+  const { steps, seconds } = await trainWithHostileCode(count);
+  console.log(table(['environment channel', 'count'], [['rounds with a hostile process', peer.rounds], ['processes that were ended', peer.starts - 1], ['episodes that failed with a sentence', peer.failed], ['attacks in a training run', count], ['its steps', steps], ['seconds of it and of the one without', seconds]])); // prettier-ignore
+}

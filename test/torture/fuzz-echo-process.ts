@@ -1,0 +1,24 @@
+// Stands in for an environment process in the fuzzer: replies to a request of episodes as the tag of the first says (`id` is the request's, and
+// `method` unless it says another), then rightly.
+import { Socket } from 'node:net';
+import { isRecord, jsonOrNothing } from '../../extension/protocol/json';
+import { FrameChannel, channelDescriptor } from '../../extension/protocol/frame-channel';
+import type { EnvironmentRequest } from '../../extension/protocol/environment-link';
+
+const channel = new FrameChannel(new Socket({ fd: channelDescriptor }), {
+  broken: () => process.exit(),
+  message: message => {
+    const request = message as EnvironmentRequest;
+    const { id, method } = request;
+    if (method === 'shutdown') process.exit();
+    const resets = method === 'reset' ? request.episodes : [];
+    if (resets.length > 0) {
+      const [{ tag }] = resets;
+      const said = jsonOrNothing(tag) ?? tag;
+      channel.send(isRecord(said) ? { ...said, id, method: said.method ?? method } : said);
+      if (isRecord(said) && (said.method ?? method) === method && said.more !== true) return;
+    }
+    const episodes = resets.map(({ episode }) => ({ episode, observation: '', version: 'v' }));
+    channel.send({ id, method, episodes, environments: [], covered: [], threads: [] });
+  },
+});
