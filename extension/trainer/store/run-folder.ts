@@ -22,10 +22,13 @@ import {
 import type { CoverageLine, KeptEnvironment, Labels, Manifest, RunStatus } from '../../protocol/run-folder';
 import { UserError } from '../../protocol/user-error';
 import { isTemporary, replaceFile, storeError } from './files';
+import type { LogPiece } from './append-log';
 import { EventLog, eventLogName } from './event-log';
 import { keptSources } from './kept-sources';
 import { ColumnLog } from './column-log';
+import { manifestSeal, verifiedSeal } from './manifest-seal';
 import { LineLog, readLines } from './line-log';
+import { LogLedger } from './log-ledger';
 
 const maxSlug = 40;
 
@@ -71,7 +74,8 @@ export class RunFolder {
       await mkdir(runs, { recursive: true });
       const id = await claim(runs, counter => runId(about.name, created, about.config_hash, counter));
       path = join(runs, id);
-      const manifest: Manifest = { schema: 1, id, created: created.toISOString(), ...about };
+      const unsealed: Manifest = { schema: 1, id, created: created.toISOString(), ...about };
+      const manifest: Manifest = { ...unsealed, sha256: manifestSeal(manifestSchema.parse(unsealed)) };
       for (const folder of [runFiles.episodes, runFiles.checkpoints, runFiles.environments])
         await mkdir(join(path, folder));
       await replaceFile(join(path, runFiles.manifest), json(manifestSchema.parse(manifest)));
@@ -115,6 +119,11 @@ export class RunFolder {
     );
   }
 
+  /** Checks the manifest against its checksums. @throws UserError as `verifiedSeal` */
+  verifySeal(): ReturnType<typeof verifiedSeal> {
+    return verifiedSeal(this.path);
+  }
+
   /** Absolute path of a file in the folder, by its name from `runFiles`. */
   file(name: string): string {
     return join(this.path, name);
@@ -153,6 +162,11 @@ export class RunFolder {
     return new ColumnLog(this.file(runFiles.columns), this.file(runFiles.metrics), length);
   }
 
+  /** Writer of the checksums of the logs. */
+  ledger(): LogLedger {
+    return new LogLedger(this.file(runFiles.checksums));
+  }
+
   /** Writer of the spread of scores, a line a step. */
   scores(): LineLog {
     return new LineLog(this.file(runFiles.scores), { fsync: 'explicit' });
@@ -188,12 +202,15 @@ export class RunFolder {
     return new LineLog(this.file(groupsFile(step)), { fsync: 'explicit' });
   }
 
-  /** Writes the document of a diagnosis; gives its bytes. The folder is made with the first. */
-  async writeDiagnosis(name: string, document: unknown): Promise<number> {
+  /** Writes the document of a diagnosis; gives its bytes as a piece. The folder is made with the first. */
+  async writeDiagnosis(name: string, document: unknown): Promise<LogPiece> {
     this.makeFolder(runFiles.diagnostics);
     const text = `${JSON.stringify(document)}\n`;
     await replaceFile(this.file(name), text);
-    return Buffer.byteLength(text);
+    return {
+      ...{ file: name, from: 0, to: Buffer.byteLength(text) },
+      sha256: createHash('sha256').update(text).digest('hex'),
+    };
   }
 
   /** Keeps the code of an environment that ran, built and as it was written last: comments are no part of a version. */
@@ -254,7 +271,8 @@ export class RunFolder {
   }
 
   private async takeBack(step: number, offsets: Readonly<Record<string, number>>): Promise<void> {
-    for (const name of [runFiles.metrics, runFiles.events]) {
+    for (const name of [runFiles.metrics, runFiles.events, runFiles.checksums]) {
+      if (name === runFiles.checksums && !existsSync(this.file(name))) continue; // a run of a trainer that wrote none
       const log = new LineLog(this.file(name), { fsync: 'explicit' });
       try {
         log.truncateTo(offsets[name] ?? 0);

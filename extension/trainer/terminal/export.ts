@@ -8,7 +8,7 @@ import { UserError } from '../../protocol/user-error';
 import { exportModel } from '../models/export-model';
 import type { ExportRequest, Exported } from '../models/export-model';
 import { adapterConfigName } from '../models/peft-adapter';
-import { checkpointNamed, newestValid, openCheckpoint, verifyCheckpoint } from '../store/checkpoint';
+import { checkpointFor } from '../run-checkpoint';
 import { RunFolder } from '../store/run-folder';
 import type { StoredType } from '../store/safetensors-writer';
 import { answer } from './answer';
@@ -132,12 +132,8 @@ async function sourceOf(flags: ExportFlags): Promise<{ model: string; adapter?: 
   if (flags.model !== undefined || flags.adapter !== undefined)
     throw new UserError(`export: --run ${flags.run} names model and adapter: leave out --model and --adapter`);
   const run = RunFolder.find(workspace, flags.run);
-  const checkpoint =
-    flags.checkpoint === undefined
-      ? (await newestValid(run.path)).checkpoint
-      : await openCheckpoint(run.file(checkpointNamed(flags.checkpoint)));
+  const checkpoint = await checkpointFor(run, flags.checkpoint, `ragen export --run ${run.id}`);
   if (!checkpoint) throw new UserError(`export: run ${flags.run} has no checkpoint: train it further`);
-  if (flags.checkpoint !== undefined) await verifyCheckpoint(checkpoint); // the newest was found by it
   const { folder } = checkpoint;
   if (!existsSync(join(folder, adapterConfigName))) return { model: folder };
   const { config, model } = run.manifest;

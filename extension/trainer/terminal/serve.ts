@@ -30,6 +30,7 @@ export interface StartFlags extends CommonFlags {
 
 export interface ResumeFlags extends CommonFlags {
   checkpoint?: string;
+  acceptDamagedLogs?: boolean;
   detach?: boolean;
 }
 
@@ -78,7 +79,8 @@ export async function resume(id: string, flags: ResumeFlags): Promise<Answer> {
   if (flags.checkpoint === undefined && (await wakeTrainer(folder)))
     return followTrainer(folder, workspace, { ended: () => null }, flags);
   const args = flags.checkpoint === undefined ? ['--resume'] : ['--checkpoint', flags.checkpoint];
-  return serveAndFollow(folder, workspace, args, flags);
+  const accepts = flags.acceptDamagedLogs ? ['--accept-damaged-logs'] : [];
+  return serveAndFollow(folder, workspace, [...args, ...accepts], flags);
 }
 
 /** Has the trainer of a paused run go on; false where there is none. */
