@@ -29,7 +29,12 @@ export async function bits({ scale, seed, say }: TortureScale): Promise<void> {
 }
 
 /** @throws Error naming the damage where a resume gives another run, or a refusal that does not name the file */
-export async function damagedRuns({ cases, seed, say }: Pick<TortureScale, 'seed' | 'say'> & { cases: number }) {
+export async function damagedRuns({
+  cases,
+  seed,
+  say,
+  only = /./,
+}: Pick<TortureScale, 'seed' | 'say'> & { cases: number; only?: RegExp }) {
   const workspace = makeWorkspace();
   const report: BitsReport = { refused: {}, equal: {} };
   try {
@@ -43,8 +48,8 @@ export async function damagedRuns({ cases, seed, say }: Pick<TortureScale, 'seed
     cpSync(run, base, { recursive: true });
 
     const random = new RandomStream(seed);
-    const below = (n: number): number => Math.floor(random.next() * n);
-    const files = kindsOf(base);
+    const below = (n: number): number => Math.floor(random.uniform() * n);
+    const files = new Map([...kindsOf(base)].filter(([kind]) => only.test(kind)));
     const kinds = [...files.keys()];
     for (let n = 0; n < cases; n++) {
       const kind = kinds[n % kinds.length];

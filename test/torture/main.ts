@@ -3,6 +3,7 @@
 // Everything runs in the processes of the built product. One part a file; CI runs the same functions with small numbers.
 import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
+import { bits } from './bits';
 import { disk } from './disk';
 import { environmentCode } from './environment-code';
 import { fuzz } from './fuzz';
@@ -11,7 +12,7 @@ import { table } from './scale';
 import { soak } from './soak';
 import type { TorturePart } from './scale';
 
-const parts: Record<string, TorturePart> = { kills, disk, 'environment-code': environmentCode, fuzz, soak };
+const parts: Record<string, TorturePart> = { kills, disk, bits, 'environment-code': environmentCode, fuzz, soak };
 
 const usage = `npm run torture -- [names] [options]
   names            parts, all where none is named: ${Object.keys(parts).join(', ')}
