@@ -234,7 +234,13 @@ async function resumed(path: string, from?: number): Promise<string> {
     const name = relative(path, file);
     return !name.startsWith(runFiles.checkpoints) && !derived.includes(name);
   });
-  const text = (file: string): string => readFileSync(file).toString(file.endsWith('l') ? 'utf8' : 'base64');
+  // The chain of the checksums differs where a derived file ended; goBack has checked it.
+  const text = (file: string): string => {
+    const said = readFileSync(file).toString(/\.(jsonl|json)$/.test(file) ? 'utf8' : 'base64');
+    if (basename(file) === runFiles.checksums)
+      return said.split('\n').filter(line => !derived.some(name => line.includes(`"file":"${name}"`))).join('\n').replace(/"chain":"\w+"/g, ''); // prettier-ignore
+    return basename(file) === 'checkpoint.json' ? said.replace(/"(sha256|log_chain|checksums\.jsonl)": ?("\w+"|\d+)/g, '') : said; // prettier-ignore
+  };
   return [
     ...files.map(file => `${basename(checkpoint!.folder)} ${basename(file)} ${text(file)}`),
     ...others.map(file => `${relative(path, file)} ${text(file)}`),

@@ -2,12 +2,13 @@
 // beside other caches, from where onnxruntime maps it. Embedding, norms and biases stay as they are. Processors without VNNI add
 // pairs of products in 16 bits, which saturates at full range: there seven bits are used, and the products are exact on every machine.
 import { createHash } from 'node:crypto';
-import { existsSync, statSync } from 'node:fs';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import { mkdir, open, readdir, rename, rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { UserError } from '../../protocol/user-error';
 import { Graph } from '../engine/graph';
 import { Session, float32 } from '../engine/session';
+import { digestFile, replaceFile } from '../store/files';
 import { isAlive } from '../store/process-start';
 import { SafetensorsFile } from '../store/safetensors';
 import { parameterSpecs } from './decoder-config';
@@ -41,6 +42,8 @@ export async function quantizedNetwork(base: MappedDecoder, cache: string): Prom
 }
 
 const fileName = 'int8.safetensors';
+/** Where the sha256 of a file stands. */
+const sumOf = (file: string): string => `${file}.sha256`;
 const scaleName = (weight: string): string => `${weight}.scale`;
 const isLinear = (name: string): boolean => /_proj\.weight$|^lm_head\.weight$/.test(name);
 
@@ -89,16 +92,17 @@ function keyOf({ folder, modelFolder, tensors }: MappedDecoder, range: Range): s
   return `${basename(modelFolder)}-${digest.slice(0, 16)}`;
 }
 
-/** Whether the file is there with these very tensors; one that a disk lost a part of is made anew. */
+/** Whether the file is there with these very tensors and its checksum; a damaged one is made anew. */
 async function isWhole(file: string, layout: Layout): Promise<boolean> {
   if (!existsSync(file)) return false;
   try {
     const stored = await SafetensorsFile.open(file);
     await stored.close();
-    return [...layout.tensors].every(([name, { begin, end }]) => {
+    const fits = [...layout.tensors].every(([name, { begin, end }]) => {
       const tensor = stored.tensors.get(name);
       return tensor?.begin === begin && tensor.end === end;
     });
+    return fits && existsSync(sumOf(file)) && readFileSync(sumOf(file), 'utf8').trim() === (await digestFile(file)).sha256; // prettier-ignore
   } catch (error) {
     if (error instanceof UserError) return false;
     throw error;
@@ -142,6 +146,8 @@ async function write(
     }
     await out.sync();
     await out.close();
+    const { sha256 } = await digestFile(partial);
+    await replaceFile(sumOf(target), `${sha256}\n`);
     await rename(partial, target);
   } catch (error) {
     await out.close().catch(() => undefined);
