@@ -10,6 +10,8 @@ export const runFiles = {
   /** Derived from metrics.jsonl (metric-segments.ts). */
   columns: 'metrics.columns',
   scores: 'scores.jsonl',
+  /** Checksums of what the other logs hold (store/log-ledger.ts). */
+  checksums: 'checksums.jsonl',
   events: 'events.jsonl',
   episodes: 'episodes',
   /** Derived from the files beside it (episode-index.ts). */
@@ -105,6 +107,10 @@ export const manifestSchema = z.object({
     .optional()
     .describe('of a run that belongs to a sweep'),
   tags: z.array(z.string()).optional(),
+  sha256: z
+    .string()
+    .optional()
+    .describe('of all else but name and tags, in canonical JSON; runs of earlier versions have none'),
 });
 export type Manifest = z.infer<typeof manifestSchema>;
 

@@ -53,7 +53,8 @@ addSft(program);
 
 withTrust(withCommon(program.command('resume').description('go on with a run from a checkpoint')))
   .argument('<run>', 'id of the run')
-  .option('--checkpoint <name>', 'such as step-000100 (default: the newest that is whole)')
+  .option('--checkpoint <name>', 'such as step-000100 (default: the newest)')
+  .option('--accept-damaged-logs', 'continue with what can be read of logs that differ from their checksums')
   .option('--detach', 'return as soon as the trainer serves the run')
   .action((id: string, flags: ResumeFlags) => answer(flags, () => resume(id, flags)));
 

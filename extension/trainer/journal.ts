@@ -13,6 +13,7 @@ import type { ColumnLog } from './store/column-log';
 import { EpisodeIndexLog } from './store/episode-index-log';
 import { StoreRefusal } from './store/files';
 import type { LineLog } from './store/line-log';
+import type { LogLedger } from './store/log-ledger';
 import type { RunFolder } from './store/run-folder';
 
 /** Milliseconds between two tries of what the disk refused. */
@@ -39,6 +40,7 @@ export class Journal {
   private readonly columns: ColumnLog;
   private readonly scoresLog: LineLog;
   private readonly episodeIndex: EpisodeIndexLog;
+  private readonly ledger: LogLedger;
   private readonly tensorboard: ReturnType<RunFolder['eventLog']> | undefined;
   private current: RunStatus;
   private fraction = 0;
@@ -63,6 +65,7 @@ export class Journal {
     this.eventsLog = folder.events();
     this.columns = folder.columns(this.metricsLog.offset);
     this.scoresLog = folder.scores();
+    this.ledger = folder.ledger();
     this.episodeIndex = new EpisodeIndexLog(folder.file(runFiles.episodeIndex), name => folder.file(name));
     if (wantsTensorboard(folder)) this.tensorboard = folder.eventLog(initial.step > 0 ? initial.step : null);
     this.current = initial;
@@ -83,9 +86,15 @@ export class Journal {
     return {
       [runFiles.metrics]: this.metricsLog.offset,
       [runFiles.events]: this.eventsLog.offset,
+      [runFiles.checksums]: this.ledger.mark.offset,
       ...earlier,
       ...(name !== undefined && log && { [name]: log.offset }),
     };
+  }
+
+  /** Last link of the ledger of the logs, for a checkpoint. */
+  get logChain(): string {
+    return this.ledger.mark.chain;
   }
 
   /** A step's metrics; numbers that are not finite are left out. */
@@ -129,12 +138,14 @@ export class Journal {
         }
         const written = Array.from(episodes, episode => [episode, log.append(episode)] as const);
         log.sync();
+        this.ledger.note(log.takePiece(episodesFile(mode, step)));
         this.episodeIndex.append(mode, step, from, written);
         this.watchers.appended(episodesFile(mode, step), log.offset, step);
       } finally {
         log.close();
       }
     });
+    if (!anew) this.write(() => this.ledger.flush()); // no checkpoint follows in an evaluation
   }
 
   /** How the scores of a step's training episodes are spread. */
@@ -151,6 +162,7 @@ export class Journal {
         log.truncateTo(0);
         for (const group of groups) log.append(group);
         log.sync();
+        this.ledger.note(log.takePiece(groupsFile(step)));
         this.watchers.appended(groupsFile(step), log.offset, step);
       } finally {
         log.close();
@@ -160,7 +172,9 @@ export class Journal {
 
   /** What a diagnosis of a step found, as a file of its own. */
   async diagnosis(file: string, step: number, document: unknown): Promise<void> {
-    this.watchers.appended(file, await this.insist(() => this.folder.writeDiagnosis(file, document)), step);
+    const piece = await this.insist(() => this.folder.writeDiagnosis(file, document));
+    this.ledger.note(piece);
+    this.watchers.appended(file, piece.to, step);
   }
 
   /** Changes the status, in memory and for watchers at once, on disk as soon as the last write is done. */
@@ -209,6 +223,7 @@ export class Journal {
       this.eventsLog.sync();
       this.scoresLog.sync();
       this.tensorboard?.log.sync();
+      this.syncLedger();
       await this.writing;
       if (this.unwritten) {
         this.dirty = true;
@@ -216,6 +231,19 @@ export class Journal {
       }
       if (this.unwritten) throw this.unwritten;
     });
+  }
+
+  /** Makes the checksums of all that is in the logs durable. */
+  private syncLedger(): void {
+    this.ledger.note(this.metricsLog.takePiece(runFiles.metrics));
+    this.ledger.note(this.eventsLog.takePiece(runFiles.events));
+    this.ledger.note(this.scoresLog.takePiece(runFiles.scores));
+    this.ledger.note(this.columns.takePiece(runFiles.columns));
+    for (const piece of this.episodeIndex.takePieces(runFiles.episodeIndex)) this.ledger.note(piece);
+    const { name, log } = this.tensorboard ?? {};
+    if (name !== undefined) this.ledger.note(log!.takePiece(name));
+    this.ledger.flush();
+    this.ledger.sync();
   }
 
   /** The last words of a run that failed: `sentence` in status and events, as far as they can be written. */
@@ -255,6 +283,7 @@ export class Journal {
     this.metricsLog.close();
     this.eventsLog.close();
     this.scoresLog.close();
+    this.ledger.close();
     this.columns.close();
     this.episodeIndex.close();
     this.tensorboard?.log.close();

@@ -1,7 +1,7 @@
-// Entry of the trainer: `node trainer.cjs --run <folder> [--workspace <folder>] [--resume] [--checkpoint step-000100] [--trust-code <sha256>]` serves one run from its
-// lease to its end. Standard error is the run's trainer.log. Whatever happens, the status on disk tells how the run ended, and in
+// Entry of the trainer: `node trainer.cjs --run <folder> [--workspace <folder>] [--resume] [--checkpoint step-000100] [--trust-code <sha256>]
+// [--accept-damaged-logs]` serves one run from its lease to its end. Standard error is the run's trainer.log. Whatever happens, the status on disk tells how the run ended, and in
 // one sentence why.
-import { resolve } from 'node:path';
+import { basename, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import pino from 'pino';
 import { runFiles } from '../protocol/run-folder';
@@ -16,10 +16,19 @@ import { RunControl, RunStopped } from './run-control';
 import { clearPrinted, secrets } from './secrets';
 import { openSitting } from './sitting';
 import type { Sitting } from './sitting';
-import { checkpointNamed, newestValid, openCheckpoint, removeLater, verifyCheckpoint } from './store/checkpoint';
+import { acceptEvaluation, acceptLogs } from './resumed-logs';
+import {
+  checkpointNamed,
+  newestCheckpoint,
+  openCheckpoint,
+  refuseForeign,
+  removeLater,
+  verifyCheckpoint,
+} from './store/checkpoint';
 import type { StoredCheckpoint } from './store/checkpoint';
 import { takeLease } from './store/lease';
 import type { HeldLease } from './store/lease';
+import { adoptLogs } from './store/log-ledger';
 import { rotateLog } from './store/rotate-log';
 import { RunFolder } from './store/run-folder';
 import { requireNoLinks, requireTrusted } from './trusted-run';
@@ -69,6 +78,7 @@ async function main(): Promise<void> {
       resume: { type: 'boolean', default: false },
       checkpoint: { type: 'string' },
       'trust-code': { type: 'string' },
+      'accept-damaged-logs': { type: 'boolean', default: false },
     },
   });
   if (!values.run) throw new UserError('trainer: --run is missing: give the folder of a run');
@@ -94,10 +104,9 @@ async function main(): Promise<void> {
   setInterval(() => rotateLog(logFile), logLookMs).unref();
   try {
     const own = await startingPoint(folder, values);
-    if (own !== null) await folder.rollBack(own.manifest.step, own.manifest.offsets);
-    else if (values.resume) await folder.rollBack(0, {}); // nothing was committed: the run begins anew
+    const notes = values.resume || own ? await goBack(folder, own, values['accept-damaged-logs']) : [];
     const checkpoint = own ?? (await foreignStart(folder, values.workspace));
-    await serve(folder, { endpoint, token, workspace: values.workspace, checkpoint });
+    await serve(folder, { endpoint, token, workspace: values.workspace, checkpoint, notes });
   } finally {
     lease.release();
   }
@@ -108,6 +117,8 @@ interface Serving {
   token: string;
   workspace: string;
   checkpoint: StoredCheckpoint | null;
+  /** What the user is told of the folder that the run continues from. */
+  notes: string[];
 }
 
 /** What a checkpoint's state tells of the run's status. */
@@ -117,7 +128,7 @@ interface Earlier {
   validated?: number | null;
 }
 
-async function serve(folder: RunFolder, { endpoint, token, workspace, checkpoint }: Serving): Promise<void> {
+async function serve(folder: RunFolder, { endpoint, token, workspace, checkpoint, notes }: Serving): Promise<void> {
   const earlier = (checkpoint?.manifest.state ?? {}) as Earlier;
   const initial: RunStatus = {
     state: 'starting',
@@ -160,6 +171,7 @@ async function serve(folder: RunFolder, { endpoint, token, workspace, checkpoint
     journal.update({ state: 'starting' });
     sitting = await openSitting({ folder, workspace, checkpoint, control, journal });
     if (checkpoint) journal.event('resume', `resumed from ${journal.relative(checkpoint.folder)}`);
+    for (const note of notes) journal.event('warning', note);
     log.info({ ...sitting.about, step: sitting.step() }, 'running');
     journal.update({ state: control.state });
     journal.event('state', control.state);
@@ -202,17 +214,18 @@ async function stoppedEarly(journal: Journal): Promise<Error | undefined> {
 }
 
 /**
- * The checkpoint to go on from, found whole: the one named, whose successors are removed, or the newest. None for a new run and for one
- * that ended before its first.
+ * The checkpoint to resume from, found whole: the one named or the newest. None for a new run and for one that ended before its first.
+ * Reads only. @throws UserError where the manifest or the checkpoint is damaged, or of another run
  */
 async function startingPoint(
   folder: RunFolder,
   { resume, checkpoint }: { resume: boolean; checkpoint?: string },
 ): Promise<StoredCheckpoint | null> {
+  const owner = folder.verifySeal();
   if (checkpoint !== undefined) {
     const named = await openCheckpoint(folder.file(checkpointNamed(checkpoint)));
+    refuseForeign(named, owner);
     await verifyCheckpoint(named);
-    await removeLater(folder.path, named.manifest.step);
     return named;
   }
   if (!resume) return null;
@@ -220,11 +233,21 @@ async function startingPoint(
     throw new UserError(
       `run ${folder.id} was made with trainer.resume_mode=disable: start a new one, or name the checkpoint to go on from`,
     );
-  const { checkpoint: newest, broken } = await newestValid(folder.path);
-  for (const { folder: path, reason } of broken) log.warn(`passed over ${path}: ${reason}`);
-  if (newest === null && broken.length > 0)
-    throw new UserError(`${broken[0].reason} (no checkpoint of run ${folder.id} is whole)`);
-  return newest;
+  return newestCheckpoint(folder.path, owner, name => `ragen resume ${folder.id} --checkpoint ${name}`);
+}
+
+/** Takes the folder back to its checkpoint, after a look at the logs. Gives what there is to say of them. */
+async function goBack(folder: RunFolder, checkpoint: StoredCheckpoint | null, accept: boolean): Promise<string[]> {
+  const evaluates = onlyEvaluates(folder.manifest.config);
+  const command = `ragen resume ${folder.id}${checkpoint ? ` --checkpoint ${basename(checkpoint.folder)}` : ''}`;
+  const { notes, offsets } = evaluates
+    ? await acceptEvaluation(folder, { accept, command })
+    : await acceptLogs(folder, checkpoint, { accept, command });
+  const step = checkpoint?.manifest.step ?? 0;
+  if (checkpoint) await removeLater(folder.path, step);
+  await folder.rollBack(step, offsets);
+  if (accept && notes.length > 0) await adoptLogs(folder.path);
+  return notes;
 }
 
 /** The checkpoint of another run that this one begins with (trainer.resume_mode=resume_path), found whole; null where it does not. */

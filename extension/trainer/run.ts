@@ -2,7 +2,7 @@
 // Opening takes the run's lease first, so that two trainers never write one folder; a resume goes back to a checkpoint, the logs
 // included, and from there gives the same numbers as a run that was never interrupted.
 import { randomBytes } from 'node:crypto';
-import { presentConfig } from './stored-config';
+import { presentConfig, settingsOf } from './stored-config';
 import type { RunConfig } from './config/schema';
 import type { EngineState, LoadedModel, PassBudget } from './engine/engine';
 import { nothingSeen } from './early-stops';
@@ -42,6 +42,7 @@ import type { SkippedSteps } from './skipped-steps';
 import { trainingSuccess } from './step-metrics';
 import { readBlob, readFloats, writeCheckpoint } from './store/checkpoint';
 import type { StoredCheckpoint } from './store/checkpoint';
+import type { RunSeal } from './store/manifest-seal';
 import type { RunFolder } from './store/run-folder';
 
 /** What a run must remember between steps besides weights and optimizer; it goes into checkpoints. */
@@ -98,6 +99,7 @@ export class Run {
   /** The step that the newest checkpoint holds whole. */
   private saved = 0;
   private proxy: AgentProxy;
+  private readonly seal: RunSeal;
 
   private constructor(
     /** Of the step in hand, and what is asked to change. */
@@ -116,6 +118,8 @@ export class Run {
     readonly tokenizer: ChatTokenizer,
   ) {
     this.proxy = openProxy(this.config);
+    const { id, manifest } = folder.verifySeal();
+    this.seal = { id, manifest };
   }
 
   /** In effect for the step in hand. */
@@ -351,7 +355,10 @@ export class Run {
       offsets: journal.offsets,
       streams: {},
       seed_counter: this.proxy.state.seed_counter,
+      run: this.seal,
+      log_chain: journal.logChain,
       state: {
+        settings: settingsOf(this.config),
         watch: state.watch,
         kl_coef: state.klCoefficient,
         collapse: state.collapse,

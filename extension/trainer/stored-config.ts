@@ -1,7 +1,7 @@
 // The configuration that a run folder keeps: resolved and checked when the run was made, by the version that made it; and the one in
 // effect, with what was changed since.
 import { eventSchema, runFiles } from '../protocol/run-folder';
-import { configInEffect, valueAt } from '../protocol/settings';
+import { configInEffect, settingKeys, valueAt } from '../protocol/settings';
 import { UserError } from '../protocol/user-error';
 import { runConfigSchema } from './config/schema';
 import type { RunConfig } from './config/schema';
@@ -31,6 +31,15 @@ export function presentConfig(folder: RunFolder, remedy?: string): RunConfig {
   const { id, path, manifest } = folder;
   return storedConfig({ id, path, manifest: { ...manifest, config: { ...changedConfig(folder) } } }, remedy);
 }
+
+/** Values of the settings that may change while a run trains, by key. */
+export const settingsOf = (config: unknown): Record<string, number> =>
+  Object.fromEntries(
+    settingKeys.flatMap(key => {
+      const value = valueAt(config, key);
+      return typeof value === 'number' ? [[key, value]] : [];
+    }),
+  );
 
 /** The same, of any version. */
 export function changedConfig(folder: RunFolder): Readonly<Record<string, unknown>> {

@@ -12,6 +12,8 @@ import { UserError } from '../../extension/protocol/user-error';
 import { Journal } from '../../extension/trainer/journal';
 import type { Patience } from '../../extension/trainer/journal';
 import { newestValid, writeCheckpoint } from '../../extension/trainer/store/checkpoint';
+import type { CheckpointState } from '../../extension/trainer/store/checkpoint';
+import { checkLogs } from '../../extension/trainer/store/log-ledger';
 import { RunFolder } from '../../extension/trainer/store/run-folder';
 import { table } from './scale';
 import type { TortureScale } from './scale';
@@ -175,7 +177,8 @@ async function step(
     await journal.settled();
     journal.update({ step: n, phase: 'checkpoint' });
     await journal.sync();
-    const state = { step: n, offsets: journal.offsets, streams: {}, seed_counter: n, state: { n } };
+    const { offsets, logChain: log_chain } = journal;
+    const state = { step: n, offsets, log_chain, streams: {}, seed_counter: n, state: { n } };
     const blobs = {
       'model.safetensors': new Float32Array(64).fill(n),
       'actor.m': new Float32Array(64).fill(-n),
@@ -218,15 +221,21 @@ const between = (state: string, { before, after }: { before: string; after: stri
 async function goBack(path: string, from?: number, begin: () => void = () => undefined): Promise<void> {
   begin();
   const { checkpoint } = await newestValid(path);
-  const { step, offsets } = from === undefined ? checkpoint!.manifest : manifestOf(path, from);
+  const { step, offsets, log_chain } = from === undefined ? checkpoint!.manifest : manifestOf(path, from);
   const folder = RunFolder.open(path);
+  const { damages } = await checkLogs(
+    path,
+    { offset: offsets[runFiles.checksums], chain: log_chain },
+    file => file !== runFiles.columns && file !== runFiles.episodeIndex,
+  );
+  if (damages.length > 0) throw new UserError(`disk: ${damages[0].file} ${damages[0].how}`);
   await folder.rollBack(step, offsets);
   await openJournal(folder, step, new Waiting(0)).close();
 }
 
-function manifestOf(path: string, step: number): { step: number; offsets: Record<string, number> } {
+function manifestOf(path: string, step: number): Pick<CheckpointState, 'step' | 'offsets' | 'log_chain'> {
   const kept = join(path, '..', 'first', runFiles.checkpoints, `step-${String(step).padStart(6, '0')}`, 'checkpoint.json');
-  return JSON.parse(readFileSync(kept, 'utf8')) as { step: number; offsets: Record<string, number> };
+  return JSON.parse(readFileSync(kept, 'utf8')) as CheckpointState;
 } // prettier-ignore
 
 /** Everything that a resume finds, as text. What is derived from other files, and may lag behind, is left out. */
@@ -241,7 +250,13 @@ async function resumed(path: string, from?: number): Promise<string> {
     const name = relative(path, file);
     return !apart.some(folder => name.startsWith(folder)) && !derived.includes(name);
   });
-  const text = (file: string): string => readFileSync(file).toString(file.endsWith('l') ? 'utf8' : 'base64');
+  // The chain of the checksums differs where a derived file ended; goBack has checked it.
+  const text = (file: string): string => {
+    const said = readFileSync(file).toString(/\.(jsonl|json)$/.test(file) ? 'utf8' : 'base64');
+    if (basename(file) === runFiles.checksums)
+      return said.split('\n').filter(line => !derived.some(name => line.includes(`"file":"${name}"`))).join('\n').replace(/"chain":"\w+"/g, ''); // prettier-ignore
+    return basename(file) === 'checkpoint.json' ? said.replace(/"(sha256|log_chain|checksums\.jsonl)": ?("\w+"|\d+)/g, '') : said; // prettier-ignore
+  };
   return [
     ...files.map(file => `${basename(checkpoint!.folder)} ${basename(file)} ${text(file)}`),
     ...others.map(file => `${relative(path, file)} ${text(file)}`),

@@ -5,6 +5,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { bits } from './bits';
 import { disk } from './disk';
 import { environmentChannel } from './environment-channel';
 import { environmentCode } from './environment-code';
@@ -19,6 +20,7 @@ import type { TorturePart } from './scale';
 const parts: Record<string, TorturePart> = {
   kills,
   disk,
+  bits,
   namespaces,
   'environment-code': environmentCode,
   'environment-channel': environmentChannel,

@@ -70,7 +70,7 @@ async function makeModel(folder: string): Promise<void> {
   const tensors = weights.specs.map(({ name, dims }) => ({
     name,
     shape: dims,
-    // eslint-disable-next-line @typescript-eslint/require-await -- a generator of blocks is asynchronous
+     
     async *blocks() {
       yield weights.view(name);
     },

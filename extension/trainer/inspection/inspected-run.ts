@@ -18,7 +18,7 @@ import type { RunConfig } from '../config/schema';
 import type { ChatTokenizer } from '../models/chat-tokenizer';
 import { readTokenizer } from '../models/model-folder';
 import { presentModelFolder } from '../run-model';
-import { openCheckpoint } from '../store/checkpoint';
+import { openCheckpoint, refuseForeign, verifyCheckpoint } from '../store/checkpoint';
 import type { StoredCheckpoint } from '../store/checkpoint';
 import { readLines } from '../store/line-log';
 import { RunFolder } from '../store/run-folder';
@@ -44,6 +44,7 @@ export class InspectedRun {
   /** @throws UserError where there is no run, one of another version, or one of a model that is not here */
   static open(path: string): InspectedRun {
     const folder = RunFolder.open(path);
+    folder.verifySeal();
     const config = presentConfig(folder, otherVersion);
     if (config.model_config !== null)
       throw new UserError(
@@ -93,9 +94,13 @@ export class InspectedRun {
     );
   }
 
-  /** Opens what a choice stands for; null for the initial weights. */
+  /** Opens what a choice stands for, found whole; null for the initial weights. */
   async open({ name, step }: CheckpointChoice): Promise<StoredCheckpoint | null> {
-    return name === initialWeights ? null : openCheckpoint(this.folder.file(checkpointFolder(step)));
+    if (name === initialWeights) return null;
+    const checkpoint = await openCheckpoint(this.folder.file(checkpointFolder(step)));
+    refuseForeign(checkpoint, this.folder.verifySeal());
+    await verifyCheckpoint(checkpoint);
+    return checkpoint;
   }
 
   /** @throws UserError where the run's files hold no such episode */

@@ -2,14 +2,14 @@
 // beside other caches, from where onnxruntime maps it. Embedding, norms and biases stay as they are. Processors without VNNI add
 // pairs of products in 16 bits, which saturates at full range: there seven bits are used, and the products are exact on every machine.
 import { createHash } from 'node:crypto';
-import { existsSync, statSync } from 'node:fs';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import { open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { isAlive, thisPlace } from '../../protocol/process-identity';
 import { UserError } from '../../protocol/user-error';
 import { Graph } from '../engine/graph';
 import { Session, float32 } from '../engine/session';
-import { makeFolder } from '../store/files';
+import { digestFile, makeFolder, replaceFile } from '../store/files';
 import { SafetensorsFile } from '../store/safetensors';
 import { embeddingTensor, headTensor, parameterSpecs } from './decoder-config';
 import type { DecoderConfig, ParameterSpec } from './decoder-config';
@@ -42,6 +42,8 @@ export async function quantizedNetwork(base: MappedDecoder, cache: string): Prom
 }
 
 const fileName = 'int8.safetensors';
+/** Where the sha256 of a file stands. */
+const sumOf = (file: string): string => `${file}.sha256`;
 const scaleName = (weight: string): string => `${weight}.scale`;
 const isLinear = (name: string): boolean => /_proj\.weight$|^lm_head\.weight$/.test(name);
 
@@ -92,16 +94,17 @@ function keyOf({ folder, modelFolder, tensors, config }: MappedDecoder, range: R
   return `${basename(modelFolder)}-${digest.slice(0, 16)}`;
 }
 
-/** Whether the file is there with these very tensors; one that a disk lost a part of is made anew. */
+/** Whether the file is there with these very tensors and its checksum; a damaged one is made anew. */
 async function isWhole(file: string, layout: Layout): Promise<boolean> {
   if (!existsSync(file)) return false;
   try {
     const stored = await SafetensorsFile.open(file);
     await stored.close();
-    return [...layout.tensors].every(([name, { begin, end }]) => {
+    const fits = [...layout.tensors].every(([name, { begin, end }]) => {
       const tensor = stored.tensors.get(name);
       return tensor?.begin === begin && tensor.end === end;
     });
+    return fits && existsSync(sumOf(file)) && readFileSync(sumOf(file), 'utf8').trim() === (await digestFile(file)).sha256; // prettier-ignore
   } catch (error) {
     if (error instanceof UserError) return false;
     throw error;
@@ -152,6 +155,8 @@ async function write(
     }
     await out.sync();
     await out.close();
+    const { sha256 } = await digestFile(partial);
+    await replaceFile(sumOf(target), `${sha256}\n`);
     await rename(partial, target);
   } catch (error) {
     await out.close().catch(() => undefined);

@@ -1,5 +1,6 @@
 // Append-only files of records, whatever a record is. Invariant: the file up to `offset` is whole records; what a failed append left
 // behind is cut before the next one.
+import { createHash } from 'node:crypto';
 import { UserError } from '../../protocol/user-error';
 import { storeError, syncFileSystem } from './files';
 import type { SyncFileSystem } from './files';
@@ -10,6 +11,14 @@ export interface AppendLogOptions {
   fs?: SyncFileSystem;
 }
 
+/** Bytes of a log from `from` up to `to`, with their sha256 (hex). `file` is its name in the run folder. */
+export interface LogPiece {
+  file: string;
+  from: number;
+  to: number;
+  sha256: string;
+}
+
 /** Writer of one file; there must be one writer at a time. Errors are UserErrors. */
 export class AppendLog {
   private readonly fs: SyncFileSystem;
@@ -18,6 +27,9 @@ export class AppendLog {
   /** Bytes known to be on disk, and whether those after them must be written once more: a sync failed. */
   private durable: number;
   private doubtful = false;
+  /** Where the piece begins that `takePiece` gives next, and the digest of what was appended since. */
+  private pieceFrom: number;
+  private pieceHash = createHash('sha256');
   /** An append failed and its bytes could not be removed yet. */
   private torn = false;
 
@@ -38,6 +50,7 @@ export class AppendLog {
       this.end = wholeEnd(this.fd, size, this.fs);
       if (this.end < size) this.fs.ftruncateSync(this.fd, this.end);
       this.durable = this.end;
+      this.pieceFrom = this.end;
     } catch (error) {
       this.fs.closeSync(this.fd);
       throw storeError('open', file, error);
@@ -47,6 +60,15 @@ export class AppendLog {
   /** Bytes committed: the offset after the last whole record. */
   get offset(): number {
     return this.end;
+  }
+
+  /** What was appended since the last call, as a piece of the log `file`; null where nothing was. */
+  takePiece(file: string): LogPiece | null {
+    if (this.end === this.pieceFrom) return null;
+    const piece = { file, from: this.pieceFrom, to: this.end, sha256: this.pieceHash.digest('hex') };
+    this.pieceFrom = this.end;
+    this.pieceHash = createHash('sha256');
+    return piece;
   }
 
   /** Appends one record and returns the offset after it. When it fails, nothing of the record stays. */
@@ -63,6 +85,7 @@ export class AppendLog {
     }
     this.torn = false;
     this.end += record.length;
+    this.pieceHash.update(record);
     return this.end;
   }
 
@@ -92,7 +115,24 @@ export class AppendLog {
       throw storeError('truncate', this.file, error);
     }
     this.end = offset;
+    this.pieceFrom = Math.min(this.pieceFrom, offset);
+    this.pieceHash = createHash('sha256').update(this.bytesFrom(this.pieceFrom));
     this.durable = Math.min(this.durable, offset);
+  }
+
+  /** The committed bytes from `from` on. */
+  private bytesFrom(from: number): Buffer {
+    const bytes = Buffer.allocUnsafe(this.end - from);
+    try {
+      for (let at = 0; at < bytes.length;) {
+        const read = this.fs.readSync(this.fd, bytes, at, bytes.length - at, from + at);
+        if (read === 0) throw new UserError(`store: ${this.file} was cut short by another program: resume the run`);
+        at += read;
+      }
+    } catch (error) {
+      throw storeError('read', this.file, error);
+    }
+    return bytes;
   }
 
   protected byteAt(offset: number): number {
@@ -110,12 +150,7 @@ export class AppendLog {
    * et al., Can Applications Recover from fsync Failures?, USENIX ATC 2020). So it is given the bytes anew; reads still have them.
    */
   private writeAgain(): void {
-    const bytes = Buffer.allocUnsafe(this.end - this.durable);
-    for (let at = 0; at < bytes.length;) {
-      const read = this.fs.readSync(this.fd, bytes, at, bytes.length - at, this.durable + at);
-      if (read === 0) throw new UserError(`store: ${this.file} was cut short by another program: resume the run`);
-      at += read;
-    }
+    const bytes = this.bytesFrom(this.durable);
     for (let at = 0; at < bytes.length;)
       at += this.fs.writeSync(this.fd, bytes, at, bytes.length - at, this.durable + at);
   }

@@ -7,15 +7,17 @@ import { z } from 'zod';
 import { checkpointFolder, runFiles } from '../../protocol/run-folder';
 import { UserError } from '../../protocol/user-error';
 import { bytesOf, digestFile, fileSystem, makeFolder, storeError, syncFolder, writeNewFile } from './files';
+import { canonicalJson } from '../config/config-hash';
 import type { FileSystem } from './files';
+import type { RunSeal } from './manifest-seal';
 
 const manifestName = 'checkpoint.json';
 const fileName = /^[A-Za-z0-9][\w.-]*$/;
 const stepFolder = /^step-(\d{6,})$/;
 const replacedFolder = /^\.old-(step-\d{6,})$/;
 
-const checkpointSchema = z.object({
-  schema: z.literal(1),
+const checkpointSchema = z.strictObject({
+  schema: z.union([z.literal(1), z.literal(2)]).describe('1: of a version that wrote no sha256'),
   step: z.int().min(0).describe('steps finished'),
   files: z.record(
     z.string().regex(fileName),
@@ -25,11 +27,17 @@ const checkpointSchema = z.object({
   streams: z.record(z.string(), z.json()).describe('states of the random streams by name'),
   seed_counter: z.int().min(0).describe('seeds that the training groups have used'),
   state: z.json().describe('what else the trainer needs to go on'),
+  run: z
+    .object({ id: z.string(), manifest: z.string() })
+    .optional()
+    .describe('whose it is: id and seal of the manifest (manifest-seal.ts)'),
+  log_chain: z.string().optional().describe('last link of checksums.jsonl at this moment (log-ledger.ts)'),
+  sha256: z.string().optional().describe('of all else here, in canonical JSON'),
 });
 /** `checkpoint.json`. */
 export type CheckpointManifest = z.infer<typeof checkpointSchema>;
 /** What a checkpoint says besides its files. */
-export type CheckpointState = Omit<CheckpointManifest, 'schema' | 'files'>;
+export type CheckpointState = Omit<CheckpointManifest, 'schema' | 'files' | 'sha256'>;
 
 /** Named contents: weights and optimizer states (Float32Array, little-endian) or any bytes. */
 export type Blobs = Readonly<Record<string, Uint8Array | Float32Array>>;
@@ -74,7 +82,8 @@ export async function writeCheckpoint(
         );
       files[name] = await writeNewFile(join(temporary, name), [bytesOf(blob)], fs);
     }
-    const manifest = checkpointSchema.parse({ schema: 1, ...state, files });
+    const unsealed = checkpointSchema.parse({ schema: 2, ...state, files });
+    const manifest: CheckpointManifest = { ...unsealed, sha256: manifestSum(unsealed) };
     await writeNewFile(join(temporary, manifestName), [Buffer.from(`${JSON.stringify(manifest, null, 1)}\n`)], fs);
     await syncFolder(temporary, fs);
     // A folder cannot be renamed over another: the one of the same step steps aside, and `recover` or `newestValid` finds it there.
@@ -92,11 +101,12 @@ export async function writeCheckpoint(
 
 /**
  * The newest checkpoint whose files are all there with their checksums, or null; and the broken ones found on the way, newest
- * first. Reads only.
+ * first. With `owner`, a checkpoint of another run counts as broken. Reads only.
  */
 export async function newestValid(
   runFolder: string,
   fs: FileSystem = fileSystem,
+  owner?: RunSeal,
 ): Promise<{ checkpoint: StoredCheckpoint | null; broken: BrokenCheckpoint[] }> {
   const parent = join(runFolder, runFiles.checkpoints);
   const names = await listFolder(parent, fs);
@@ -110,6 +120,7 @@ export async function newestValid(
     const folder = join(parent, name);
     try {
       const manifest = await readManifest(folder, fs);
+      if (owner) refuseForeign({ folder, manifest }, owner);
       for (const file of Object.keys(manifest.files)) await verify(folder, file, manifest, fs);
       return { checkpoint: { folder, manifest }, broken };
     } catch (error) {
@@ -117,6 +128,33 @@ export async function newestValid(
     }
   }
   return { checkpoint: null, broken };
+}
+
+/**
+ * The newest checkpoint of a run, found whole, or null where it has none. A newer one that is damaged is not passed over: whoever continues
+ * decides that. `command` completes the remedy for the newest whole one, by its name. @throws UserError
+ */
+export async function newestCheckpoint(
+  runFolder: string,
+  owner: RunSeal,
+  command: (name: string) => string,
+): Promise<StoredCheckpoint | null> {
+  const { checkpoint, broken } = await newestValid(runFolder, fileSystem, owner);
+  if (broken.length === 0) return checkpoint;
+  const [{ reason }] = broken;
+  if (!checkpoint) throw new UserError(`${reason} (no checkpoint of run ${basename(runFolder)} is whole)`);
+  const name = basename(checkpoint.folder);
+  throw new UserError(`${reason} (the newest whole one is ${name}: ${command(name)})`);
+}
+
+/** Throws a UserError where a checkpoint says that it is of another run; one of an earlier version says nothing. */
+export function refuseForeign({ folder, manifest: { run } }: StoredCheckpoint, owner: RunSeal): void {
+  if (run === undefined || (run.id === owner.id && run.manifest === owner.manifest)) return;
+  throw new UserError(
+    run.id === owner.id
+      ? `store: ${folder} was written under another manifest of run ${owner.id}: restore manifest.json as it was, or begin a new run with trainer.resume_mode=resume_path`
+      : `store: ${folder} is a checkpoint of run ${run.id} and not of ${owner.id}: begin a new run with it by trainer.resume_mode=resume_path`,
+  );
 }
 
 /** Opens the checkpoint in `folder`: its manifest is read and checked, its files are checked when they are read. */
@@ -213,9 +251,22 @@ async function readManifest(folder: string, fs: FileSystem): Promise<CheckpointM
     throw damaged(folder, manifestName, 'is not JSON');
   }
   const parsed = checkpointSchema.safeParse(value);
-  if (parsed.success) return parsed.data;
+  if (parsed.success) {
+    const { schema, sha256, step } = parsed.data;
+    if ((schema === 2 || sha256 !== undefined) && sha256 !== manifestSum(value as CheckpointManifest))
+      throw damaged(folder, manifestName, 'does not match its checksum (sha256)');
+    const named = stepFolder.exec(basename(folder).replace('.old-', ''))?.[1];
+    if (named !== undefined && Number(named) !== step)
+      throw damaged(folder, manifestName, `is of step ${step}, unlike the folder that it is in`);
+    return parsed.data;
+  }
   const [issue] = parsed.error.issues;
   throw damaged(folder, manifestName, `is not a checkpoint's (${issue.path.join('.')}: ${issue.message})`);
+}
+
+/** sha256 (hex) of a manifest's other members. */
+function manifestSum({ sha256: _, ...rest }: CheckpointManifest): string {
+  return createHash('sha256').update(canonicalJson(rest)).digest('hex');
 }
 
 async function verify(folder: string, name: string, manifest: CheckpointManifest, fs: FileSystem): Promise<void> {

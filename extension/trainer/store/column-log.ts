@@ -10,6 +10,8 @@ import {
   tailBytes,
 } from '../../protocol/metric-segments';
 import type { MetricNumbers } from '../../protocol/metric-segments';
+import { createHash } from 'node:crypto';
+import type { LogPiece } from './append-log';
 import { syncFileSystem } from './files';
 import type { SyncFileSystem } from './files';
 import { readLines } from './line-log';
@@ -20,6 +22,8 @@ export class ColumnLog {
   /** Lines since the last segment, which begin at byte `from` of metrics.jsonl. */
   private lines: MetricNumbers[] = [];
   private from = 0;
+  private pieceFrom = 0;
+  private pieceHash = createHash('sha256');
 
   /** Opens or makes `file` beside `metrics`, of which `length` bytes are committed; segments of what was cut away go. */
   constructor(
@@ -41,6 +45,7 @@ export class ColumnLog {
       this.end = last?.end ?? 0;
       this.from = last?.segment.to ?? 0;
       fs.ftruncateSync(this.fd, this.end);
+      this.pieceFrom = this.end;
       for (const { text, next } of readLines(metrics, this.from, fs)) this.append(JSON.parse(text), next);
     });
   }
@@ -51,6 +56,15 @@ export class ColumnLog {
     const numbers = numbersOf(line);
     if (numbers) this.lines.push(numbers);
     if (this.lines.length >= segmentRows) this.attempt(() => this.write(to));
+  }
+
+  /** As AppendLog.takePiece. */
+  takePiece(file: string): LogPiece | null {
+    if (this.end === this.pieceFrom) return null;
+    const piece = { file, from: this.pieceFrom, to: this.end, sha256: this.pieceHash.digest('hex') };
+    this.pieceFrom = this.end;
+    this.pieceHash = createHash('sha256');
+    return piece;
   }
 
   close(): void {
@@ -64,6 +78,7 @@ export class ColumnLog {
     for (let written = 0; written < bytes.length;)
       written += fs.writeSync(this.fd!, bytes, written, bytes.length - written, this.end + written);
     this.end += bytes.length;
+    this.pieceHash.update(bytes);
     this.from = to;
     this.lines = [];
   }

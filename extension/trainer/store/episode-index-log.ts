@@ -1,13 +1,18 @@
 // Writer of `episodes/index.jsonl` (protocol/episode-index.ts), beside each file of episodes. What it writes is derived, so that a failure to
 // write it ends the index, never the run: the editor reads the rest from the episodes. When it is opened, as by a resume, lines that tell of
 // more than the files hold are dropped.
-import { existsSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { existsSync, readFileSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { addToIndex, indexLine, isIndexLine, type EpisodeIndexLine } from '../../protocol/episode-index';
-import { episodesFile, type Episode } from '../../protocol/run-folder';
-import { LineLog } from './line-log';
+import { episodeSchema, episodesFile, type Episode } from '../../protocol/run-folder';
+import type { LogPiece } from './append-log';
+import { LineLog, readLines } from './line-log';
 
 export class EpisodeIndexLog {
   private log: LineLog | undefined;
+  /** The whole file, where it was written anew since the last piece. */
+  private anew: LogPiece | null = null;
 
   /** Opens or makes `file`; `path` gives the place of a file by its name in the run folder. */
   constructor(
@@ -34,6 +39,13 @@ export class EpisodeIndexLog {
     });
   }
 
+  /** Pieces of the log `file` since the last call. */
+  takePieces(file: string): LogPiece[] {
+    const pieces = [this.anew && { ...this.anew, file }, this.log?.takePiece(file) ?? null];
+    this.anew = null;
+    return pieces.filter(piece => piece !== null);
+  }
+
   close(): void {
     this.log?.close();
     this.log = undefined;
@@ -48,8 +60,11 @@ export class EpisodeIndexLog {
       return isIndexLine(line) && wanted(line);
     });
     if (standing.length < lines.length) {
-      writeFileSync(`${file}.new`, standing.map(text => `${text}\n`).join(''));
+      const text = standing.map(line => `${line}\n`).join('');
+      writeFileSync(`${file}.new`, text);
       renameSync(`${file}.new`, file);
+      const sha256 = createHash('sha256').update(text).digest('hex');
+      this.anew = { file, from: 0, to: Buffer.byteLength(text), sha256 };
     }
     this.log = new LineLog(file, { fsync: 'explicit' });
   }
@@ -65,5 +80,31 @@ export class EpisodeIndexLog {
     } catch {
       this.close();
     }
+  }
+}
+
+/** Makes the index of a run's episodes anew from the files of episodes in `folder`. Lines of them that are damaged are left out. */
+export function rebuildIndex(file: string, folder: string): void {
+  const files = (existsSync(folder) ? readdirSync(folder) : []).flatMap(name => {
+    const [, mode, step] = /^(step|val)-(\d{6,})\.jsonl$/.exec(name) ?? [];
+    return mode === undefined ? [] : [{ name, mode: mode === 'val' ? ('val' as const) : ('train' as const), step: Number(step) }]; // prettier-ignore
+  });
+  files.sort((a, b) => a.step - b.step || (a.mode < b.mode ? -1 : 1));
+  rmSync(file, { force: true });
+  const log = new LineLog(file, { fsync: 'explicit' });
+  try {
+    for (const { name, mode, step } of files) {
+      const line = indexLine(mode, step, 0);
+      let has = false;
+      for (const { text, next } of readLines(join(folder, name))) {
+        const episode = episodeSchema.safeParse(JSON.parse(text)).data;
+        if (!episode) continue;
+        addToIndex(line, episode, next);
+        has = true;
+      }
+      if (has) log.append(line);
+    }
+  } finally {
+    log.close();
   }
 }

@@ -22,6 +22,11 @@ export class LineLog extends AppendLog {
     return this.appendBytes(Buffer.from(`${secrets.json(value)}\n`));
   }
 
+  /** Appends values as lines in one write. When it fails, nothing of them stays. */
+  appendAll(values: readonly unknown[]): number {
+    return this.appendBytes(Buffer.from(values.map(value => `${JSON.stringify(value)}\n`).join('')));
+  }
+
   /** Drops every line after `offset`, which must be the end of a line (0 for all). */
   truncateTo(offset: number): void {
     const isEnd = Number.isInteger(offset) && offset >= 0 && offset <= this.offset;

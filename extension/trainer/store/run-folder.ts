@@ -28,10 +28,13 @@ import type { ReadCode, RunCode } from '../../protocol/run-trust';
 import { secrets } from '../secrets';
 import { UserError } from '../../protocol/user-error';
 import { isTemporary, makeFolder, makeFolderSync, replaceFile, storeError } from './files';
+import type { LogPiece } from './append-log';
 import { EventLog, eventLogName } from './event-log';
 import { keptSources } from './kept-sources';
 import { ColumnLog } from './column-log';
+import { manifestSeal, verifiedSeal } from './manifest-seal';
 import { LineLog, readLines } from './line-log';
+import { LogLedger } from './log-ledger';
 
 const maxSlug = 40;
 
@@ -79,7 +82,8 @@ export class RunFolder {
       await makeFolder(runs);
       const id = await claim(runs, counter => runId(about.name, created, about.config_hash, counter));
       path = join(runs, id);
-      const manifest: Manifest = { schema: 1, id, created: created.toISOString(), ...about };
+      const unsealed: Manifest = { schema: 1, id, created: created.toISOString(), ...about };
+      const manifest: Manifest = { ...unsealed, sha256: manifestSeal(manifestSchema.parse(unsealed)) };
       for (const folder of [runFiles.episodes, runFiles.checkpoints, runFiles.environments])
         await mkdir(join(path, folder));
       const text = json(manifestSchema.parse(manifest));
@@ -130,6 +134,11 @@ export class RunFolder {
     );
   }
 
+  /** Checks the manifest against its checksums. @throws UserError as `verifiedSeal` */
+  verifySeal(): ReturnType<typeof verifiedSeal> {
+    return verifiedSeal(this.path);
+  }
+
   /** Absolute path of a file in the folder, by its name from `runFiles`. */
   file(name: string): string {
     return join(this.path, name);
@@ -168,6 +177,11 @@ export class RunFolder {
     return new ColumnLog(this.file(runFiles.columns), this.file(runFiles.metrics), length);
   }
 
+  /** Writer of the checksums of the logs. */
+  ledger(): LogLedger {
+    return new LogLedger(this.file(runFiles.checksums));
+  }
+
   /** Writer of the spread of scores, a line a step. */
   scores(): LineLog {
     return new LineLog(this.file(runFiles.scores), { fsync: 'explicit' });
@@ -203,12 +217,15 @@ export class RunFolder {
     return new LineLog(this.file(groupsFile(step)), { fsync: 'explicit' });
   }
 
-  /** Writes the document of a diagnosis; gives its bytes. The folder is made with the first. */
-  async writeDiagnosis(name: string, document: unknown): Promise<number> {
+  /** Writes the document of a diagnosis; gives its bytes as a piece. The folder is made with the first. */
+  async writeDiagnosis(name: string, document: unknown): Promise<LogPiece> {
     makeFolderSync(this.file(runFiles.diagnostics));
     const text = `${secrets.json(document)}\n`;
     await replaceFile(this.file(name), text);
-    return Buffer.byteLength(text);
+    return {
+      ...{ file: name, from: 0, to: Buffer.byteLength(text) },
+      sha256: createHash('sha256').update(text).digest('hex'),
+    };
   }
 
   /** The manifest, as what decides which code the run executes. */
@@ -287,7 +304,8 @@ export class RunFolder {
   }
 
   private async takeBack(step: number, offsets: Readonly<Record<string, number>>): Promise<void> {
-    for (const name of [runFiles.metrics, runFiles.events]) {
+    for (const name of [runFiles.metrics, runFiles.events, runFiles.checksums]) {
+      if (name === runFiles.checksums && !existsSync(this.file(name))) continue; // a run of a trainer that wrote none
       const log = new LineLog(this.file(name), { fsync: 'explicit' });
       try {
         log.truncateTo(offsets[name] ?? 0);

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { Command } from 'commander';
 import { UserError } from '../../protocol/user-error';
 import { adapterConfigName } from '../models/peft-adapter';
-import { checkpointNamed, newestValid, openCheckpoint } from '../store/checkpoint';
+import { checkpointFor } from '../run-checkpoint';
 import type { StoredCheckpoint } from '../store/checkpoint';
 import { RunFolder } from '../store/run-folder';
 import { requireTrusted } from '../trusted-run';
@@ -62,10 +62,7 @@ const nameOf = ({ id, manifest: { name } }: RunFolder, step: number): string =>
   `eval of ${name} ${id.slice(id.lastIndexOf('-') + 1)} step ${step}`;
 
 async function checkpointOf(trained: RunFolder, { run, checkpoint: name }: EvalFlags): Promise<StoredCheckpoint> {
-  const checkpoint =
-    name === undefined
-      ? (await newestValid(trained.path)).checkpoint
-      : await openCheckpoint(trained.file(checkpointNamed(name)));
+  const checkpoint = await checkpointFor(trained, name, `ragen eval --run ${trained.id}`);
   if (checkpoint) return checkpoint;
   throw new UserError(`eval: run ${run} has no checkpoint: train it further or give --config-name and model_path`);
 }

@@ -8,7 +8,7 @@ import { UserError } from '../../protocol/user-error';
 import { exportModel } from '../models/export-model';
 import type { ExportRequest, Exported } from '../models/export-model';
 import { adapterConfigName } from '../models/peft-adapter';
-import { checkpointNamed, newestValid, openCheckpoint, verifyCheckpoint } from '../store/checkpoint';
+import { checkpointFor } from '../run-checkpoint';
 import { RunFolder } from '../store/run-folder';
 import { requireNoLinks } from '../trusted-run';
 import type { StoredType } from '../store/safetensors-writer';
@@ -134,12 +134,8 @@ async function sourceOf(flags: ExportFlags): Promise<{ model: string; adapter?: 
     throw new UserError(`export: --run ${flags.run} names model and adapter: leave out --model and --adapter`);
   const run = RunFolder.find(workspace, flags.run);
   requireNoLinks(run);
-  const checkpoint =
-    flags.checkpoint === undefined
-      ? (await newestValid(run.path)).checkpoint
-      : await openCheckpoint(run.file(checkpointNamed(flags.checkpoint)));
+  const checkpoint = await checkpointFor(run, flags.checkpoint, `ragen export --run ${run.id}`);
   if (!checkpoint) throw new UserError(`export: run ${flags.run} has no checkpoint: train it further`);
-  if (flags.checkpoint !== undefined) await verifyCheckpoint(checkpoint); // the newest was found by it
   const { folder } = checkpoint;
   if (!existsSync(join(folder, adapterConfigName))) return { model: folder };
   const { config, model } = run.manifest;

@@ -36,6 +36,7 @@ export interface StartFlags extends CommonFlags, TrustFlags {
 
 export interface ResumeFlags extends CommonFlags, TrustFlags {
   checkpoint?: string;
+  acceptDamagedLogs?: boolean;
   detach?: boolean;
 }
 
@@ -92,7 +93,8 @@ export async function resume(id: string, flags: ResumeFlags): Promise<Answer> {
     return followTrainer(folder, workspace, { ended: () => null }, flags);
   requireTrusted(folder, flags);
   const args = flags.checkpoint === undefined ? ['--resume'] : ['--checkpoint', flags.checkpoint];
-  return serveAndFollow(folder, workspace, args, flags);
+  const accepts = flags.acceptDamagedLogs ? ['--accept-damaged-logs'] : [];
+  return serveAndFollow(folder, workspace, [...args, ...accepts], flags);
 }
 
 /** Has the trainer of a paused run go on; false where there is none. */

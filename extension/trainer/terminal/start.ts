@@ -9,6 +9,7 @@ import { endedBySystem, explainExit } from '../../protocol/process-exit';
 import { runFiles } from '../../protocol/run-folder';
 import type { Manifest } from '../../protocol/run-folder';
 import { UserError } from '../../protocol/user-error';
+import { configHash } from '../config/config-hash';
 import { loadConfig, overrideConfig } from '../config/load-config';
 import type { LoadedConfig } from '../config/load-config';
 import { installation } from '../installation';
@@ -39,6 +40,7 @@ export const presetFolders = (workspace: string): string[] => [join(workspace, '
 /** Resolves the configuration and makes the run folder. Throws ConfigError or UserError. */
 export async function makeRun(options: StartOptions): Promise<{ folder: RunFolder; notes: string[] }> {
   const { from, again } = options;
+  refuseOtherHash(from ?? again);
   const loaded = from
     ? overrideConfig(from.config, options.overrides)
     : again
@@ -68,6 +70,14 @@ export async function makeRun(options: StartOptions): Promise<{ folder: RunFolde
     ...(options.tags && options.tags.length > 0 && { tags: options.tags }),
   };
   return { folder: await RunFolder.create(options.workspace, about, new Date()), notes: loaded.notes };
+}
+
+/** Throws a UserError where a manifest's configuration is not the one that its hash was taken of. */
+function refuseOtherHash(run: Manifest | undefined): void {
+  if (run && /^[0-9a-f]{64}$/.test(run.config_hash) && configHash(run.config) !== run.config_hash)
+    throw new UserError(
+      `run ${run.id}: the config of its manifest.json does not match config_hash: restore the file, or give the configuration by --config-name or --config`,
+    );
 }
 
 /**

@@ -1,6 +1,7 @@
 // Supervised fine-tuning from a configuration to a model folder: demonstrations by solvers, training, checkpoints, and at the end
 // the model with its adapters merged, which reinforcement learning takes as model_path. Everything lies in one folder; what was
 // interrupted goes on from its newest checkpoint when the same is asked for again.
+import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
@@ -21,8 +22,9 @@ import { episodeRecord } from '../rollout/episode-record';
 import { sampledMask, sampledTokens } from '../rollout/rollout-batch';
 import type { RolloutEpisode } from '../rollout/rollout-batch';
 import { deriveSeed } from '../rollout/seeds';
-import { newestValid, writeCheckpoint } from '../store/checkpoint';
+import { newestCheckpoint, writeCheckpoint } from '../store/checkpoint';
 import type { StoredCheckpoint } from '../store/checkpoint';
+import type { RunSeal } from '../store/manifest-seal';
 import { makeFolder, replaceFile } from '../store/files';
 import { LineLog, readValues } from '../store/line-log';
 import { demonstrations } from './demonstrations';
@@ -147,13 +149,16 @@ function demonstrationLine(episode: RolloutEpisode, index: number): Uint8Array {
 
 /** Trains from the newest checkpoint on; the model is exported once the last step is done. */
 async function trainAndExport(
-  { config, modelFolder, signal, onStep, say }: SftRequest,
+  { config, hash, modelFolder, signal, onStep, say }: SftRequest,
   folder: string,
   samples: { train: Shown[]; val: Shown[] },
 ): Promise<{ steps: number; before: number; after: number | null }> {
   const { model, trainer, workbench } = config;
   const total = stepsOf(samples.train.length, config);
-  const { checkpoint } = await newestValid(folder);
+  const owner: RunSeal = { id: trainer.experiment_name, manifest: hash };
+  const newest = (): Promise<StoredCheckpoint | null> =>
+    newestCheckpoint(folder, owner, name => `remove the damaged one to continue from ${name}`);
+  const checkpoint = await newest();
   const engine = startEngine(installation.engineWorker);
   try {
     const adapted = model.lora_rank > 0;
@@ -185,6 +190,7 @@ async function trainAndExport(
       if (checkpoint) {
         done = checkpoint.manifest.step;
         await engine.restore({ actor: await readMoments(checkpoint, 'actor', done) });
+        refuseOtherMetrics(folder, checkpoint);
         metrics.truncateTo(checkpoint.manifest.offsets[names.metrics]);
         say(`going on after step ${done} of ${total}`);
       } else {
@@ -198,13 +204,13 @@ async function trainAndExport(
         if (due || signal.aborted) {
           metrics.sync();
           const files = await modelFiles(engine, loaded, modelFolder, model.partial_pretrain);
-          await save(folder, done, metrics.offset, { engine, files, keep: trainer.max_ckpt_to_keep });
+          const log = { offset: metrics.offset, sum: sumOf(folder, metrics.offset) };
+          await save(folder, done, log, { engine, files, owner, keep: trainer.max_ckpt_to_keep });
         }
         return !signal.aborted;
       });
       const losses = lossesIn(join(folder, names.metrics));
-      if (done === total)
-        await exportTo(join(folder, names.model), modelFolder, loaded, (await newestValid(folder)).checkpoint!);
+      if (done === total) await exportTo(join(folder, names.model), modelFolder, loaded, (await newest())!);
       return { steps: done, before: losses[0], after: done === total ? losses.at(-1)! : null };
     } finally {
       metrics.close();
@@ -217,16 +223,31 @@ async function trainAndExport(
 async function save(
   folder: string,
   step: number,
-  offset: number,
-  { engine, files, keep }: { engine: Engine; files: Record<string, Uint8Array>; keep: number },
+  log: { offset: number; sum: string },
+  { engine, files, owner, keep }: { engine: Engine; files: Record<string, Uint8Array>; owner: RunSeal; keep: number },
 ): Promise<void> {
   const { actor } = await engine.state();
   await writeCheckpoint(
     folder,
-    { step, offsets: { [names.metrics]: offset }, streams: {}, seed_counter: 0, state: null },
+    {
+      ...{ step, offsets: { [names.metrics]: log.offset }, streams: {}, seed_counter: 0, state: null },
+      ...{ run: owner, log_chain: log.sum },
+    },
     { ...files, ...momentFiles('actor', actor) },
     keep,
   );
+}
+
+/** sha256 (hex) of the metrics up to `offset`: a line a step, so that they are hashed whole each time. */
+const sumOf = (folder: string, offset: number): string =>
+  createHash('sha256').update(readFileSync(join(folder, names.metrics)).subarray(0, offset)).digest('hex'); // prettier-ignore
+
+/** Throws a UserError where the metrics are not those that the checkpoint was written with. */
+function refuseOtherMetrics(folder: string, { manifest: { offsets, log_chain } }: StoredCheckpoint): void {
+  if (log_chain !== undefined && sumOf(folder, offsets[names.metrics]) !== log_chain)
+    throw new UserError(
+      `store: ${join(folder, names.metrics)} differs from what the training wrote: restore it, or remove ${folder} to begin anew`,
+    );
 }
 
 /** The finished model: the checkpoint itself, or the base with the checkpoint's adapter merged into it. */

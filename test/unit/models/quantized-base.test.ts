@@ -182,7 +182,7 @@ describe('the file of bytes', () => {
     const { ino, mtimeMs, size } = statSync(cached());
     expect(await scores(await quantized(source))).toEqual(first);
     expect(statSync(cached())).toMatchObject({ ino, mtimeMs, size });
-    expect(readdirSync(join(cached(), '..'))).toEqual(['int8.safetensors']);
+    expect(readdirSync(join(cached(), '..'))).toEqual(['int8.safetensors', 'int8.safetensors.sha256']);
   });
 
   it('is another for weights that have changed', async () => {
@@ -197,6 +197,7 @@ describe('the file of bytes', () => {
   it.each<[string, (file: string) => void]>([
     ['cut short', file => truncateSync(file, statSync(file).size - 100)],
     ['empty', file => truncateSync(file, 0)],
+    ['different in one bit', file => { const bytes = readFileSync(file); bytes[bytes.length - 9] ^= 1; writeFileSync(file, bytes); }], // prettier-ignore
     ['overwritten', file => writeFileSync(file, Buffer.alloc(4096, 1))],
   ])('is made anew where it is %s', async (_, damage) => {
     const source = model();
@@ -215,6 +216,8 @@ describe('the file of bytes', () => {
     for (const partial of [dead, living]) writeFileSync(partial, 'half');
     truncateSync(file, 10);
     await quantized(source);
-    expect(readdirSync(join(file, '..')).sort()).toEqual(['int8.safetensors', living.split('/').at(-1)].sort());
+    expect(readdirSync(join(file, '..')).sort()).toEqual(
+      ['int8.safetensors', 'int8.safetensors.sha256', living.split('/').at(-1)].sort(),
+    );
   });
 });

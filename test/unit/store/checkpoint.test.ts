@@ -86,7 +86,7 @@ test.each<[string, (path: string) => void, RegExp]>([
   ['half a manifest', path => truncateSync(join(path, 'checkpoint.json'), 20), /checkpoint\.json is not JSON/],
   [
     'another manifest',
-    path => writeFileSync(join(path, 'checkpoint.json'), '{"schema":2}'),
+    path => writeFileSync(join(path, 'checkpoint.json'), '{"schema":3}'),
     /is not a checkpoint's \(schema/,
   ],
   [

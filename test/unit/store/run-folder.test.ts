@@ -45,6 +45,7 @@ test('the manifest is read back, and the folder has its parts', async () => {
   const run = await RunFolder.create(folder(), about, created);
   expect(RunFolder.open(run.path).manifest).toEqual({
     schema: 1,
+    sha256: expect.stringMatching(/^[0-9a-f]{64}$/) as string,
     id: run.id,
     created: '2026-07-04T09:05:03.000Z',
     ...about,

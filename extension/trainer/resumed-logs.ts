@@ -1,0 +1,175 @@
+// What a resume makes of the logs that it finds. Logs are results: weights do not depend on them, so a damaged one stops a resume until the user
+// accepts it (`--accept-damaged-logs`). Then the damaged file is set aside in `damaged/`, the lines of it that can be read stay, and an event
+// tells of it. The settings in effect do come from events.jsonl: they must be those of the checkpoint, accepted or not.
+import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { eventSchema, runFiles } from '../protocol/run-folder';
+import { configInEffect } from '../protocol/settings';
+import { UserError } from '../protocol/user-error';
+import type { StoredCheckpoint } from './store/checkpoint';
+import { rebuildIndex } from './store/episode-index-log';
+import { replaceFile, storeError } from './store/files';
+import { checkLogs, cutUncovered } from './store/log-ledger';
+import type { LogDamage } from './store/log-ledger';
+import type { RunFolder } from './store/run-folder';
+import { settingsOf } from './stored-config';
+
+interface Acceptance {
+  accept: boolean;
+  /** The command by which the user continues, without the flag. */
+  command: string;
+}
+
+/** What is to be said of the logs, and how far each of them is kept. */
+interface AcceptedLogs {
+  notes: string[];
+  offsets: Record<string, number>;
+}
+
+/** Where damaged logs are set aside, below the run folder. */
+const setAside = 'damaged';
+
+/** Checks the logs up to a checkpoint; to be called before anything is cut. @throws UserError naming the damage, unless it is accepted */
+export async function acceptLogs(
+  folder: RunFolder,
+  checkpoint: StoredCheckpoint | null,
+  { accept, command }: Acceptance,
+): Promise<AcceptedLogs> {
+  if (checkpoint === null) {
+    refuseLostCheckpoints(folder);
+    return { notes: [], offsets: {} };
+  }
+  const { offsets, log_chain, schema, step } = checkpoint.manifest;
+  if (schema === 1) {
+    refuseOtherSettings(folder, checkpoint, offsets[runFiles.events]);
+    return {
+      notes: [`checkpoint ${step} and the logs before it were written without checksums: they are unverified`],
+      offsets,
+    };
+  }
+  const mark = { offset: offsets[runFiles.checksums] ?? 0, chain: log_chain };
+  const { damages, covered } = await checkLogs(folder.path, mark);
+  const { damaged, derived, notes } = sorted(damages);
+  if (damaged.length > 0 && !accept) throw refusal(folder, damaged, command);
+  const kept: Record<string, number> = { ...offsets };
+  for (const { file } of damaged) Object.assign(kept, await salvage(folder, file, step));
+  refuseOtherSettings(folder, checkpoint, kept[runFiles.events]);
+  for (const { file } of derived) remake(folder, file);
+  if (damaged.length > 0) kept[runFiles.checksums] = 0;
+  else await cutUncovered(folder.path, covered);
+  return { notes: [...notes, ...damaged.map(accepted)], offsets: kept };
+}
+
+/** The same of an evaluation, whose finished episodes are what a resume continues from. */
+export async function acceptEvaluation(folder: RunFolder, { accept, command }: Acceptance): Promise<AcceptedLogs> {
+  const ledger = folder.file(runFiles.checksums);
+  const offsets = { [runFiles.checksums]: existsSync(ledger) ? statSync(ledger).size : 0 };
+  if (!folder.verifySeal().sealed && !existsSync(ledger))
+    return { notes: ['this evaluation was begun without checksums: its finished episodes are unverified'], offsets };
+  const isEpisodes = (file: string): boolean => file.startsWith(`${runFiles.episodes}/`);
+  const results = `${runFiles.episodes}/val-000000.jsonl`;
+  const { damages, covered } = existsSync(ledger)
+    ? await checkLogs(folder.path, null, isEpisodes)
+    : { damages: [{ file: runFiles.checksums, how: 'is gone', gone: false }], covered: new Map<string, number>() };
+  const missing = damages.map(damage => ({ ...damage, gone: false }));
+  if (missing.length > 0 && !accept) throw refusal(folder, missing, command);
+  if (missing.length === 0) {
+    await cutUncovered(folder.path, new Map([[results, 0], ...covered])); // what no checksum covers is played again
+    return { notes: [], offsets };
+  }
+  for (const { file } of missing) await salvage(folder, file, 0);
+  return { notes: missing.map(accepted), offsets: {} };
+}
+
+/** A file of old episodes, diagnoses or events of TensorBoard that is gone altogether was removed to make room: that is only noted. */
+function sorted(damages: readonly LogDamage[]): {
+  damaged: LogDamage[];
+  derived: LogDamage[];
+  notes: string[];
+} {
+  const derived = damages.filter(({ file }) => isDerived(file));
+  const removed = damages.filter(({ file, gone }) => gone && file.includes('/') && !isDerived(file));
+  const note = `${removed.length} files of results are gone, such as ${removed[0]?.file}`;
+  return {
+    damaged: damages.filter(damage => !removed.includes(damage) && !derived.includes(damage)),
+    derived,
+    notes: removed.length > 0 ? [note] : [],
+  };
+}
+
+/** Whether a file is made of others, and can be made again. */
+const isDerived = (file: string): boolean => file === runFiles.columns || file === runFiles.episodeIndex;
+
+/** Makes a derived file again: columns when the log is opened next, the index from the episodes. */
+function remake(folder: RunFolder, file: string): void {
+  if (file === runFiles.episodeIndex) rebuildIndex(folder.file(file), folder.file(runFiles.episodes));
+  else rmSync(folder.file(file), { force: true });
+}
+
+function refusal(folder: RunFolder, [first, ...others]: readonly LogDamage[], command: string): UserError {
+  const more = others.length > 0 ? ` (and ${others.map(({ file }) => file).join(', ')})` : '';
+  return new UserError(
+    `store: ${folder.file(first.file)} ${first.how}${more}: restore it, or continue with what can be read of it by ${command} --accept-damaged-logs`,
+  );
+}
+
+const accepted = ({ file, how }: LogDamage): string =>
+  `${file} ${how}; the user accepted it: the damaged file is in ${setAside}/`;
+
+/** A run with checksums of a step that was saved, but without any checkpoint, has lost them: it must not begin anew over its results. */
+function refuseLostCheckpoints(folder: RunFolder): void {
+  const events = folder.file(runFiles.events);
+  if (!existsSync(events) || !readFileSync(events, 'utf8').includes('"kind":"checkpoint"')) return;
+  throw new UserError(
+    `store: ${folder.file(runFiles.checkpoints)} holds no checkpoint, though the run has saved some: restore one, or start a new run`,
+  );
+}
+
+/** Copies a damaged file away and keeps of it the lines that can be read, up to `step`. Gives its length by its name. */
+async function salvage(folder: RunFolder, file: string, step: number): Promise<Record<string, number>> {
+  const path = folder.file(file);
+  if (!existsSync(path)) return { [file]: 0 };
+  const copy = join(folder.file(setAside), file.replaceAll('/', '-'));
+  try {
+    mkdirSync(folder.file(setAside), { recursive: true });
+    copyFileSync(path, copy);
+  } catch (error) {
+    throw storeError('copy', path, error);
+  }
+  if (!file.endsWith('.jsonl')) return { [file]: statSync(path).size };
+  const lines = readFileSync(path, 'utf8').split('\n');
+  const kept = lines.filter(line => stepOf(line) <= step).map(line => `${line}\n`);
+  await replaceFile(path, kept.join(''));
+  return { [file]: Buffer.byteLength(kept.join('')) };
+}
+
+/** Infinity where the line cannot be read. */
+function stepOf(line: string): number {
+  try {
+    const { step } = JSON.parse(line) as { step?: unknown };
+    return typeof step === 'number' ? step : Infinity;
+  } catch {
+    return Infinity;
+  }
+}
+
+/** Throws where the settings that the events give, up to `end`, are not those that the checkpoint was written under. */
+function refuseOtherSettings(folder: RunFolder, { manifest, folder: path }: StoredCheckpoint, end = 0): void {
+  const { settings } = manifest.state as { settings?: Record<string, number> };
+  if (settings === undefined) return; // of an earlier version
+  const file = folder.file(runFiles.events);
+  const text = existsSync(file) ? readFileSync(file).subarray(0, end).toString('utf8') : '';
+  const events = text.split('\n').flatMap(line => {
+    try {
+      return [eventSchema.parse(JSON.parse(line))];
+    } catch {
+      return [];
+    }
+  });
+  const found = settingsOf(configInEffect(folder.manifest.config, events));
+  const key = Object.keys(settings).find(each => settings[each] !== found[each]);
+  if (key === undefined) return;
+  throw new UserError(
+    `store: ${file} makes ${key} ${found[key]}, but ${path} was trained with ${settings[key]}: restore events.jsonl, or start a new run with trainer.resume_mode=resume_path`,
+  );
+}

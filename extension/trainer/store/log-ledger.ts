@@ -1,0 +1,229 @@
+// `checksums.jsonl`: what a run's logs held, piece by piece, as the trainer wrote it. A line names a file, a range of its bytes and their
+// sha256; each line's `chain` is a digest of the line and of the chain before it, and a checkpoint stores the last one, so that neither a log
+// nor this file can change before a checkpoint unnoticed. Pieces are hashed while they are appended: a checkpoint never reads a log again.
+import { createHash } from 'node:crypto';
+import { lstat, open, readdir, rm, truncate } from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { runFiles } from '../../protocol/run-folder';
+import type { LogPiece } from './append-log';
+import { storeError } from './files';
+import { LineLog, readLines } from './line-log';
+
+const blockBytes = 1 << 20;
+
+/** A file below the run folder: no part of its name leads up. */
+const fileName = z.string().regex(/^(?!\.)[\w.-]+(\/(?!\.)[\w.-]+)?$/);
+const lineSchema = z.strictObject({
+  file: fileName,
+  from: z.int().min(0),
+  to: z.int().min(0),
+  sha256: z.string(),
+  chain: z.string(),
+});
+
+/** The end of the ledger at a checkpoint. */
+export interface LedgerMark {
+  offset: number;
+  chain: string | undefined;
+}
+
+/** A log that is not as it was written. */
+export interface LogDamage {
+  file: string;
+  /** As a predicate: `ends at byte 10 …`. */
+  how: string;
+  /** The whole file is gone. */
+  gone: boolean;
+}
+
+/** What a check of the logs found. */
+export interface LogCheck {
+  damages: LogDamage[];
+  /** How far each file is covered, in bytes. */
+  covered: Map<string, number>;
+}
+
+const link = (chain: string, { file, from, to, sha256 }: LogPiece): string =>
+  createHash('sha256').update(`${chain}\n${JSON.stringify([file, from, to, sha256])}`).digest('hex'); // prettier-ignore
+
+/** Writer; there must be one at a time. Errors are UserErrors. */
+export class LogLedger {
+  private readonly log: LineLog;
+  private chain = '';
+  private pending: LogPiece[] = [];
+
+  constructor(file: string) {
+    this.log = new LineLog(file, { fsync: 'explicit' });
+    for (const { text } of readLines(file)) this.chain = /"chain":"([0-9a-f]{64})"\}$/.exec(text)?.[1] ?? '';
+  }
+
+  /** Takes up what was appended to a log; null is passed over. */
+  note(piece: LogPiece | null): void {
+    if (piece) this.pending.push(piece);
+  }
+
+  /** Appends what was noted, in one write. May be repeated when it fails. */
+  flush(): void {
+    if (this.pending.length === 0) return;
+    let chain = this.chain;
+    const lines = this.pending.map(piece => ({ ...piece, chain: (chain = link(chain, piece)) }));
+    this.log.appendAll(lines);
+    this.chain = chain;
+    this.pending = [];
+  }
+
+  sync(): void {
+    this.log.sync();
+  }
+
+  /** For a checkpoint: the end of what was flushed. */
+  get mark(): { offset: number; chain: string } {
+    return { offset: this.log.offset, chain: this.chain };
+  }
+
+  close(): void {
+    this.log.close();
+  }
+}
+
+/**
+ * Reads the logs of a run once and compares them with the ledger, up to the mark of a checkpoint, or to its end where `mark` is null. Files
+ * that `wanted` leaves out are not read. Reads only.
+ */
+export async function checkLogs(
+  runFolder: string,
+  mark: LedgerMark | null,
+  wanted: (file: string) => boolean = () => true,
+): Promise<LogCheck> {
+  const ledger = readLedger(join(runFolder, runFiles.checksums), mark);
+  if ('how' in ledger)
+    return { damages: [{ file: runFiles.checksums, how: ledger.how, gone: false }], covered: new Map() };
+  const damages: LogDamage[] = [];
+  const covered = new Map<string, number>();
+  for (const [file, pieces] of ledger.pieces) {
+    if (!wanted(file)) continue;
+    covered.set(file, pieces.at(-1)!.to);
+    const damage = await checkFile(join(runFolder, file), pieces);
+    if (damage) damages.push({ file, ...damage });
+  }
+  return { damages, covered };
+}
+
+/** Pieces by file, in order; what was written over is left out. */
+function readLedger(file: string, mark: LedgerMark | null): { pieces: Map<string, LogPiece[]> } | { how: string } {
+  const pieces = new Map<string, LogPiece[]>();
+  let [chain, line, end] = ['', 0, 0];
+  for (const { text, next } of readLines(file)) {
+    if (mark && next > mark.offset) break;
+    line++;
+    const parsed = lineSchema.safeParse(jsonOf(text));
+    if (!parsed.success || link(chain, parsed.data) !== parsed.data.chain)
+      return { how: `does not match its own checksum in line ${line} (bytes ${end} to ${next})` };
+    const { chain: next_, ...piece } = parsed.data;
+    chain = next_;
+    const standing = (pieces.get(piece.file) ?? []).filter(({ to }) => to <= piece.from);
+    pieces.set(piece.file, [...standing, piece]);
+    end = next;
+  }
+  if (mark && (end !== mark.offset || (mark.chain !== undefined && chain !== mark.chain)))
+    return { how: `is not the one that the checkpoint knows (it should have ${mark.offset} bytes)` };
+  return { pieces };
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+async function checkFile(path: string, pieces: readonly LogPiece[]): Promise<Omit<LogDamage, 'file'> | undefined> {
+  try {
+    if (!(await lstat(path)).isFile()) return { how: 'is no regular file', gone: false };
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return { how: 'is gone', gone: true };
+    throw storeError('read', path, error);
+  }
+  const handle = await open(path, 'r').catch((error: unknown) => {
+    throw storeError('read', path, error);
+  });
+  try {
+    const block = Buffer.allocUnsafe(blockBytes);
+    let lines = 0;
+    for (const { from, to, sha256 } of pieces) {
+      const hash = createHash('sha256');
+      const first = lines + 1;
+      for (let at = from; at < to;) {
+        const { bytesRead } = await handle.read(block, 0, Math.min(block.length, to - at), at);
+        if (bytesRead === 0) return { how: `ends at byte ${at}, but ${pieces.at(-1)!.to} were written`, gone: false };
+        const part = block.subarray(0, bytesRead);
+        hash.update(part);
+        for (let i = part.indexOf(10); i >= 0; i = part.indexOf(10, i + 1)) lines++;
+        at += bytesRead;
+      }
+      if (hash.digest('hex') === sha256) continue;
+      const where = path.endsWith('.jsonl') && pieces[0].from === 0 ? `lines ${first} to ${lines}, ` : '';
+      return { how: `differs from what was written (${where}bytes ${from} to ${to})`, gone: false };
+    }
+    return undefined;
+  } catch (error) {
+    throw storeError('read', path, error);
+  } finally {
+    await handle.close();
+  }
+}
+
+/** Cuts what stands behind the covered bytes of files of episodes and diagnoses: it came after the checkpoint, or from elsewhere. */
+export async function cutUncovered(runFolder: string, covered: ReadonlyMap<string, number>): Promise<void> {
+  for (const [file, to] of covered) {
+    const path = join(runFolder, file);
+    if (!file.includes('/') || file.startsWith(runFiles.tensorboard)) continue; // a resume cuts those to its checkpoint's offsets
+    try {
+      if ((await lstat(path)).size > to) await truncate(path, to);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw storeError('cut', path, error);
+    }
+  }
+}
+
+/** Begins the ledger anew with the logs as they are. */
+export async function adoptLogs(runFolder: string): Promise<void> {
+  const file = join(runFolder, runFiles.checksums);
+  await rm(file, { force: true });
+  const ledger = new LogLedger(file);
+  try {
+    const folders = [runFiles.episodes, runFiles.diagnostics, runFiles.tensorboard];
+    const inFolders = await Promise.all(
+      folders.map(async folder => (await readdir(join(runFolder, folder)).catch(() => [])).map(name => `${folder}/${name}`)), // prettier-ignore
+    );
+    const files = [runFiles.metrics, runFiles.events, runFiles.scores, ...inFolders.flat().sort()];
+    for (const name of files) {
+      if (name === runFiles.episodeIndex || !fileName.safeParse(name).success) continue;
+      const size = await lstat(join(runFolder, name)).then(stat => (stat.isFile() ? stat.size : 0), () => 0); // prettier-ignore
+      if (size > 0) ledger.note({ file: name, from: 0, to: size, sha256: await sumOf(join(runFolder, name), size) });
+    }
+    ledger.flush();
+    ledger.sync();
+  } finally {
+    ledger.close();
+  }
+}
+
+async function sumOf(path: string, size: number): Promise<string> {
+  const hash = createHash('sha256');
+  const block = Buffer.allocUnsafe(blockBytes);
+  const handle = await open(path, 'r');
+  try {
+    for (let at = 0; at < size;) {
+      const { bytesRead } = await handle.read(block, 0, Math.min(block.length, size - at), at);
+      if (bytesRead === 0) break;
+      hash.update(block.subarray(0, bytesRead));
+      at += bytesRead;
+    }
+    return hash.digest('hex');
+  } finally {
+    await handle.close();
+  }
+}

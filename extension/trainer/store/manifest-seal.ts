@@ -1,0 +1,51 @@
+// The seal of a run's manifest: a sha256 over everything in it but what a user may rename. Checkpoints repeat it, so that a damaged manifest
+// and a checkpoint of another run are both found before anything is trained. The file is read raw: its seal covers keys that this version
+// does not know, and holds wherever the folder is moved or copied to.
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { runFiles } from '../../protocol/run-folder';
+import { UserError } from '../../protocol/user-error';
+import { canonicalJson, configHash } from '../config/config-hash';
+import { storeError } from './files';
+
+/** The run that a checkpoint belongs to. */
+export interface RunSeal {
+  /** The id that the manifest gives. */
+  id: string;
+  /** `manifestSeal` of its manifest. */
+  manifest: string;
+}
+
+/** sha256 (hex) of a manifest without its name, its tags and the seal itself. */
+export function manifestSeal(manifest: Readonly<Record<string, unknown>>): string {
+  const { name: _name, tags: _tags, sha256: _seal, ...rest } = manifest;
+  return createHash('sha256').update(canonicalJson(rest)).digest('hex');
+}
+
+/**
+ * Reads the manifest of a run folder and checks its configuration against `config_hash` and all of it against its seal. `sealed` is false for
+ * a manifest of a version that wrote no seal. @throws UserError that names what differs
+ */
+export function verifiedSeal(runFolder: string): RunSeal & { sealed: boolean } {
+  const file = join(runFolder, runFiles.manifest);
+  let manifest: Record<string, unknown>;
+  try {
+    manifest = JSON.parse(readFileSync(file, 'utf8')) as Record<string, unknown>;
+  } catch (error) {
+    if (error instanceof SyntaxError) throw damaged(file, 'is not JSON');
+    throw storeError('read', file, error);
+  }
+  const { config, config_hash, sha256, id } = manifest;
+  const hash = configHash(config);
+  if (typeof config_hash === 'string' && config_hash !== '' && config_hash !== hash)
+    throw damaged(file, `has a config whose hash is ${hash.slice(0, 12)}…, but config_hash is ${config_hash.slice(0, 12)}…`); // prettier-ignore
+  const seal = manifestSeal(manifest);
+  if (sha256 !== undefined && sha256 !== seal) throw damaged(file, 'does not match its checksum (sha256)');
+  return { id: String(id), manifest: seal, sealed: sha256 !== undefined };
+}
+
+const damaged = (file: string, how: string): UserError =>
+  new UserError(
+    `store: ${file} ${how}: restore it from a copy, or start a new run from a checkpoint with trainer.resume_mode=resume_path`,
+  );

@@ -1,0 +1,124 @@
+// Damaged run folders: one bit flipped, the end of a file cut, or a line of it repeated, at seeded places of every file that a resume may read.
+// A resume must either refuse in a sentence that names the file, or give the run that the undamaged folder gives, to the bit. Never another one.
+import { deepStrictEqual } from 'node:assert';
+import { cpSync, existsSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { basename, join, relative, sep } from 'node:path';
+import { RandomStream } from '../../extension/trainer/engine/random-stream';
+import { document, killAll, results } from '../unit/trainer/terminal';
+import { makeWorkspace } from '../unit/trainer/workspace';
+import { scaled, table } from './scale';
+import type { TortureScale } from './scale';
+
+const damages = ['flip', 'cut', 'repeat'] as const;
+type Damage = (typeof damages)[number];
+
+export interface BitsReport {
+  /** By kind of file. */
+  refused: Record<string, number>;
+  equal: Record<string, number>;
+}
+
+/** Damages of the whole torture. */
+const wholeCases = 300;
+
+/** The part `bits` of `npm run torture`. */
+export async function bits({ scale, seed, say }: TortureScale): Promise<void> {
+  const { refused, equal } = await damagedRuns({ cases: scaled(wholeCases, { scale }), seed, say });
+  const kinds = [...new Set([...Object.keys(refused), ...Object.keys(equal)])].sort();
+  say(table(['file', 'refused', 'same run'], kinds.map(kind => [kind, refused[kind] ?? 0, equal[kind] ?? 0]))); // prettier-ignore
+}
+
+/** @throws Error naming the damage where a resume gives another run, or a refusal that does not name the file */
+export async function damagedRuns({
+  cases,
+  seed,
+  say,
+  only = /./,
+}: Pick<TortureScale, 'seed' | 'say'> & { cases: number; only?: RegExp }) {
+  const workspace = makeWorkspace();
+  const report: BitsReport = { refused: {}, equal: {} };
+  try {
+    const flags = ['--config-name', 'words', 'workbench.keep_checkpoints=9'];
+    const { answer, code, stderr } = await document<{ folder: string }>(workspace.folder, ['train', ...flags]);
+    if (code !== 0) throw new Error(`bits: ${stderr}`);
+    const run = answer.folder;
+    const expected = resultsOf(run);
+    const base = join(workspace.folder, 'base');
+    for (const step of [3, 4]) rmSync(join(run, `checkpoints/step-00000${step}`), { recursive: true });
+    cpSync(run, base, { recursive: true });
+
+    const random = new RandomStream(seed);
+    const below = (n: number): number => Math.floor(random.uniform() * n);
+    const files = new Map([...kindsOf(base)].filter(([kind]) => only.test(kind)));
+    const kinds = [...files.keys()];
+    for (let n = 0; n < cases; n++) {
+      const kind = kinds[n % kinds.length];
+      const file = files.get(kind)![below(files.get(kind)!.length)];
+      const how = damages[Math.floor(n / kinds.length) % damages.length];
+      rmSync(run, { recursive: true, force: true });
+      cpSync(base, run, { recursive: true });
+      const where = damage(join(run, file), how, below);
+      const outcome = await document<{ error?: { message: string } }>(workspace.folder, ['resume', basename(run)]);
+      const told = outcome.answer.error?.message ?? '';
+      const sentence = `seed ${seed}, case ${n}: ${how} of ${file} ${where}`;
+      if (outcome.code !== 0) {
+        if (!told.includes(basename(file))) throw new Error(`bits: ${sentence}: the refusal does not name the file: ${told || outcome.stderr}`); // prettier-ignore
+        if (told.includes('\n')) throw new Error(`bits: ${sentence}: no sentence, but ${told}`);
+        report.refused[kind] = (report.refused[kind] ?? 0) + 1;
+      } else {
+        try {
+          deepStrictEqual(resultsOf(run), expected);
+        } catch (error) {
+          throw new Error(`bits: ${sentence} gave another run: ${(error as Error).message}`, { cause: error });
+        }
+        report.equal[kind] = (report.equal[kind] ?? 0) + 1;
+      }
+      say(`${sentence}: ${outcome.code === 0 ? 'the same run' : told}`);
+    }
+    return report;
+  } finally {
+    await killAll(workspace.folder);
+    workspace.remove();
+  }
+}
+
+/** Metrics, episodes with their index, scores and weights. */
+const resultsOf = (run: string) => ({ ...results(run), scores: readFileSync(join(run, 'scores.jsonl'), 'utf8') });
+
+/** Names of files by kind. Left out are logs and marks of the process, and what the user writes. */
+function kindsOf(run: string): Map<string, string[]> {
+  const kinds = new Map<string, string[]>();
+  for (const name of readdirSync(run, { recursive: true, encoding: 'utf8' }).sort()) {
+    const file = join(run, name);
+    if (!statSync(file).isFile() || statSync(file).size === 0 || /^(lease|trainer\.)/.test(name)) continue;
+    const path = relative(run, file).replaceAll(sep, '/');
+    const kind = path
+      .replace(/\d{6,}/, 'N')
+      .replace(/^environments\/[^/]+/, 'environments/V')
+      .replace(/sources\/.*/, 'sources');
+    kinds.set(kind, [...(kinds.get(kind) ?? []), path]);
+  }
+  return kinds;
+}
+
+/** Damages a file; says where. */
+function damage(file: string, how: Damage, below: (n: number) => number): string {
+  if (!existsSync(file)) throw new Error(`bits: ${file} is not there`);
+  const bytes = readFileSync(file);
+  const at = below(bytes.length);
+  if (how === 'flip') {
+    const bit = below(8);
+    bytes[at] ^= 1 << bit;
+    writeFileSync(file, bytes);
+    return `at byte ${at}, bit ${bit}`;
+  }
+  if (how === 'cut') {
+    writeFileSync(file, bytes.subarray(0, at));
+    return `at byte ${at}`;
+  }
+  const from = bytes.lastIndexOf(10, at - 1) + 1;
+  const next = bytes.indexOf(10, at);
+  const to = next < 0 ? bytes.length : next + 1;
+  writeFileSync(file, Buffer.concat([bytes.subarray(0, to), bytes.subarray(from, to), bytes.subarray(to)]));
+  return `of bytes ${from} to ${to}`;
+}
