@@ -1,10 +1,10 @@
 // Writer of `episodes/index.jsonl` (protocol/episode-index.ts), beside each file of episodes. What it writes is derived, so that a failure to
 // write it ends the index, never the run: the editor reads the rest from the episodes. When it is opened, as by a resume, lines that tell of
 // more than the files hold are dropped.
-import { existsSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { addToIndex, indexLine, isIndexLine, type EpisodeIndexLine } from '../../protocol/episode-index';
 import { episodesFile, type Episode } from '../../protocol/run-folder';
-import { LineLog } from './line-log';
+import { LineLog, readLines } from './line-log';
 
 export class EpisodeIndexLog {
   private log: LineLog | undefined;
@@ -42,7 +42,7 @@ export class EpisodeIndexLog {
   /** Opens the log with those of its lines that are wanted. */
   private open(wanted: (line: EpisodeIndexLine) => boolean): void {
     const { file } = this;
-    const lines = existsSync(file) ? readFileSync(file, 'utf8').split('\n').slice(0, -1) : [];
+    const lines = [...readLines(file)].map(({ text }) => text);
     const standing = lines.filter(text => {
       const line: unknown = JSON.parse(text);
       return isIndexLine(line) && wanted(line);

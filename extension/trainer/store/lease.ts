@@ -1,11 +1,12 @@
 // The lease says which process trains a run. It is created exclusively and touched each second; it counts as abandoned only when
 // it has not been touched for `leaseStaleMs` and its process is gone (a suspended laptop makes a live trainer's lease old, too).
 // Taking over happens under a second exclusive file, so that of two who find an abandoned lease one gets it.
-import { mkdirSync, readFileSync, rmSync, statSync, unlinkSync, utimesSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { lstatSync, mkdirSync, rmSync, statSync, unlinkSync, utimesSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { leaseSchema, leaseStaleMs, runFiles } from '../../protocol/run-folder';
 import type { Lease } from '../../protocol/run-folder';
+import { readRunFileSync } from '../../protocol/run-file';
 import { UserError } from '../../protocol/user-error';
 import { storeError } from './files';
 import { isAlive, processStart } from './process-start';
@@ -121,8 +122,8 @@ function judge({ lease, touched }: Found, world: LeaseWorld): 'held' | 'dying' |
 
 function find(file: string): Found | null {
   try {
-    const touched = statSync(file).mtimeMs;
-    return { lease: parse(readFileSync(file, 'utf8')), touched };
+    const touched = lstatSync(file).mtimeMs;
+    return { lease: parse(readRunFileSync(dirname(file), runFiles.lease).toString('utf8')), touched };
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
     throw storeError('read', file, error);

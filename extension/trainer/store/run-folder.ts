@@ -1,10 +1,12 @@
 // The folder of one run: making it, opening it, and the files in it that are not a log or a checkpoint. The manifest is written
 // once, when the run is made; the status is replaced whole. A folder without a manifest is no run.
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, readdirSync, statSync } from 'node:fs';
+import { existsSync, lstatSync, mkdirSync, readdirSync, statSync } from 'node:fs';
 import { mkdir, rm, truncate } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import type { z } from 'zod';
+import { listBoundedSync } from '../../protocol/bounded-file';
+import type { FolderEntry } from '../../protocol/bounded-file';
 import type { LoadedEnvironment } from '../../protocol/environment-link';
 import {
   environmentFile,
@@ -20,6 +22,7 @@ import {
   statusSchema,
 } from '../../protocol/run-folder';
 import type { CoverageLine, KeptEnvironment, Labels, Manifest, RunStatus } from '../../protocol/run-folder';
+import { hasEntrySync, hasRunFile, mostEntries, namesInRunSync, readRunFileSync, runNamesSync } from '../../protocol/run-file';
 import { UserError } from '../../protocol/user-error';
 import { isTemporary, replaceFile, storeError } from './files';
 import { EventLog, eventLogName } from './event-log';
@@ -28,6 +31,9 @@ import { ColumnLog } from './column-log';
 import { LineLog, readLines } from './line-log';
 
 const maxSlug = 40;
+
+/** Levels of folders that a run folder has at most; kept sources are the deepest. */
+const deepest = 64;
 
 /** Steps of which a version's coverage is kept. */
 const coveredSteps = 100;
@@ -84,12 +90,11 @@ export class RunFolder {
 
   /** Opens an existing run. Throws a UserError where the folder is none. */
   static open(path: string): RunFolder {
-    const file = join(path, runFiles.manifest);
-    if (!existsSync(file))
+    if (!hasEntrySync(path, runFiles.manifest))
       throw new UserError(
         `store: ${path} has no ${runFiles.manifest}, so it is no run: choose a folder below ${runsFolder}`,
       );
-    return new RunFolder(resolve(path), readJson(file, manifestSchema));
+    return new RunFolder(resolve(path), readJson(path, runFiles.manifest, manifestSchema));
   }
 
   /** Opens a run of the workspace by its id. */
@@ -101,18 +106,27 @@ export class RunFolder {
 
   /** All runs of a workspace, newest first. Folders that are no run, or a damaged one, are passed over. */
   static list(workspace: string): RunFolder[] {
-    const runs = resolve(workspace, runsFolder);
-    if (!existsSync(runs)) return [];
-    const found = readdirSync(runs).flatMap(name => {
+    return RunFolder.survey(workspace).runs;
+  }
+
+  /** All runs of a workspace, newest first, and the folders whose manifest is there and cannot be used, each with the reason. */
+  static survey(workspace: string): { runs: RunFolder[]; damaged: { folder: string; reason: string }[] } {
+    const folder = resolve(workspace, runsFolder);
+    const runs: RunFolder[] = [];
+    const damaged: { folder: string; reason: string }[] = [];
+    for (const name of runNamesSync(folder)) {
+      const path = join(folder, name);
+      if (!hasEntrySync(path, runFiles.manifest)) continue;
       try {
-        return [RunFolder.open(join(runs, name))];
-      } catch {
-        return [];
+        runs.push(RunFolder.open(path));
+      } catch (error) {
+        damaged.push({ folder: path, reason: (error as Error).message });
       }
-    });
-    return found.sort((a, b) =>
+    }
+    runs.sort((a, b) =>
       a.manifest.created < b.manifest.created ? 1 : a.manifest.created > b.manifest.created ? -1 : 0,
     );
+    return { runs, damaged };
   }
 
   /** Absolute path of a file in the folder, by its name from `runFiles`. */
@@ -127,14 +141,13 @@ export class RunFolder {
 
   /** The newest status, or null before the first. */
   readStatus(): RunStatus | null {
-    const file = this.file(runFiles.status);
-    return existsSync(file) ? readJson(file, statusSchema) : null;
+    return hasEntrySync(this.path, runFiles.status) ? readJson(this.path, runFiles.status, statusSchema) : null;
   }
 
   /** What its user says of the run; nothing where the file is not there or damaged, since no run hangs on it. */
   readLabels(): Labels {
     try {
-      return readJson(this.file(runFiles.labels), labelsSchema);
+      return readJson(this.path, runFiles.labels, labelsSchema);
     } catch {
       return { schema: 1 };
     }
@@ -200,8 +213,7 @@ export class RunFolder {
   async keepEnvironment({ version, name, source, bundle }: LoadedEnvironment): Promise<void> {
     if (!isVersionName(version)) throw new UserError(`store: ${version} is no environment version: use its sha256`);
     const file = (part: string) => this.file(environmentFile(version, part));
-    const kept = file(environmentFiles.bundle);
-    if (existsSync(kept) && readFileSync(kept, 'utf8') === bundle) return;
+    if (this.keeps(environmentFile(version, environmentFiles.bundle), bundle)) return;
     const { root, sources } = keptSources(source, bundle);
     const about = { version, name, kept: new Date().toISOString(), root, entry: sources[0].name };
     const texts = sources.map(({ name, text }) => ({ path: file(`${environmentFiles.sources}/${name}`), text }));
@@ -220,10 +232,16 @@ export class RunFolder {
 
   /** What is kept of an environment version: the file that it was built to, and what is said of it. Undefined where nothing is. */
   keptEnvironment(version: string): { bundle: string; about: KeptEnvironment } | undefined {
-    const [bundle, about] = [environmentFiles.bundle, environmentFiles.about].map(part => this.file(environmentFile(version, part))); // prettier-ignore
-    return isVersionName(version) && existsSync(bundle) && existsSync(about)
-      ? { bundle, about: readJson(about, keptEnvironmentSchema) }
+    if (!isVersionName(version)) return undefined;
+    const [bundle, about] = [environmentFiles.bundle, environmentFiles.about].map(part => environmentFile(version, part)); // prettier-ignore
+    return hasRunFile(this.path, bundle) && hasRunFile(this.path, about)
+      ? { bundle: this.file(bundle), about: readJson(this.path, about, keptEnvironmentSchema) }
       : undefined;
+  }
+
+  /** Whether a file of the folder holds just this text. */
+  private keeps(name: string, text: string): boolean {
+    return hasRunFile(this.path, name) && readRunFileSync(this.path, name).toString('utf8') === text;
   }
 
   /** Writer of a file of what-if episodes; the folder is made with the first. */
@@ -234,10 +252,10 @@ export class RunFolder {
 
   /** Adds to what is known of an environment version's lines; of the oldest steps it is forgotten. */
   async noteCoverage(version: string, line: CoverageLine): Promise<void> {
-    const file = this.file(environmentFile(version, environmentFiles.coverage));
-    const known = existsSync(file) ? readFileSync(file, 'utf8').split('\n').slice(0, -1) : [];
-    const newest = [...known.slice(1 - coveredSteps), JSON.stringify(line)];
-    await replaceFile(file, `${newest.join('\n')}\n`);
+    const name = environmentFile(version, environmentFiles.coverage);
+    const known = hasRunFile(this.path, name) ? readRunFileSync(this.path, name).toString('utf8').split('\n') : [];
+    const newest = [...known.slice(0, -1).slice(1 - coveredSteps), JSON.stringify(line)];
+    await replaceFile(this.file(name), `${newest.join('\n')}\n`);
   }
 
   /**
@@ -246,6 +264,7 @@ export class RunFolder {
    * the checkpoint was written.
    */
   async rollBack(step: number, offsets: Readonly<Record<string, number>>): Promise<void> {
+    this.refuseOtherThanFiles();
     try {
       await this.takeBack(step, offsets);
     } catch (error) {
@@ -262,7 +281,7 @@ export class RunFolder {
         log.close();
       }
     }
-    for (const name of namesIn(this.file(runFiles.tensorboard))) {
+    for (const name of namesInRunSync(this.path, runFiles.tensorboard)) {
       const file = join(this.file(runFiles.tensorboard), name);
       const offset = offsets[inTensorboard(name)] ?? 0;
       if (offset === 0) await rm(file, { force: true });
@@ -271,20 +290,39 @@ export class RunFolder {
     this.cutScores(step);
     await this.removeTemporaries();
     for (const name of [runFiles.episodes, runFiles.diagnostics]) {
-      const folder = this.file(name);
-      if (!existsSync(folder)) continue;
-      const later = readdirSync(folder).filter(
+      const later = namesInRunSync(this.path, name).filter(
         file => Number(/^[a-z][\w-]*-(\d{6,})\.\w+$/.exec(file)?.[1] ?? 0) > step,
       );
-      for (const file of later) await rm(join(folder, file), { force: true });
+      for (const file of later) await rm(join(this.file(name), file), { force: true });
     }
   }
 
   /** What a crash left of files that were about to replace others. Checkpoints clear up after themselves. */
   private async removeTemporaries(): Promise<void> {
-    for (const name of readdirSync(this.path, { recursive: true, encoding: 'utf8' }))
+    for (const { name } of this.entries())
       if (isTemporary(basename(name)) && !name.startsWith(runFiles.checkpoints))
         await rm(this.file(name), { force: true });
+  }
+
+  /** Everything in the folder, with names below it; links are not followed. */
+  private *entries(below = '', level = 0): Generator<{ name: string; kind: FolderEntry['kind'] }> {
+    if (level > deepest)
+      throw new UserError(`store: ${this.file(below)} lies more than ${deepest} folders deep: remove it`);
+    for (const { name, kind } of listBoundedSync(this.file(below), { most: mostEntries, within: this.path })) {
+      const path = below === '' ? name : `${below}/${name}`;
+      yield { name: path, kind };
+      if (kind === 'folder') yield* this.entries(path, level + 1);
+    }
+  }
+
+  /** @throws UserError where the folder holds a link, a pipe or the like, through which a trainer would write elsewhere */
+  refuseOtherThanFiles(): void {
+    const others = [...this.entries()].filter(({ kind }) => kind === 'other');
+    const other = others.find(({ name }) => !lstatSync(this.file(name)).isSocket()); // a killed trainer left its own
+    if (other)
+      throw new UserError(
+        `store: ${this.file(other.name)} is a link or no regular file, which no trainer writes: remove it to resume the run`,
+      );
   }
 
   private makeFolder(name: string): void {
@@ -308,8 +346,6 @@ export class RunFolder {
 }
 
 const inTensorboard = (name: string): string => `${runFiles.tensorboard}/${name}`;
-
-const namesIn = (folder: string): string[] => (existsSync(folder) ? readdirSync(folder) : []);
 
 /** The end of the last line whose step is at most `step`. */
 function endOfStep(file: string, step: number): number {
@@ -336,10 +372,11 @@ async function claim(runs: string, name: (counter: number) => string): Promise<s
 
 const json = (value: unknown): string => `${JSON.stringify(value, null, 1)}\n`;
 
-function readJson<Schema extends z.ZodType>(file: string, schema: Schema): z.infer<Schema> {
+function readJson<Schema extends z.ZodType>(folder: string, name: string, schema: Schema): z.infer<Schema> {
+  const file = join(folder, name);
   let text: string;
   try {
-    text = readFileSync(file, 'utf8');
+    text = readRunFileSync(folder, name).toString('utf8');
   } catch (error) {
     throw storeError('read', file, error);
   }
