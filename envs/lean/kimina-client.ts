@@ -37,7 +37,9 @@ export function kiminaChecker(options: KiminaOptions): Checker {
       signal: AbortSignal.timeout(httpTimeout * 1000),
     });
     if (!response.ok) throw new Error(`the Lean server answered ${response.status}`);
-    const { results } = JSON.parse(await bodyText(response, mostBodyBytes)) as { results?: { error?: unknown; response?: unknown }[] };
+    const { results } = JSON.parse(await bodyText(response, mostBodyBytes)) as {
+      results?: { error?: unknown; response?: unknown }[];
+    };
     const [result] = results ?? [];
     if (result === undefined) return { failure: 'The Lean server gave no result.', timedOut: false };
     if (typeof result.error === 'string') {

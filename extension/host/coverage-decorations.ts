@@ -76,7 +76,9 @@ export class CoverageDecorations implements vscode.Disposable {
       const source = await sourceOf(reader, version, document.uri.fsPath);
       if (!source) continue;
       const file = (name: string) => environmentFile(version, name);
-      const bytes = await readRunFile(folder, file(`${environmentFiles.sources}/${source.name}`)).catch(() => undefined);
+      const bytes = await readRunFile(folder, file(`${environmentFiles.sources}/${source.name}`)).catch(
+        () => undefined,
+      );
       const kept = bytes?.toString('utf8');
       if (kept !== document.getText()) continue;
       const counted = join(folder, file(environmentFiles.coverage));

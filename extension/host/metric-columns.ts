@@ -171,7 +171,11 @@ export class MetricColumns {
       if (!handle) return this.table;
       const { size } = await handle.stat();
       const began = this.offset;
-      for await (const { bytes, last, offset, skipping } of lineSlices(handle, { offset: this.offset, skipping: this.skipping }, size)) {
+      for await (const { bytes, last, offset, skipping } of lineSlices(
+        handle,
+        { offset: this.offset, skipping: this.skipping },
+        size,
+      )) {
         await this.take(bytes, offset - bytes.length);
         this.offset = offset;
         this.skipping = skipping;
@@ -208,8 +212,7 @@ export class MetricColumns {
     for (let end = bytes.indexOf(0x0a); end >= 0; from = end + 1, end = bytes.indexOf(0x0a, from)) {
       const line = numbersOf(jsonOrNothing(bytes.toString('utf8', from, end)));
       if (line) this.table.addLine(line);
-      if (this.table.openLines >= segmentRows)
-        await this.closeSegment(at + end + 1, bytes.subarray(0, end + 1));
+      if (this.table.openLines >= segmentRows) await this.closeSegment(at + end + 1, bytes.subarray(0, end + 1));
     }
   }
 

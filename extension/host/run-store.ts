@@ -87,7 +87,9 @@ export class RunStore implements vscode.Disposable {
   /** Folders whose manifest is there and cannot be used, each with the reason, by their paths. */
   get damaged(): { folder: string; reason: string }[] {
     return [...this.entries]
-      .flatMap(([folder, { summary, trouble }]) => (!summary && trouble !== undefined ? { folder, reason: trouble } : []))
+      .flatMap(([folder, { summary, trouble }]) =>
+        !summary && trouble !== undefined ? { folder, reason: trouble } : [],
+      )
       .sort((a, b) => (a.folder < b.folder ? 1 : -1));
   }
 

@@ -189,7 +189,9 @@ function kindOf(found: Stats): string {
 
 function refuseOutside(path: string, target: string, root: string): void {
   if (target === root || target.startsWith(root.endsWith(sep) ? root : root + sep)) return;
-  throw new RefusedFile(`${path} leads out of its folder to ${resolve(target)}: replace the link with what it leads to`);
+  throw new RefusedFile(
+    `${path} leads out of its folder to ${resolve(target)}: replace the link with what it leads to`,
+  );
 }
 
 function refuseLarger(path: string, size: number, most: number): void {

@@ -91,7 +91,15 @@ export function isIndexLine(value: unknown): value is EpisodeIndexLine {
     // Who reads an episode takes as much memory as is told of it: no more than the file has.
     columns.at.every((at, i) => {
       const [bytes, texts] = [columns.bytes[i], columns.texts[i]];
-      return isCount(at) && isCount(bytes) && isCount(texts) && from <= at && at + bytes <= to && texts <= bytes && bytes <= mostLineBytes;
+      return (
+        isCount(at) &&
+        isCount(bytes) &&
+        isCount(texts) &&
+        from <= at &&
+        at + bytes <= to &&
+        texts <= bytes &&
+        bytes <= mostLineBytes
+      );
     })
   );
 }

@@ -32,7 +32,10 @@ const most: Readonly<Record<string, number>> = {
 };
 const mostOther = 64 * mebibyte;
 
-const boundsOf = (folder: string, name: string): Bounds => ({ most: most[basename(name)] ?? mostOther, within: folder });
+const boundsOf = (folder: string, name: string): Bounds => ({
+  most: most[basename(name)] ?? mostOther,
+  within: folder,
+});
 
 /**
  * The bytes of a file of a run folder, by its name there.
@@ -46,7 +49,8 @@ export const readRunFileSync = (folder: string, name: string): Buffer =>
   readBoundedSync(join(folder, name), boundsOf(folder, name));
 
 /** A file of a run folder, opened to be read in parts. @throws as `readRunFile` */
-export const openRunFile = (folder: string, name: string): Promise<FileHandle> => openRegular(join(folder, name), folder);
+export const openRunFile = (folder: string, name: string): Promise<FileHandle> =>
+  openRegular(join(folder, name), folder);
 
 /** Whether a run folder has a regular file of that name that can be opened, links within the folder included. */
 export function hasRunFile(folder: string, name: string): boolean {

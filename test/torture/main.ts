@@ -6,12 +6,20 @@ import { parseArgs } from 'node:util';
 import { disk } from './disk';
 import { environmentCode } from './environment-code';
 import { fuzz } from './fuzz';
+import { hostileFoldersPart } from './hostile-folders';
 import { kills } from './kills';
 import { table } from './scale';
 import { soak } from './soak';
 import type { TorturePart } from './scale';
 
-const parts: Record<string, TorturePart> = { kills, disk, 'environment-code': environmentCode, fuzz, soak };
+const parts: Record<string, TorturePart> = {
+  kills,
+  disk,
+  'environment-code': environmentCode,
+  fuzz,
+  'hostile-folders': hostileFoldersPart,
+  soak,
+};
 
 const usage = `npm run torture -- [names] [options]
   names            parts, all where none is named: ${Object.keys(parts).join(', ')}

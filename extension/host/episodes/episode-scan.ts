@@ -161,7 +161,8 @@ function* slicesOf(path: string, from: number): Generator<{ bytes: Buffer; to: n
         skipping = true;
         length = sliceBytes;
         at += bytes.length;
-      } else if (bytes.length < length) return; // a torn tail
+      } else if (bytes.length < length)
+        return; // a torn tail
       else length *= 2; // a line longer than a slice
     }
   } finally {

@@ -110,7 +110,8 @@ export async function readHeads(file: string, within = runOf(file)): Promise<Epi
         const length = at + end - from;
         const beginning = Buffer.concat([begun, piece.subarray(start, Math.min(end, start + headBytes))]);
         const whole = async () => (await readRange(handle, from, length)).toString('utf8');
-        const head = length > mostLineBytes ? undefined : (headOf(beginning.toString('utf8')) ?? headOfWhole(await whole()));
+        const head =
+          length > mostLineBytes ? undefined : (headOf(beginning.toString('utf8')) ?? headOfWhole(await whole()));
         if (head) heads.push({ ...head, from, length });
         begun = Buffer.alloc(0);
         start = end + 1;

@@ -145,10 +145,17 @@ export class TraceDocuments implements vscode.FileSystemProvider, vscode.Disposa
     const workspace = join(folder, '..', '..', '..');
     const candidates = [
       { file: join(folder, runFiles.tokenizer), within: folder },
-      ...checkpoints.map(name => ({ file: join(folder, runFiles.checkpoints, name, runFiles.tokenizer), within: folder })),
-      ...(/^[\w.-]+$/.test(model) ? [{ file: join(this.extensionPath, 'media', 'models', model, runFiles.tokenizer), within: null }] : []),
+      ...checkpoints.map(name => ({
+        file: join(folder, runFiles.checkpoints, name, runFiles.tokenizer),
+        within: folder,
+      })),
+      ...(/^[\w.-]+$/.test(model)
+        ? [{ file: join(this.extensionPath, 'media', 'models', model, runFiles.tokenizer), within: null }]
+        : []),
       // A path out of the workspace, which on Windows may be another machine's, is followed where someone vouches for it.
-      ...(vscode.workspace.isTrusted ? [{ file: join(model.startsWith('/') ? '' : workspace, model, runFiles.tokenizer), within: null }] : []),
+      ...(vscode.workspace.isTrusted
+        ? [{ file: join(model.startsWith('/') ? '' : workspace, model, runFiles.tokenizer), within: null }]
+        : []),
     ];
     for (const { file, within } of candidates) {
       const parsed = await json(file, within);

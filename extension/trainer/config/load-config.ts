@@ -125,7 +125,8 @@ export function presets(presetFolders: readonly string[]): Preset[] {
       text = readBoundedSync(file, { most: mostYamlBytes, within: null }).toString('utf8');
     } catch (error) {
       const { message } = error as Error;
-      const reason = error instanceof RefusedFile ? message : `${file} cannot be read (${message}): check its permissions`;
+      const reason =
+        error instanceof RefusedFile ? message : `${file} cannot be read (${message}): check its permissions`;
       return [{ name, file, description: '', error: reason }];
     }
     if (!/^defaults:/m.test(text)) return [];

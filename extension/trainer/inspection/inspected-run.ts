@@ -4,7 +4,14 @@ import { dirname, join } from 'node:path';
 import { initialWeights } from '../../protocol/inspection';
 import type { CheckpointChoice, EpisodeRef } from '../../protocol/inspection';
 import { hasRunFile, namesInRunSync, readRunFileSync } from '../../protocol/run-file';
-import { checkpointFolder, environmentFile, environmentFiles, episodeFile, episodeSchema, runFiles } from '../../protocol/run-folder';
+import {
+  checkpointFolder,
+  environmentFile,
+  environmentFiles,
+  episodeFile,
+  episodeSchema,
+  runFiles,
+} from '../../protocol/run-folder';
 import type { Episode } from '../../protocol/run-folder';
 import { UserError } from '../../protocol/user-error';
 import type { RunConfig } from '../config/schema';

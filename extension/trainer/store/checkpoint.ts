@@ -210,7 +210,8 @@ const damaged = (folder: string, name: string, how: string): UserError =>
 
 async function readManifest(folder: string, fs: FileSystem): Promise<CheckpointManifest> {
   const target = regularTargetSync(join(folder, manifestName));
-  if (lstatSync(target).size > mostManifestBytes) throw damaged(folder, manifestName, 'is larger than any checkpoint’s');
+  if (lstatSync(target).size > mostManifestBytes)
+    throw damaged(folder, manifestName, 'is larger than any checkpoint’s');
   const text = await fs.readFile(target, 'utf8');
   let value: unknown;
   try {

@@ -22,7 +22,14 @@ import {
   statusSchema,
 } from '../../protocol/run-folder';
 import type { CoverageLine, KeptEnvironment, Labels, Manifest, RunStatus } from '../../protocol/run-folder';
-import { hasEntrySync, hasRunFile, mostEntries, namesInRunSync, readRunFileSync, runNamesSync } from '../../protocol/run-file';
+import {
+  hasEntrySync,
+  hasRunFile,
+  mostEntries,
+  namesInRunSync,
+  readRunFileSync,
+  runNamesSync,
+} from '../../protocol/run-file';
 import { UserError } from '../../protocol/user-error';
 import { isTemporary, replaceFile, storeError } from './files';
 import { EventLog, eventLogName } from './event-log';
