@@ -37,7 +37,7 @@ vi.mock('node:fs/promises', async original => {
     const entries = await real.readdir(String(args[0]), { withFileTypes: true });
     meanwhile();
     meanwhile = () => undefined;
-    return entries as unknown as promises.Dir;
+    return entries as unknown as Awaited<ReturnType<typeof real.opendir>>;
   };
   return { ...real, opendir };
 });
