@@ -38,7 +38,7 @@ export function processesBelow(pid: number): number[] {
     try {
       for (const thread of readdirSync(`/proc/${parent}/task`)) {
         const children = readFileSync(`/proc/${parent}/task/${thread}/children`, 'utf8').trim();
-        if (children !== '') found.push(...children.split(' ').map(Number)); // at most as many as its limit of processes
+        if (children !== '') for (const child of children.split(' ')) found.push(Number(child));
       }
     } catch {
       // it has ended, or its thread has: what it started has another parent when this is next looked at

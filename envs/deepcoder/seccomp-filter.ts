@@ -51,7 +51,8 @@ export function seccompFilter(processor: Processor): Buffer {
       end(answer.errno(errno)),
       load(field.number), // for the rules that follow
     ];
-    program.push(ifEqual(number, 0, checks.length), ...checks);
+    program.push(ifEqual(number, 0, checks.length));
+    for (const check of checks) program.push(check);
   }
   program.push(end(answer.allow));
   const bytes = Buffer.alloc(8 * program.length);

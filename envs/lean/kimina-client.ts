@@ -1,6 +1,7 @@
 // Client of the Kimina Lean server: POST /api/check with one snippet gives {results: [{id, time, error | response}]}. The request equals
 // that of the project's own client (kimina-client 0.2.1 of PyPI).
 import { createHash } from 'node:crypto';
+import { bodyText } from '../api/response-body';
 import { checkOf, type Check, type Checker } from './lean-check';
 
 export interface KiminaOptions {
@@ -14,6 +15,9 @@ export interface KiminaOptions {
   /** Milliseconds before the second attempt; each further one waits twice as long, at most ten seconds. */
   backoffMs?: number;
 }
+
+/** Bytes of an answer: the messages and the info tree of a proof. */
+const mostBodyBytes = 2 ** 26;
 
 const urlOf = (base: string, path: string) => `${base.replace(/\/+$/, '')}${path}`;
 const headersOf = (apiKey: string | null): Record<string, string> =>
@@ -33,7 +37,9 @@ export function kiminaChecker(options: KiminaOptions): Checker {
       signal: AbortSignal.timeout(httpTimeout * 1000),
     });
     if (!response.ok) throw new Error(`the Lean server answered ${response.status}`);
-    const { results } = (await response.json()) as { results?: { error?: unknown; response?: unknown }[] };
+    const { results } = JSON.parse(await bodyText(response, mostBodyBytes)) as {
+      results?: { error?: unknown; response?: unknown }[];
+    };
     const [result] = results ?? [];
     if (result === undefined) return { failure: 'The Lean server gave no result.', timedOut: false };
     if (typeof result.error === 'string') {

@@ -1,5 +1,6 @@
 // What a protocol gives to an episode played on a server, and the three ways in which it can fail: the request was not taken (it may be
 // sent again), nobody knows whether it was (the session is lost: never sent again there), or the server says no.
+import { bodyBytes } from '../api/response-body';
 import type { ActionLookup } from '../api/environment';
 
 /** A server's answer to a reset or a step. */
@@ -72,6 +73,9 @@ export class SessionLost extends Error {
   override readonly name = 'SessionLost';
 }
 
+/** Bytes of an answer: an observation with its pictures. */
+const mostBodyBytes = 2 ** 26;
+
 /** Codes of connections that never came about. */
 const neverConnected = new Set([
   'ECONNREFUSED',
@@ -108,7 +112,7 @@ export async function ask(
       redirect: 'manual', // the key goes to no other place than the one that was named
       signal: AbortSignal.timeout(timeout * 1000),
     });
-    return { response, bytes: new Uint8Array(await response.arrayBuffer()) };
+    return { response, bytes: await bodyBytes(response, mostBodyBytes) };
   };
   const { response, bytes } = await attempt().catch((error: unknown) => {
     throw connectionError(error, timeout);

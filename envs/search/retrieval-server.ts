@@ -1,6 +1,10 @@
 // Client of RAGEN's retrieval server: POST /retrieve {query, top_k} gives {results: [{id, content, score}]}. A server that fails ends
 // no episode: its complaint becomes the observation, as in RAGEN.
+import { BodyTooLong, bodyText } from '../api/response-body';
 import type { Found } from './corpus';
+
+/** Bytes of an answer: fifty passages. */
+const mostBodyBytes = 2 ** 23;
 
 /** The `limit` best passages, or what went wrong as a sentence. Waits at most `timeoutMs`. */
 export async function retrieve(
@@ -16,7 +20,8 @@ export async function retrieve(
       body: JSON.stringify({ query, top_k: Math.min(limit, 50) }),
       signal: AbortSignal.timeout(timeoutMs),
     });
-    const body = (await response.json().catch(() => ({}))) as { results?: unknown; error?: unknown };
+    const text = await bodyText(response, mostBodyBytes);
+    const body = objectOf(text) as { results?: unknown; error?: unknown };
     if (!response.ok)
       return `The retrieval server answered ${response.status}${body.error ? `: ${String(body.error)}` : ''}.`;
     if (!Array.isArray(body.results)) return 'The retrieval server answered without results.';
@@ -26,9 +31,19 @@ export async function retrieve(
       score: Number(score ?? 0),
     }));
   } catch (error) {
+    if (error instanceof BodyTooLong) return `The retrieval server answered with more than ${mostBodyBytes} bytes.`;
     return (error as Error).name === 'TimeoutError'
       ? `The search took longer than ${timeoutMs / 1000} seconds.`
       : `The retrieval server at ${server} cannot be reached.`;
+  }
+}
+
+function objectOf(text: string): object {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? value : {};
+  } catch {
+    return {};
   }
 }
 

@@ -1,9 +1,8 @@
 // Two versions of an environment's code that a run ran, side by side in the editor's own diff, with what came of the change in reward and
 // success. Sources come out of the run folder, read-only, under a scheme of their own.
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import * as vscode from 'vscode';
 import { environmentFile, environmentFiles, isSourceName, isVersionName } from '../protocol/run-folder';
+import { readRunFile } from '../protocol/run-file';
 import { effectWords, lastRuns, spansOf, type RanVersion } from '../protocol/version-effect';
 import { tellInformation } from './notices';
 import { plain } from './plain-text';
@@ -24,8 +23,8 @@ export function serveKeptSources(): vscode.Disposable {
     async provideTextDocumentContent({ query }) {
       const { folder, version, name } = JSON.parse(query) as KeptSource;
       if (!isVersionName(version) || !isSourceName(name)) return '';
-      const file = join(folder, environmentFile(version, `${environmentFiles.sources}/${name}`));
-      return readFile(file, 'utf8').catch(() => ''); // a file that this version did not have
+      const file = environmentFile(version, `${environmentFiles.sources}/${name}`);
+      return (await readRunFile(folder, file).catch(() => '')).toString('utf8'); // a file that this version did not have
     },
   });
 }

@@ -1,8 +1,8 @@
 // Draws in open editors how often the episodes of a run reached each line of its environments' sources. Counting is switched on and off in
 // the trainer together with drawing. A file that was edited and not saved, or not loaded, is not drawn on: its lines are others.
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as vscode from 'vscode';
+import { readRunFile } from '../protocol/run-file';
 import { coverageLineSchema, environmentFile, environmentFiles } from '../protocol/run-folder';
 import { fileCoverage, markWords, type FileCoverage, type LineMark } from './environment-coverage';
 import { JsonLines } from './json-lines';
@@ -75,10 +75,14 @@ export class CoverageDecorations implements vscode.Disposable {
     for (const version of new Set(newest.values())) {
       const source = await sourceOf(reader, version, document.uri.fsPath);
       if (!source) continue;
-      const file = (name: string) => join(folder, environmentFile(version, name));
-      const kept = await readFile(file(`${environmentFiles.sources}/${source.name}`), 'utf8').catch(() => undefined);
+      const file = (name: string) => environmentFile(version, name);
+      const bytes = await readRunFile(folder, file(`${environmentFiles.sources}/${source.name}`)).catch(
+        () => undefined,
+      );
+      const kept = bytes?.toString('utf8');
       if (kept !== document.getText()) continue;
-      const { lines } = await new JsonLines(file(environmentFiles.coverage), coverageLineSchema).read();
+      const counted = join(folder, file(environmentFiles.coverage));
+      const { lines } = await new JsonLines(counted, coverageLineSchema, folder).read();
       const coverage = fileCoverage(lines, source.name, kept);
       if (coverage) return coverage;
     }

@@ -1,11 +1,10 @@
 // The dashboard's side in the host: a snapshot without numbers first, then the columns of the charts that are on screen, then each new
 // line once, as the run folder grows. Long runs are given as overviews, and where their lines must be parsed, the newest part first.
-import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { setImmediate as breathe } from 'node:timers/promises';
 import * as vscode from 'vscode';
-import { jsonOrNothing } from '../protocol/json';
+import { hasRunFile } from '../protocol/run-file';
 import {
   dashboardColumns,
   dashboardCommand,
@@ -115,7 +114,7 @@ function serveDashboard(
     const epoch = newest ? readingEpoch : source.epoch;
     const { events, epoch: eventsEpoch } = await page.run().reader.events();
     const run = page.run().summary;
-    const manifest = jsonOrNothing(await readFile(join(folder, runFiles.manifest), 'utf8')) as { config?: object };
+    const manifest = page.run().reader.origin;
     sent = { epoch, rows: table.rows, events: events.length, eventsEpoch, summary: JSON.stringify(run) };
     return {
       run,
@@ -126,8 +125,8 @@ function serveDashboard(
       events: [...events],
       meanings: parseMetricMeanings(await readFile(join(extensionPath, 'docs', 'METRICS.md'), 'utf8')),
       view: storage.memory.get(viewKey),
-      episodes: configuredEpisodes({ ...manifest.config }),
-      scored: existsSync(join(folder, runFiles.scores)),
+      episodes: configuredEpisodes({ ...manifest?.config }),
+      scored: hasRunFile(folder, runFiles.scores),
     };
   });
 

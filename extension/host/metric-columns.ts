@@ -2,9 +2,10 @@
 // wrote beside it (protocol/metric-segments.ts), the rest from the lines. Where a trainer wrote none, the lines are read in slices that leave
 // the event loop free, and what was read is kept in a folder of our own. The jsonl is the truth: columns that do not fit it do not count.
 import { createHash } from 'node:crypto';
-import { appendFile, mkdir, open, truncate, type FileHandle } from 'node:fs/promises';
+import { appendFile, mkdir, truncate, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setImmediate as breathe } from 'node:timers/promises';
+import { readBounded } from '../protocol/bounded-file';
 import { jsonOrNothing } from '../protocol/json';
 import {
   columnsOf,
@@ -17,9 +18,11 @@ import {
   type MetricSegment,
 } from '../protocol/metric-segments';
 import { runFiles } from '../protocol/run-folder';
-import { openOrNothing, readRange } from './json-lines';
+import { lineSlices, openOrNothing, readRange } from './json-lines';
 
-/** Read and parsed at once: some milliseconds' work. */
+/** Of columns that are read whole: those of a million steps with 200 keys. */
+const mostColumnBytes = 2 ** 31;
+/** Bytes after which the event loop is left free. */
 const sliceBytes = 1 << 18;
 /** From so many bytes of unread lines on, the newest part is worth showing first. */
 const longBytes = 8 << 20;
@@ -117,6 +120,7 @@ export class ColumnTable {
 export class MetricColumns {
   private table = new ColumnTable();
   private offset = 0;
+  private skipping = false;
   private tail = Buffer.alloc(0);
   private cached = false;
   private current: Promise<unknown> = Promise.resolve();
@@ -147,7 +151,7 @@ export class MetricColumns {
   /** The newest rows alone, read past the older ones. */
   async newest(): Promise<ColumnTable> {
     const table = new ColumnTable();
-    const handle = await openOrNothing(this.file);
+    const handle = await openOrNothing(this.file, this.folder);
     if (!handle) return table;
     try {
       const { size } = await handle.stat();
@@ -167,17 +171,17 @@ export class MetricColumns {
       if (!handle) return this.table;
       const { size } = await handle.stat();
       const began = this.offset;
-      for (let length = sliceBytes; this.offset < size;) {
-        const bytes = await readRange(handle, this.offset, Math.min(length, size - this.offset));
-        const end = bytes.lastIndexOf(0x0a) + 1;
-        if (end === 0 && bytes.length < length) break; // a torn line
-        if (end === 0) {
-          length *= 2; // a line longer than a slice
-          continue;
-        }
-        await this.take(bytes.subarray(0, end));
-        if (size - began > length) {
-          progress((this.offset - began) / (size - began));
+      for await (const { bytes, last, offset, skipping } of lineSlices(
+        handle,
+        { offset: this.offset, skipping: this.skipping },
+        size,
+      )) {
+        await this.take(bytes, offset - bytes.length);
+        this.offset = offset;
+        this.skipping = skipping;
+        this.tail = Buffer.concat([this.tail, last]).subarray(-tailBytes);
+        if (size - began > sliceBytes) {
+          progress((offset - began) / (size - began));
           await breathe();
         }
       }
@@ -188,7 +192,7 @@ export class MetricColumns {
   /** One reading at a time, on metrics.jsonl as it now stands; columns on disk are taken up where nothing was read yet. */
   private inTurn<T>(work: (handle: FileHandle | undefined) => Promise<T>): Promise<T> {
     const next = this.current.then(async () => {
-      const handle = await openOrNothing(this.file);
+      const handle = await openOrNothing(this.file, this.folder);
       try {
         if (!handle) this.forget();
         else if (!(await this.fits(handle))) this.forget();
@@ -202,16 +206,14 @@ export class MetricColumns {
     return next;
   }
 
-  private async take(bytes: Buffer): Promise<void> {
+  /** Whole lines, of which the first begins at byte `at`. */
+  private async take(bytes: Buffer, at: number): Promise<void> {
     let from = 0;
     for (let end = bytes.indexOf(0x0a); end >= 0; from = end + 1, end = bytes.indexOf(0x0a, from)) {
       const line = numbersOf(jsonOrNothing(bytes.toString('utf8', from, end)));
       if (line) this.table.addLine(line);
-      if (this.table.openLines >= segmentRows)
-        await this.closeSegment(this.offset + end + 1, bytes.subarray(0, end + 1));
+      if (this.table.openLines >= segmentRows) await this.closeSegment(at + end + 1, bytes.subarray(0, end + 1));
     }
-    this.offset += bytes.length;
-    this.tail = Buffer.concat([this.tail, bytes.subarray(-tailBytes)]).subarray(-tailBytes);
   }
 
   /** The open lines become a segment, kept on disk where the trainer keeps none. `before` are bytes that end at `to`. */
@@ -273,6 +275,7 @@ export class MetricColumns {
     this.epoch++;
     this.table = new ColumnTable();
     this.offset = this.openFrom = 0;
+    this.skipping = false;
     this.tail = Buffer.alloc(0);
   }
 
@@ -293,22 +296,12 @@ async function stands(handle: FileHandle, { to, tail }: MetricSegment): Promise<
   return (await readRange(handle, to - bytes.length, bytes.length)).equals(bytes);
 }
 
-/** A file's bytes, read at once into a buffer of their own, so that columns lie on multiples of eight; null where there is none. */
+/** A file's bytes in a buffer of their own, so that columns lie on multiples of eight; null where it cannot be read. */
 async function wholeFile(file: string): Promise<ArrayBuffer | null> {
   try {
-    const handle = await open(file, 'r');
-    try {
-      const bytes = new Uint8Array((await handle.stat()).size);
-      let filled = 0;
-      while (filled < bytes.length) {
-        const { bytesRead } = await handle.read(bytes, filled, bytes.length - filled, filled);
-        if (bytesRead === 0) break;
-        filled += bytesRead;
-      }
-      return filled === bytes.length ? bytes.buffer : bytes.slice(0, filled).buffer;
-    } finally {
-      await handle.close();
-    }
+    const bytes = await readBounded(file, { most: mostColumnBytes });
+    const { buffer, byteLength } = bytes;
+    return byteLength === buffer.byteLength ? (buffer as ArrayBuffer) : (buffer.slice(0, byteLength) as ArrayBuffer);
   } catch {
     return null;
   }

@@ -1,9 +1,10 @@
 // The configurations a run can start from: the shipped presets (`media/presets/*.yaml`) and the workspace's own YAML files that
 // look like RAGEN's, told by their top-level keys. A file's first comment line is its description.
-import { readdir, readFile } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import { basename, extname, join } from 'node:path';
 import * as vscode from 'vscode';
-import { yamlValue } from '../protocol/yaml-text';
+import { readBounded } from '../protocol/bounded-file';
+import { mostYamlBytes, yamlValue } from '../protocol/yaml-text';
 
 export interface Preset {
   /** `--config-name`: the file's name without its ending. */
@@ -35,7 +36,7 @@ const mostFiles = 500;
 export async function shippedPresets(extensionPath: string): Promise<Preset[]> {
   const folder = join(extensionPath, 'media', 'presets');
   const names = (await readdir(folder).catch(() => [])).filter(name => extname(name) === '.yaml').sort();
-  const texts = await Promise.all(names.map(name => readFile(join(folder, name), 'utf8')));
+  const texts = await Promise.all(names.map(name => textOf(join(folder, name))));
   const defaults = texts.map(defaultsOf);
   const parts = new Set(defaults.flat());
   const presets = names.map((name, index) => ({ name: basename(name, '.yaml'), description: describe(texts[index]) }));
@@ -54,11 +55,14 @@ export async function workspacePresets(): Promise<Preset[]> {
 
 async function presetOf(uri: vscode.Uri): Promise<Preset | undefined> {
   const folder = vscode.workspace.getWorkspaceFolder(uri);
-  const text = await readFile(uri.fsPath, 'utf8').catch(() => '');
+  const text = await textOf(uri.fsPath).catch(() => ''); // no regular file, or too large for a configuration
   if (!folder || !looksLikeRagen.test(text)) return undefined;
   const name = basename(uri.fsPath, extname(uri.fsPath));
   return { name, description: vscode.workspace.asRelativePath(uri), own: { file: uri.fsPath, folder } };
 }
+
+const textOf = async (file: string): Promise<string> =>
+  (await readBounded(file, { most: mostYamlBytes, within: null })).toString('utf8');
 
 /** The first comment line of a YAML text. */
 function describe(text: string): string {

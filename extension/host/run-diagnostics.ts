@@ -1,6 +1,5 @@
 // What a run's folder holds of its diagnoses, read lazily: file names tell which steps there are, and a step's file is read when it is
 // asked for. Nothing here writes, and there is no `vscode` here. A file that is missing or of another version's making counts as none.
-import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { jsonOrNothing } from '../protocol/json';
 import type { CollapseSettings, DiagnosedSteps, RegimeThresholds } from '../protocol/collapse-page';
@@ -13,6 +12,7 @@ import {
   type CollapseFamily,
   type GradientAnalysisRecord,
 } from '../protocol/diagnostics';
+import { namesInRun, readRunFile } from '../protocol/run-file';
 import { groupRowSchema, groupsFile, runFiles, type GroupRow } from '../protocol/run-folder';
 import { collapseSettings } from './collapse-settings';
 import { JsonLines } from './json-lines';
@@ -25,7 +25,7 @@ export class RunDiagnostics {
 
   /** Steps that have a file, ascending. */
   async steps(): Promise<DiagnosedSteps & { collapse: number[] }> {
-    const names = await readdir(join(this.folder, runFiles.diagnostics)).catch(() => [] as string[]);
+    const names = await namesInRun(this.folder, runFiles.diagnostics);
     const of = (kind: string) =>
       names
         .flatMap(name => new RegExp(`^${kind}-(\\d{6,})\\.jsonl?$`).exec(name)?.[1] ?? [])
@@ -51,7 +51,7 @@ export class RunDiagnostics {
 
   /** The group table of a step; empty where none was written. */
   async groupRows(step: number): Promise<GroupRow[]> {
-    return (await new JsonLines(join(this.folder, groupsFile(step)), groupRowSchema).read()).lines;
+    return (await new JsonLines(join(this.folder, groupsFile(step)), groupRowSchema, this.folder).read()).lines;
   }
 
   /** What the manifest's configuration says of the diagnoses. */
@@ -68,7 +68,7 @@ export class RunDiagnostics {
 
   private async json(name: string): Promise<unknown> {
     try {
-      return jsonOrNothing(await readFile(join(this.folder, name), 'utf8'));
+      return jsonOrNothing((await readRunFile(this.folder, name)).toString('utf8'));
     } catch {
       return undefined;
     }

@@ -3,10 +3,11 @@
 // change it one after the other, each what the one before has left, so that of two changes of different things none is lost.
 // No `vscode` here.
 import { randomBytes } from 'node:crypto';
-import { lstat, mkdir, readFile, rename, rm, rmdir, stat, writeFile } from 'node:fs/promises';
+import { lstat, mkdir, rename, rm, rmdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { jsonOrNothing } from '../protocol/json';
+import { readRunFile } from '../protocol/run-file';
 import { labelsSchema, runFiles, type Labels } from '../protocol/run-folder';
 import { UserError } from '../protocol/user-error';
 
@@ -14,8 +15,8 @@ const none: Labels = { schema: 1 };
 
 /** The labels of a run; none where nothing was said, or where the file is no such file. */
 export async function readLabels(folder: string): Promise<Labels> {
-  const text = await readFile(join(folder, runFiles.labels), 'utf8').catch(() => '');
-  return labelsSchema.safeParse(jsonOrNothing(text)).data ?? none;
+  const text = await readRunFile(folder, runFiles.labels).catch(() => '');
+  return labelsSchema.safeParse(jsonOrNothing(text.toString('utf8'))).data ?? none;
 }
 
 /** What is to be said of a run; what is undefined is said no more. */

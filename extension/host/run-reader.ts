@@ -1,8 +1,10 @@
 // One run's folder as the host reads it: who it is, how it stands, whether its trainer lives, its numbers and its episodes.
 // The folder is the truth; nothing here writes. Everything is read in pieces and again only where a file changed. No `vscode`
 // here: the clock is handed in, so that leases can be tested.
-import { open, readdir, readFile, realpath, stat } from 'node:fs/promises';
+import { lstat, realpath, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
+import type { z } from 'zod';
+import { isMissing, RefusedFile } from '../protocol/bounded-file';
 import { jsonOrNothing } from '../protocol/json';
 import { appendAll } from '../protocol/lists';
 import { holderOf, TouchWatch, type LeaseHolder } from '../protocol/lease-judgement';
@@ -31,6 +33,7 @@ import {
   type RunEvent,
   type RunStatus,
 } from '../protocol/run-folder';
+import { hasEntry, namesInRun, openRunFile, readRunFile } from '../protocol/run-file';
 import {
   comparedEpisodeSchema,
   comparedRange,
@@ -40,7 +43,7 @@ import {
   type RanVersion,
   type VersionEffect,
 } from '../protocol/version-effect';
-import { JsonLines, readRange } from './json-lines';
+import { JsonLines, lineSlices, openOrNothing, readRange } from './json-lines';
 import { firstWords, readLabels } from './run-labels';
 
 /** How long a run may stand at `starting` before a missing lease means that its trainer died. */
@@ -81,7 +84,9 @@ interface EpisodeIndex {
 export class RunReader {
   private manifest: Manifest | undefined;
   private status: RunStatus | undefined;
-  private statusStamp = '';
+  private statusRead: RunStatus | undefined;
+  private readonly manifestFile: SmallFile<Manifest>;
+  private readonly statusFile: SmallFile<RunStatus>;
   private holder: LeaseHolder | 'none' = 'none';
   private readonly touches = new TouchWatch();
   private readonly world: ReaderWorld;
@@ -99,25 +104,31 @@ export class RunReader {
     world: Partial<ReaderWorld> = {},
   ) {
     this.world = { ...realWorld, ...world };
+    this.manifestFile = new SmallFile(folder, runFiles.manifest, manifestIn(basename(folder)));
+    this.statusFile = new SmallFile(folder, runFiles.status, statusSchema);
     this.metricsFile = new JsonLines(join(folder, runFiles.metrics), metricsLineSchema);
     this.eventsFile = new JsonLines(join(folder, runFiles.events), eventSchema);
   }
 
   /** Reads manifest, status, labels and lease again. Answers false where the folder holds no run (yet). */
   async refresh(): Promise<boolean> {
-    this.manifest ??= manifestIn(basename(this.folder)).safeParse(await this.json(runFiles.manifest)).data;
-    const stamp = await stampOf(join(this.folder, runFiles.status));
-    if (stamp !== this.statusStamp) {
-      const status = statusSchema.safeParse(await this.json(runFiles.status)).data;
-      if (status) [this.status, this.statusStamp] = [status, stamp];
-    }
+    const isThere = await hasEntry(this.folder, runFiles.manifest);
+    if (!isThere) return false;
+    if (!this.manifest) this.manifest = await this.manifestFile.read();
+    const status = await this.statusFile.read();
+    if (status !== this.statusRead) [this.status, this.statusRead] = [status ?? this.status, status];
     await this.readLabels();
     const { world } = this;
     const touched = (await statOrNothing(join(this.folder, runFiles.lease)))?.mtimeMs;
     const lease = touched === undefined ? null : await this.lease();
     if (touched !== undefined && lease !== null) this.touches.see(touched, world.now(), world.monotonic());
     this.holder = lease === null ? 'none' : holderOf(lease ?? null, world);
-    return this.manifest !== undefined && (await statOrNothing(join(this.folder, runFiles.manifest))) !== undefined;
+    return this.manifest !== undefined;
+  }
+
+  /** Why the folder's manifest or status cannot be used, in one sentence; undefined where they can, or are not there. */
+  get trouble(): string | undefined {
+    return this.manifestFile.trouble ?? this.statusFile.trouble;
   }
 
   /** A status the trainer sent; kept where it is newer than the file's. */
@@ -142,6 +153,7 @@ export class RunReader {
       ...(tags.length > 0 && { tags }),
       ...(archived && { archived }),
       ...(this.notes !== '' && { notes: this.notes }),
+      ...(this.statusFile.trouble !== undefined && { trouble: this.statusFile.trouble }),
     };
   }
 
@@ -155,7 +167,7 @@ export class RunReader {
     const stamp = (await Promise.all(files.map(stampOf))).join(' ');
     if (stamp === this.labelsStamp) return;
     this.labels = await readLabels(this.folder);
-    this.notes = firstWords(await readFile(files[1], 'utf8').catch(() => ''));
+    this.notes = firstWords(await this.text(runFiles.notes).catch(() => ''));
     this.labelsStamp = stamp;
   }
 
@@ -214,7 +226,7 @@ export class RunReader {
   /** Steps that have episodes, by step, a step's training before its validation. */
   async episodeSteps(): Promise<EpisodeStep[]> {
     const steps: EpisodeStep[] = [];
-    for (const name of await namesIn(join(this.folder, runFiles.episodes))) {
+    for (const name of await namesInRun(this.folder, runFiles.episodes)) {
       const match = /^(step|val)-(\d{6,})\.jsonl$/.exec(name);
       if (match) steps.push({ step: Number(match[2]), mode: match[1] === 'step' ? 'train' : 'val' });
     }
@@ -237,7 +249,7 @@ export class RunReader {
   async effect(before: RanVersion, after: RanVersion): Promise<VersionEffect | undefined> {
     const episodes: ComparedEpisode[] = [];
     for (const step of comparedRange(before, after)) {
-      const file = new JsonLines(this.episodesPath({ step, mode: 'train' }), comparedEpisodeSchema);
+      const file = new JsonLines(this.episodesPath({ step, mode: 'train' }), comparedEpisodeSchema, this.folder);
       appendAll(episodes, (await file.read()).lines);
     }
     return versionEffect(episodes, { tag: after.tag, from: before.version, to: after.version });
@@ -252,7 +264,7 @@ export class RunReader {
   async episode(at: EpisodeStep, id: string): Promise<Episode | null> {
     const span = (await this.index(at)).spans.get(id);
     if (!span) return null;
-    const handle = await open(this.episodesPath(at), 'r');
+    const handle = await openRunFile(this.folder, episodesFile(at.mode, at.step));
     try {
       const bytes = await readRange(handle, span.from, span.length);
       return episodeSchema.safeParse(jsonOrNothing(bytes.toString('utf8'))).data ?? null;
@@ -263,7 +275,7 @@ export class RunReader {
 
   /** Names of the checkpoints, the newest first: `step-000100`. */
   async checkpoints(): Promise<string[]> {
-    const names = await namesIn(join(this.folder, runFiles.checkpoints));
+    const names = await namesInRun(this.folder, runFiles.checkpoints);
     return names
       .filter(name => /^step-\d{6,}$/.test(name))
       .sort()
@@ -280,13 +292,21 @@ export class RunReader {
     const known = this.indexes.get(path);
     if (known?.stamp === stamp) return known;
     const index: EpisodeIndex = { stamp, rows: [], spans: new Map() };
-    const bytes = stamp === '' ? Buffer.alloc(0) : await readFile(path);
-    for (let from = 0, end = bytes.indexOf(0x0a); end >= 0; from = end + 1, end = bytes.indexOf(0x0a, from)) {
-      const line = jsonOrNothing(bytes.toString('utf8', from, end));
-      const { data } = episodeSchema.safeParse(line);
-      if (!data) continue;
-      index.rows.push(rowOf(data));
-      index.spans.set(data.id, { from, length: end - from });
+    const handle = stamp === '' ? undefined : await openOrNothing(path, this.folder);
+    try {
+      const { size } = handle ? await handle.stat() : { size: 0 };
+      const slices = handle ? lineSlices(handle, { offset: 0, skipping: false }, size) : [];
+      for await (const { bytes, offset } of slices) {
+        const begin = offset - bytes.length;
+        for (let from = 0, end = bytes.indexOf(0x0a); end >= 0; from = end + 1, end = bytes.indexOf(0x0a, from)) {
+          const { data } = episodeSchema.safeParse(jsonOrNothing(bytes.toString('utf8', from, end)));
+          if (!data) continue;
+          index.rows.push(rowOf(data));
+          index.spans.set(data.id, { from: begin + from, length: end - from });
+        }
+      }
+    } finally {
+      await handle?.close();
     }
     // A page looks at few steps at a time: keep the newest few indexes, they hold a row an episode.
     this.indexes.delete(path);
@@ -295,9 +315,13 @@ export class RunReader {
     return index;
   }
 
+  private async text(name: string): Promise<string> {
+    return (await readRunFile(this.folder, name)).toString('utf8');
+  }
+
   private async json(name: string): Promise<unknown> {
     try {
-      return jsonOrNothing(await readFile(join(this.folder, name), 'utf8'));
+      return jsonOrNothing(await this.text(name));
     } catch {
       return undefined; // not there yet, or being replaced: the next refresh sees it
     }
@@ -327,9 +351,45 @@ function freshStatus(manifest: Manifest): RunStatus {
   };
 }
 
+/** A small JSON file of a run folder, read again only where it changed, whether or not it could be read before. */
+class SmallFile<T> {
+  private value: T | undefined;
+  private stamp = '';
+  /** Why the file cannot be used, in one sentence. */
+  trouble: string | undefined;
+
+  constructor(
+    private readonly folder: string,
+    private readonly name: string,
+    private readonly schema: z.ZodType<T>,
+  ) {}
+
+  /** What the file held when it was last as it should be; undefined before. */
+  async read(): Promise<T | undefined> {
+    const path = join(this.folder, this.name);
+    const stamp = await stampOf(path);
+    if (stamp === this.stamp) return this.value;
+    this.trouble = undefined;
+    try {
+      const text = (await readRunFile(this.folder, this.name)).toString('utf8');
+      const { data } = this.schema.safeParse(jsonOrNothing(text));
+      if (data === undefined) this.trouble = `${path} is damaged: restore it or remove the run`;
+      else this.value = data;
+    } catch (error) {
+      if (isMissing(error)) return this.value; // being replaced: the next look sees it
+      this.trouble =
+        error instanceof RefusedFile
+          ? error.message
+          : `${path} cannot be read (${(error as Error).message}): check its permissions`;
+    }
+    this.stamp = stamp;
+    return this.value;
+  }
+}
+
 async function statOrNothing(path: string) {
   try {
-    return await stat(path);
+    return await lstat(path);
   } catch {
     return undefined;
   }
@@ -338,13 +398,5 @@ async function statOrNothing(path: string) {
 /** A text that changes when the file does; empty where there is no file. */
 async function stampOf(path: string): Promise<string> {
   const found = await statOrNothing(path);
-  return found ? `${found.ino}:${found.size}:${found.mtimeMs}` : '';
-}
-
-async function namesIn(folder: string): Promise<string[]> {
-  try {
-    return await readdir(folder);
-  } catch {
-    return [];
-  }
+  return found ? `${found.ino}:${found.size}:${found.mtimeMs}:${found.ctimeMs}` : '';
 }

@@ -1,11 +1,12 @@
 // Every run of the workspace, kept current: found under `.ragen/runs` of each workspace folder by file watching, with polling
 // behind it (watchers miss changes on network drives and in containers), and joined with its trainer while that lives. Owns the
 // readers and the links; views listen and read. A run that ends or starts elsewhere (terminal, other window) shows up the same.
-import { lstat, readdir, stat } from 'node:fs/promises';
+import { lstat, stat } from 'node:fs/promises';
 import { basename, dirname, join, relative } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as vscode from 'vscode';
 import type { RunSummary } from '../protocol/pages';
+import { runNames } from '../protocol/run-file';
 import { runFiles, runsFolder } from '../protocol/run-folder';
 import { UserError } from '../protocol/user-error';
 import { RunReader } from './run-reader';
@@ -31,6 +32,8 @@ interface Entry {
   reader: RunReader;
   summary?: RunSummary;
   shown: string;
+  /** What was last told of a manifest or status that cannot be used. */
+  trouble?: string;
   link?: TrainerLink;
   refreshing?: Promise<void>;
 }
@@ -79,6 +82,15 @@ export class RunStore implements vscode.Disposable {
     return runs.sort((a, b) =>
       a.summary.created < b.summary.created ? 1 : a.summary.created > b.summary.created ? -1 : 0,
     );
+  }
+
+  /** Folders whose manifest is there and cannot be used, each with the reason, by their paths. */
+  get damaged(): { folder: string; reason: string }[] {
+    return [...this.entries]
+      .flatMap(([folder, { summary, trouble }]) =>
+        !summary && trouble !== undefined ? { folder, reason: trouble } : [],
+      )
+      .sort((a, b) => (a.folder < b.folder ? 1 : -1));
   }
 
   get(folder: string): Run | undefined {
@@ -146,7 +158,7 @@ export class RunStore implements vscode.Disposable {
 
   private async scan(): Promise<void> {
     const found = await Promise.all(
-      this.roots().map(async root => (await foldersIn(root)).map(name => join(root, name))),
+      this.roots().map(async root => (await runNames(root)).map(name => join(root, name))),
     );
     const folders = new Set(found.flat());
     for (const folder of this.entries.keys()) if (!folders.has(folder)) this.drop(folder);
@@ -162,7 +174,13 @@ export class RunStore implements vscode.Disposable {
   }
 
   private async read(folder: string, entry: Entry): Promise<void> {
-    if (!(await entry.reader.refresh())) return this.drop(folder);
+    const isRun = await entry.reader.refresh();
+    if (!isRun && entry.reader.trouble === undefined) return this.drop(folder);
+    if (entry.trouble !== entry.reader.trouble) {
+      entry.trouble = entry.reader.trouble;
+      this.tell();
+    }
+    if (!isRun) return;
     this.publish(folder, entry);
     this.touched.fire(folder);
   }
@@ -198,6 +216,7 @@ export class RunStore implements vscode.Disposable {
     const entry = this.entries.get(folder);
     this.entries.delete(folder);
     entry?.link?.dispose();
+    if (entry?.trouble !== undefined) this.tell();
     if (!entry?.summary) return;
     this.tell();
     void isGone(folder).then(gone => gone && this.deleted.fire(folder));
@@ -224,13 +243,4 @@ const isLink = (path: string): Promise<boolean> =>
 function isInside(root: string, folder: string): boolean {
   const path = relative(root, folder);
   return path !== '' && !path.startsWith('..') && !/[\\/]/.test(path);
-}
-
-async function foldersIn(root: string): Promise<string[]> {
-  try {
-    const entries = await readdir(root, { withFileTypes: true });
-    return entries.filter(entry => entry.isDirectory()).map(entry => entry.name);
-  } catch {
-    return []; // no runs yet
-  }
 }

@@ -1,6 +1,7 @@
 // The Runs view: every run of the workspace, grouped by where it stands. A group without runs is not shown. Archived runs are left out
 // unless asked for, and a filter leaves those that have all its words in name, tags or configuration. The view's badge counts the runs
 // at work.
+import { basename } from 'node:path';
 import * as vscode from 'vscode';
 import type { RunSummary } from '../protocol/pages';
 import type { RunStatus } from '../protocol/run-folder';
@@ -18,10 +19,11 @@ const groupOf = (run: RunSummary): Group => {
   return standing === 'interrupted' ? 'failed' : standing;
 };
 
-/** A node of the tree: a group, or the folder of a run. The same object each time, so that the view keeps what is unfolded. */
+/** A node of the tree: a group, the folder of a run, or a folder whose manifest cannot be used (`damaged`). The same object each time, so that the view keeps what is unfolded. */
 export interface RunNode {
   group: Group;
   folder?: string;
+  damaged?: string;
 }
 
 /** Where the workspace remembers that archived runs are shown. */
@@ -50,16 +52,27 @@ export class RunsTree implements vscode.TreeDataProvider<RunNode>, vscode.Dispos
 
   getChildren(node?: RunNode): RunNode[] {
     const runs = this.shown;
-    if (!node)
-      return groups.filter(group => runs.some(run => groupOf(run.summary) === group)).map(group => ({ group }));
-    return runs.filter(run => groupOf(run.summary) === node.group).map(({ folder }) => ({ group: node.group, folder }));
+    const damaged = this.filtered === '' ? this.store.damaged : [];
+    if (!node) {
+      const has = (group: Group) => runs.some(run => groupOf(run.summary) === group) || (group === 'failed' && damaged.length > 0); // prettier-ignore
+      return groups.filter(has).map(group => ({ group }));
+    }
+    const rows = runs.filter(run => groupOf(run.summary) === node.group);
+    return [
+      ...rows.map(({ folder }) => ({ group: node.group, folder })),
+      ...(node.group === 'failed' ? damaged.map(each => ({ group: node.group, damaged: each.folder })) : []),
+    ];
   }
 
   getParent(node: RunNode): RunNode | undefined {
-    return node.folder === undefined ? undefined : { group: node.group };
+    return node.folder === undefined && node.damaged === undefined ? undefined : { group: node.group };
   }
 
   getTreeItem(node: RunNode): vscode.TreeItem {
+    if (node.damaged !== undefined) {
+      const found = this.store.damaged.find(({ folder }) => folder === node.damaged);
+      return damagedItem(node.damaged, found?.reason ?? '');
+    }
     const run = node.folder === undefined ? undefined : this.store.get(node.folder);
     return run
       ? runItem(run, this.shared.has(run.summary.name))
@@ -110,13 +123,13 @@ export class RunsTree implements vscode.TreeDataProvider<RunNode>, vscode.Dispos
     this.view.badge = active === 0 ? undefined : { value: active, tooltip: atWork(active) };
     this.view.description = this.filtered;
     // A view without a row shows its welcome, which must not say that there are no runs.
-    const hidden = runs.length > 0 && this.shown.length === 0;
+    const hidden = runs.length > 0 && this.store.damaged.length === 0 && this.shown.length === 0;
     this.view.message = !hidden
       ? undefined
       : this.filtered !== ''
         ? vscode.l10n.t('No run has “{0}” in its name, tags or configuration.', this.filtered)
         : vscode.l10n.t('All runs of this workspace are archived.');
-    this.setContext('ragen.hasRuns', runs.length > 0);
+    this.setContext('ragen.hasRuns', runs.length > 0 || this.store.damaged.length > 0);
     this.setContext('ragen.archivedShown', this.archivedShown);
     this.setContext('ragen.runsFiltered', this.filtered !== '');
     this.changed.fire();
@@ -149,6 +162,17 @@ function groupItem(group: Group, count: number): vscode.TreeItem {
   return item;
 }
 
+/** A folder whose manifest cannot be used, with the reason. */
+function damagedItem(folder: string, reason: string): vscode.TreeItem {
+  const item = new vscode.TreeItem(plain(basename(folder)), vscode.TreeItemCollapsibleState.None);
+  item.id = `damaged:${folder}`;
+  item.description = vscode.l10n.t('cannot be read: {0}', plain(briefly(reason)));
+  item.iconPath = iconOf('interrupted');
+  item.tooltip = new vscode.MarkdownString().appendText(unlinked(reason));
+  item.contextValue = 'damaged';
+  return item;
+}
+
 /** `isShared`: another run that is shown has its name, too. */
 function runItem({ folder, summary }: Run, isShared: boolean): vscode.TreeItem {
   const item = new vscode.TreeItem(summary.name, vscode.TreeItemCollapsibleState.None);
@@ -159,8 +183,10 @@ function runItem({ folder, summary }: Run, isShared: boolean): vscode.TreeItem {
   const began = isShared ? [startWords(summary.created)] : [];
   const rest = [...(tags === '' ? [] : [tags]), progressWords(summary), ...began].join(' · ');
   const waits = waitsBecause(summary) !== undefined;
-  item.description = waits ? `${plain(stateWord(summary))} · ${rest}` : rest;
-  item.iconPath = iconOf(waits ? 'interrupted' : standing);
+  const { trouble } = summary;
+  const unread = trouble === undefined ? undefined : vscode.l10n.t('cannot be read: {0}', plain(briefly(trouble)));
+  item.description = unread ?? (waits ? `${plain(stateWord(summary))} · ${rest}` : rest);
+  item.iconPath = iconOf(waits || unread !== undefined ? 'interrupted' : standing);
   item.tooltip = tooltipOf(summary);
   item.contextValue = contextOf(summary);
   item.accessibilityInformation = { label: `${summary.name}, ${stateWord(summary)}, ${rest}` };
@@ -243,6 +269,7 @@ function tooltipOf(run: RunSummary): vscode.MarkdownString {
   ];
   const text = new vscode.MarkdownString();
   text.appendMarkdown('**').appendText(unlinked(run.name)).appendMarkdown('**\n\n');
+  if (run.trouble !== undefined) text.appendText(unlinked(run.trouble)).appendMarkdown('\n\n');
   if (status.error !== undefined) text.appendText(unlinked(status.error)).appendMarkdown('\n\n');
   text.appendMarkdown('| | |\n|---|---|\n');
   for (const [name, value] of rows) {

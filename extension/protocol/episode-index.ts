@@ -3,7 +3,7 @@
 // truth, and what is told of a file counts only where it tells of all of it. Written by the trainer beside the episodes; for runs of
 // older trainers the editor makes the same lines and keeps them in its own storage.
 import { actionFates } from './action-fates';
-import type { Episode } from './run-folder';
+import { mostLineBytes, type Episode } from './run-folder';
 
 /** The numbers told of an episode. Flags are 0 and 1. */
 export const indexColumns = [
@@ -91,7 +91,15 @@ export function isIndexLine(value: unknown): value is EpisodeIndexLine {
     // Who reads an episode takes as much memory as is told of it: no more than the file has.
     columns.at.every((at, i) => {
       const [bytes, texts] = [columns.bytes[i], columns.texts[i]];
-      return isCount(at) && isCount(bytes) && isCount(texts) && from <= at && at + bytes <= to && texts <= bytes;
+      return (
+        isCount(at) &&
+        isCount(bytes) &&
+        isCount(texts) &&
+        from <= at &&
+        at + bytes <= to &&
+        texts <= bytes &&
+        bytes <= mostLineBytes
+      );
     })
   );
 }

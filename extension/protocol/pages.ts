@@ -17,6 +17,8 @@ export interface RunSummary {
   status: RunStatus;
   /** The trainer's lease is alive; a run that says `running` without it was interrupted. */
   live: boolean;
+  /** Why its status cannot be read, in one sentence. */
+  trouble?: string;
 }
 
 /**

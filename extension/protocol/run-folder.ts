@@ -35,6 +35,9 @@ export const runFiles = {
   signature: 'signature.json',
 } as const;
 
+/** Bytes of a line of a log that readers take: an episode's holds its texts and tokens, the index's all rows of a step. */
+export const mostLineBytes = 2 ** 26;
+
 /** Whether a text may name a version's folder. Run folders come from anywhere, and what they call a version may be a way out of them. */
 export const isVersionName = (text: string): boolean => /^[\w-]+$/.test(text);
 

@@ -1,9 +1,10 @@
 // The plan of a run before there is one: what of memory its phases hold on this machine, what to change where that is too much, and how long
 // a step will take. It needs config.json alone: a model of the hub is planned without its weights being fetched.
-import { existsSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { jsonOrNothing } from '../protocol/json';
 import { gibibytes } from '../protocol/numbers';
+import { hasRunFile } from '../protocol/run-file';
 import { metricsLineSchema, runFiles } from '../protocol/run-folder';
 import type { MetricsLine } from '../protocol/run-folder';
 import { UserError } from '../protocol/user-error';
@@ -114,7 +115,7 @@ function measuredRuns(workspace: string): MeasuredRun[] {
 
 function lastMetrics(folder: RunFolder): MetricsLine[] {
   const file = folder.file(runFiles.metrics);
-  if (!existsSync(file)) return [];
+  if (!hasRunFile(folder.path, runFiles.metrics)) return [];
   const from = Math.max(0, statSync(file).size - mostBytes);
   const lines = [...readLines(file, from)].slice(from > 0 ? 1 : 0); // the first was cut into
   return lines.flatMap(({ text }) => {

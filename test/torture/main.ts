@@ -10,6 +10,7 @@ import { disk } from './disk';
 import { environmentChannel } from './environment-channel';
 import { environmentCode } from './environment-code';
 import { fuzz } from './fuzz';
+import { hostileFoldersPart } from './hostile-folders';
 import { kills } from './kills';
 import { namespaces } from './namespaces';
 import { modelFolders } from './model-folders';
@@ -26,6 +27,7 @@ const parts: Record<string, TorturePart> = {
   'environment-channel': environmentChannel,
   fuzz,
   'model-folders': modelFolders,
+  'hostile-folders': hostileFoldersPart,
   soak,
 };
 

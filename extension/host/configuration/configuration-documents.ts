@@ -1,10 +1,10 @@
 // Resolved configurations as read-only YAML documents under a scheme of their own: that of a run, out of its manifest, and that of a file,
 // as the terminal resolves it; the latter follows the file as it is saved. Two runs' are compared in the editor's own diff.
-import { readFile } from 'node:fs/promises';
 import { basename, dirname, extname, join } from 'node:path';
 import * as vscode from 'vscode';
 import { jsonOrNothing } from '../../protocol/json';
 import { manifestIn, runFiles } from '../../protocol/run-folder';
+import { readRunFile } from '../../protocol/run-file';
 import type { Run } from '../run-store';
 import { yamlOf } from './configuration-text';
 
@@ -39,7 +39,7 @@ export function serveConfigurations(resolve: (file: string) => Promise<ResolvedC
     async provideTextDocumentContent({ query }) {
       const source = JSON.parse(query) as Source;
       if ('file' in source) return textOf(await resolve(source.file), dirname(source.file));
-      const manifest = jsonOrNothing(await readFile(join(source.run, runFiles.manifest), 'utf8'));
+      const manifest = jsonOrNothing((await readRunFile(source.run, runFiles.manifest)).toString('utf8'));
       return yamlOf(manifestIn(basename(source.run)).parse(manifest).config);
     },
   });

@@ -1,8 +1,9 @@
 // The names that a configuration can refer to, for completion: other configurations in `defaults`, environments, tags of `custom_envs` (the file's
 // own and those of what it builds on), models that come along. Read off the disk when asked. No `vscode` here.
 import { jsonOrNothing } from '../../protocol/json';
-import { yamlDocument } from '../../protocol/yaml-text';
-import { readFile, readdir } from 'node:fs/promises';
+import { readBounded } from '../../protocol/bounded-file';
+import { mostYamlBytes, yamlDocument } from '../../protocol/yaml-text';
+import { readdir } from 'node:fs/promises';
 import { basename, dirname, extname, join } from 'node:path';
 
 /** A name and what is known of it. */
@@ -93,7 +94,8 @@ function plainOf(text: string): unknown {
 }
 
 const isRecord = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null;
-const readText = (file: string): Promise<string> => readFile(file, 'utf8').catch(() => '');
+const readText = async (file: string): Promise<string> =>
+  (await readBounded(file, { most: mostYamlBytes, within: null }).catch(() => '')).toString('utf8');
 const namesIn = (folder: string): Promise<string[]> =>
   readdir(folder).then(
     names => names.sort(),

@@ -3,13 +3,14 @@
 // kept in a folder of our own. Rows are only ever appended; where what was told is void, as after a resume from an earlier checkpoint, the
 // table begins anew and `epoch` grows. No `vscode` here.
 import { createHash } from 'node:crypto';
-import { appendFile, mkdir, open, readdir, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { appendFile, lstat, mkdir } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { z } from 'zod';
 import { jsonOrNothing } from '../../protocol/json';
 import { isIndexLine, type EpisodeIndexLine } from '../../protocol/episode-index';
 import { EpisodeTable } from '../../protocol/episode-table';
 import type { EpisodeRef, TextTerm } from '../../protocol/episodes-page';
+import { namesInRun, openRunFile } from '../../protocol/run-file';
 import { episodeSchema, episodesFile, runFiles, type Episode } from '../../protocol/run-folder';
 import { JsonLines, readRange } from '../json-lines';
 import type { EpisodeScanner, ScanFile, SearchFile } from './episode-scan';
@@ -69,7 +70,7 @@ export class EpisodeIndex {
     for (const { from, at, bytes } of told?.blocks ?? []) {
       const i = row - from;
       if (i < 0 || i >= at.length) continue;
-      const handle = await open(told!.path, 'r');
+      const handle = await openRunFile(this.folder, episodesFile(mode, step));
       try {
         const line = (await readRange(handle, at[i], bytes[i])).toString('utf8');
         const episode = episodeSchema.safeParse(jsonOrNothing(line)).data;
@@ -164,7 +165,7 @@ export class EpisodeIndex {
 
   private freshSources(): JsonLines<EpisodeIndexLine>[] {
     const files = [join(this.folder, runFiles.episodeIndex), ...(this.cache ? [this.cache] : [])];
-    return files.map(file => new JsonLines(file, lineSchema));
+    return files.map(file => new JsonLines(file, lineSchema, file === this.cache ? dirname(file) : this.folder));
   }
 
   private async keep(line: EpisodeIndexLine): Promise<void> {
@@ -178,15 +179,15 @@ export class EpisodeIndex {
   }
 
   private async sizes(): Promise<Map<string, { size: number; mtimeMs: number; file: ScanFile }>> {
-    const names = await readdir(join(this.folder, runFiles.episodes)).catch(() => []);
+    const names = await namesInRun(this.folder, runFiles.episodes);
     const found = await Promise.all(
       names.map(async name => {
         const match = /^(step|val)-(\d{6,})\.jsonl$/.exec(name);
         if (!match) return [];
         const path = join(this.folder, runFiles.episodes, name);
         const [mode, step] = [match[1] === 'step' ? ('train' as const) : ('val' as const), Number(match[2])];
-        const about = await stat(path).catch(() => undefined);
-        return about ? [[`${runFiles.episodes}/${name}`, { size: about.size, mtimeMs: about.mtimeMs, file: { path, mode, step } }] as const] : []; // prettier-ignore
+        const about = await lstat(path).catch(() => undefined); // the folder was listed: it is the run's own
+        return about?.isFile() ? [[`${runFiles.episodes}/${name}`, { size: about.size, mtimeMs: about.mtimeMs, file: { path, mode, step } }] as const] : []; // prettier-ignore
       }),
     );
     return new Map(found.flat());

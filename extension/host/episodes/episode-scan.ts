@@ -2,11 +2,14 @@
 // and hold the thread for as long, so that they run in a worker (episode-worker.ts). Texts are looked for in the bytes: a word's letters
 // become a pattern over UTF-8 as JSON writes it, and a hit counts where it lies in the string of a state, an answer, the final state or the
 // error. That is exact, since a quotation mark inside a string never stands without its backslash. No `vscode` here.
-import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+import { closeSync, fstatSync, readSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { openRegularSync } from '../../protocol/bounded-file';
 import { jsonOrNothing } from '../../protocol/json';
 import { addToIndex, indexLine, type EpisodeIndexLine } from '../../protocol/episode-index';
 import type { TextTerm } from '../../protocol/episodes-page';
-import { episodeSchema } from '../../protocol/run-folder';
+import { mostLogBytes } from '../../protocol/run-file';
+import { episodeSchema, mostLineBytes } from '../../protocol/run-folder';
 
 export interface ScanFile {
   path: string;
@@ -36,18 +39,21 @@ export interface EpisodeScanner {
 
 /** The line of the index for the whole lines of a file from byte `from` on. Throws on file errors. */
 export function indexOfFile({ path, mode, step }: ScanFile, from: number): EpisodeIndexLine {
-  const bytes = bytesOf(path, from);
   const line = indexLine(mode, step, from);
-  for (let start = 0, end = bytes.indexOf(0x0a); end >= 0; start = end + 1, end = bytes.indexOf(0x0a, start)) {
-    const { data } = episodeSchema.safeParse(jsonOrNothing(bytes.toString('utf8', start, end)));
-    if (!data) {
-      line.to = from + end + 1; // no episode: passed over
-      continue;
+  for (const { bytes, to } of slicesOf(path, from)) {
+    const at = to - bytes.length;
+    for (let start = 0, end = bytes.indexOf(0x0a); end >= 0; start = end + 1, end = bytes.indexOf(0x0a, start)) {
+      const { data } = episodeSchema.safeParse(jsonOrNothing(bytes.toString('utf8', start, end)));
+      if (!data) {
+        line.to = at + end + 1; // no episode: passed over
+        continue;
+      }
+      const messages = bytes.indexOf(beforeMessages, start);
+      const turns = bytes.indexOf(beforeTurns, start);
+      const usual = turns >= 0 && turns < messages && messages < end; // a writer with another order of keys has its lines read whole
+      addToIndex(line, data, at + end + 1, usual ? messages - start : end - start);
     }
-    const messages = bytes.indexOf(beforeMessages, start);
-    const turns = bytes.indexOf(beforeTurns, start);
-    const usual = turns >= 0 && turns < messages && messages < end; // a writer with another order of keys has its lines read whole
-    addToIndex(line, data, from + end + 1, usual ? messages - start : end - start);
+    line.to = to;
   }
   return line;
 }
@@ -55,7 +61,7 @@ export function indexOfFile({ path, mode, step }: ScanFile, from: number): Episo
 /** The rows of a file whose texts pass. */
 export function searchFile({ path, at, texts, rows }: SearchFile, terms: readonly TextPattern[]): number[] {
   const found: number[] = [];
-  const fd = openSync(path, 'r');
+  const fd = openRegularSync(path, runOf(path));
   try {
     let bytes = Buffer.alloc(1 << 16);
     for (let i = 0; i < rows.length; i++) {
@@ -126,18 +132,51 @@ function bytePattern(text: string): string {
 const beforeMessages = Buffer.from(',"messages":');
 const beforeTurns = Buffer.from('"turns":');
 
-function bytesOf(path: string, from: number): Buffer {
-  const fd = openSync(path, 'r');
+/** The run folder of a file of episodes, which lies in one of its folders. */
+const runOf = (path: string): string => dirname(dirname(path));
+
+/** Bytes read at a time, unless a line is longer. */
+const sliceBytes = 1 << 22;
+
+/**
+ * The whole lines of a file from byte `from` on, some at a time, each with the offset behind it. Of a line that is longer than any trainer
+ * writes only the end is told, without bytes. A torn tail is left out.
+ */
+function* slicesOf(path: string, from: number): Generator<{ bytes: Buffer; to: number }> {
+  const fd = openRegularSync(path, runOf(path));
   try {
-    const bytes = Buffer.alloc(Math.max(0, fstatSync(fd).size - from));
-    let filled = 0;
-    while (filled < bytes.length) {
-      const read = readSync(fd, bytes, filled, bytes.length - filled, from + filled);
-      if (read === 0) break;
-      filled += read;
+    const size = Math.min(fstatSync(fd).size, mostLogBytes);
+    let skipping = false;
+    for (let at = from, length = sliceBytes; at < size;) {
+      const bytes = rangeOf(fd, at, Math.min(length, size - at));
+      if (bytes.length === 0) return; // cut back meanwhile
+      const first = skipping ? bytes.indexOf(0x0a) + 1 : 0;
+      const end = bytes.lastIndexOf(0x0a) + 1;
+      if (end > 0) {
+        skipping = false;
+        length = sliceBytes;
+        at += end;
+        yield { bytes: bytes.subarray(first, end), to: at };
+      } else if (skipping || length >= mostLineBytes) {
+        skipping = true;
+        length = sliceBytes;
+        at += bytes.length;
+      } else if (bytes.length < length)
+        return; // a torn tail
+      else length *= 2; // a line longer than a slice
     }
-    return bytes.subarray(0, filled);
   } finally {
     closeSync(fd);
   }
+}
+
+function rangeOf(fd: number, from: number, length: number): Buffer {
+  const bytes = Buffer.allocUnsafe(length);
+  let filled = 0;
+  while (filled < length) {
+    const read = readSync(fd, bytes, filled, length - filled, from + filled);
+    if (read === 0) break;
+    filled += read;
+  }
+  return bytes.subarray(0, filled);
 }

@@ -3,11 +3,13 @@
 // through as fast as the disk gives them. An episode is then read by itself. Invariant: what is remembered of a file holds as long as its
 // stamp does. No `vscode` here.
 import { createHash } from 'node:crypto';
-import { open, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { lstat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import type { z } from 'zod';
+import { openRegular } from '../../protocol/bounded-file';
 import { jsonOrNothing } from '../../protocol/json';
-import { episodeSchema, episodesFile, type Episode } from '../../protocol/run-folder';
+import { mostLogBytes } from '../../protocol/run-file';
+import { episodeSchema, episodesFile, mostLineBytes, type Episode } from '../../protocol/run-folder';
 import { readRange } from '../json-lines';
 
 export interface StepFile {
@@ -50,14 +52,14 @@ export class EpisodeHeads {
 
   /** The heads of a step's episodes in the file's order; none where there is no such file. */
   async of(folder: string, { mode, step }: StepFile): Promise<EpisodeHead[]> {
-    return this.ofFile(join(folder, episodesFile(mode, step)));
+    return this.ofFile(join(folder, episodesFile(mode, step)), folder);
   }
 
   /** One whole episode; undefined where the file has none of that id. */
-  async episode(file: string, id: string): Promise<Episode | undefined> {
-    const head = (await this.ofFile(file)).find(each => each.id === id);
+  async episode(file: string, id: string, within = runOf(file)): Promise<Episode | undefined> {
+    const head = (await this.ofFile(file, within)).find(each => each.id === id);
     if (!head) return undefined;
-    const handle = await open(file, 'r');
+    const handle = await openRegular(file, within);
     try {
       const bytes = await readRange(handle, head.from, head.length);
       return episodeSchema.safeParse(jsonOrNothing(bytes.toString('utf8'))).data;
@@ -66,12 +68,12 @@ export class EpisodeHeads {
     }
   }
 
-  /** The heads of a file's episodes. */
-  async ofFile(file: string): Promise<EpisodeHead[]> {
+  /** The heads of a file's episodes. `within` is the folder that no link may lead out of. */
+  async ofFile(file: string, within = runOf(file)): Promise<EpisodeHead[]> {
     const stamp = await fileStamp(file);
     if (stamp === '') return [];
     const known = this.files.get(file);
-    const entry = known?.stamp === stamp ? known : { stamp, heads: readHeads(file) };
+    const entry = known?.stamp === stamp ? known : { stamp, heads: readHeads(file, within) };
     this.files.delete(file);
     this.files.set(file, entry);
     for (const key of [...this.files.keys()].slice(0, -remembered)) this.files.delete(key);
@@ -79,33 +81,37 @@ export class EpisodeHeads {
   }
 }
 
+/** The run folder of a file of episodes, which lies in one of its folders. */
+const runOf = (file: string): string => dirname(dirname(file));
+
 /** A text that changes when the file does; empty where there is none. */
 export async function fileStamp(file: string): Promise<string> {
   try {
-    const { ino, size, mtimeMs } = await stat(file);
+    const { ino, size, mtimeMs } = await lstat(file);
     return `${ino}:${size}:${mtimeMs}`;
   } catch {
     return '';
   }
 }
 
-/** The heads of all whole lines of a file. */
-export async function readHeads(file: string): Promise<EpisodeHead[]> {
+/** The heads of all whole lines of a file; lines longer than any trainer writes, and what lies beyond the bound of a log, are passed over. */
+export async function readHeads(file: string, within = runOf(file)): Promise<EpisodeHead[]> {
   const heads: EpisodeHead[] = [];
-  const handle = await open(file, 'r');
+  const handle = await openRegular(file, within);
   try {
     let [from, at] = [0, 0];
     /** The line's beginning, as far as it was read. */
     let begun = Buffer.alloc(0);
     for (;;) {
       const piece = await readRange(handle, at, pieceBytes);
-      if (piece.length === 0) return heads;
+      if (piece.length === 0 || at > mostLogBytes) return heads;
       let start = 0;
       for (let end = piece.indexOf(0x0a); end >= 0; end = piece.indexOf(0x0a, start)) {
         const length = at + end - from;
         const beginning = Buffer.concat([begun, piece.subarray(start, Math.min(end, start + headBytes))]);
         const whole = async () => (await readRange(handle, from, length)).toString('utf8');
-        const head = headOf(beginning.toString('utf8')) ?? headOfWhole(await whole());
+        const head =
+          length > mostLineBytes ? undefined : (headOf(beginning.toString('utf8')) ?? headOfWhole(await whole()));
         if (head) heads.push({ ...head, from, length });
         begun = Buffer.alloc(0);
         start = end + 1;

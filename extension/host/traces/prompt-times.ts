@@ -36,7 +36,7 @@ export class PromptTimes {
 
   private current(folder: string): Promise<Spans> {
     const known: Known = this.runs.get(folder) ?? {
-      source: new JsonLines(join(folder, runFiles.episodeIndex), z.custom<EpisodeIndexLine>(isIndexLine)),
+      source: new JsonLines(join(folder, runFiles.episodeIndex), z.custom<EpisodeIndexLine>(isIndexLine), folder),
       spans: new Map(),
       read: Promise.resolve(),
     };

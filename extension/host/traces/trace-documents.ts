@@ -2,7 +2,7 @@
 // their tokens are. A step that is written anew, as a resume does, changes its open documents.
 import { basename, join } from 'node:path';
 import * as vscode from 'vscode';
-import { readFile } from 'node:fs/promises';
+import { readBounded } from '../../protocol/bounded-file';
 import { jsonOrNothing } from '../../protocol/json';
 import { episodeFile, manifestIn, runFiles, type Manifest } from '../../protocol/run-folder';
 import { readManifestCode, untrusted } from '../../protocol/run-trust';
@@ -74,7 +74,7 @@ export class TraceDocuments implements vscode.FileSystemProvider, vscode.Disposa
 
   /** A run's manifest; undefined where it cannot be read. */
   async manifest(folder: string): Promise<Manifest | undefined> {
-    const known = this.manifests.get(folder) ?? manifestIn(basename(folder)).safeParse(await json(join(folder, runFiles.manifest))).data; // prettier-ignore
+    const known = this.manifests.get(folder) ?? manifestIn(basename(folder)).safeParse(await json(join(folder, runFiles.manifest), folder)).data; // prettier-ignore
     if (known) this.manifests.set(folder, known);
     return known;
   }
@@ -118,7 +118,7 @@ export class TraceDocuments implements vscode.FileSystemProvider, vscode.Disposa
     const { summary } = await this.run(place);
     const file = fileOf(place);
     const stamp = await fileStamp(file);
-    const episode = await this.heads.episode(file, place.id);
+    const episode = await this.heads.episode(file, place.id, place.folder);
     if (!episode)
       throw vscode.FileSystemError.FileNotFound(
         vscode.l10n.t('Episode {0} is no longer in the run folder: a resume may have written its step anew.', place.id),
@@ -145,16 +145,21 @@ export class TraceDocuments implements vscode.FileSystemProvider, vscode.Disposa
     const model = (await this.manifest(folder))?.model.path ?? '';
     const workspace = join(folder, '..', '..', '..');
     const candidates = [
-      join(folder, runFiles.tokenizer),
-      ...checkpoints.map(name => join(folder, runFiles.checkpoints, name, runFiles.tokenizer)),
-      ...(/^[\w.-]+$/.test(model) ? [join(this.extensionPath, 'media', 'models', model, runFiles.tokenizer)] : []),
+      { file: join(folder, runFiles.tokenizer), within: folder },
+      ...checkpoints.map(name => ({
+        file: join(folder, runFiles.checkpoints, name, runFiles.tokenizer),
+        within: folder,
+      })),
+      ...(/^[\w.-]+$/.test(model)
+        ? [{ file: join(this.extensionPath, 'media', 'models', model, runFiles.tokenizer), within: null }]
+        : []),
       // A path out of the workspace, which on Windows may be another machine's, is followed where someone vouches for it.
       ...(vscode.workspace.isTrusted && isVouchedFor(folder)
-        ? [join(model.startsWith('/') ? '' : workspace, model, runFiles.tokenizer)]
+        ? [{ file: join(model.startsWith('/') ? '' : workspace, model, runFiles.tokenizer), within: null }]
         : []),
     ];
-    for (const file of candidates) {
-      const parsed = await json(file);
+    for (const { file, within } of candidates) {
+      const parsed = await json(file, within);
       if (parsed === undefined) continue;
       try {
         return tokenBytes(parsed, file);
@@ -185,6 +190,9 @@ function isVouchedFor(folder: string): boolean {
 /** The file that an episode's line is in. */
 export const fileOf = (place: TracePlace): string => join(place.folder, episodeFile(place));
 
-async function json(file: string): Promise<unknown> {
-  return jsonOrNothing(await readFile(file, 'utf8').catch(() => ''));
+/** Bytes of a tokenizer or a manifest. */
+const mostBytes = 2 ** 26;
+
+async function json(file: string, within: string | null): Promise<unknown> {
+  return jsonOrNothing((await readBounded(file, { most: mostBytes, within }).catch(() => '')).toString('utf8'));
 }

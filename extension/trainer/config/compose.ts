@@ -1,14 +1,15 @@
 // Puts a configuration together from files, as Hydra does with a `defaults` list: the files named are merged in order, later ones
 // win, `_self_` marks the file's own place (last unless said). Names are looked up beside the file first, then in the preset folders.
-import { readFileSync, readdirSync, statSync } from 'node:fs';
+import { readdirSync, statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import type { ConfigProblem, Place } from './config-error';
 import { shown } from './config-error';
+import { readBoundedSync } from '../../protocol/bounded-file';
+import { mostYamlBytes } from '../../protocol/yaml-text';
 import { didYouMean } from '../../protocol/suggest';
 import { emptyMap, merge, parseYaml } from './yaml-tree';
 import type { MapNode, Tree } from './yaml-tree';
 
-const maxBytes = 1 << 20;
 const maxFiles = 100;
 /** Longer ones no file system takes. */
 const nameForm = /^[\w.-]{1,200}$/;
@@ -67,8 +68,7 @@ export function compose(path: string, presetFolders: readonly string[], problems
     }
     let text: string;
     try {
-      if (statSync(file).size > maxBytes) throw new Error('it is larger than 1 MiB');
-      text = readFileSync(file, 'utf8');
+      text = readBoundedSync(file, { most: mostYamlBytes, within: null }).toString('utf8');
     } catch (error) {
       complain({ file }, `${basename(file)} cannot be read (${(error as Error).message}): check the file`);
       return empty;

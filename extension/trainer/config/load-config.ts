@@ -1,7 +1,8 @@
 // The way from files and overrides to a valid configuration: compose, override, interpolate, validate. All problems found on the
 // way come in one ConfigError.
-import { readFileSync } from 'node:fs';
 import { isAbsolute, resolve } from 'node:path';
+import { readBoundedSync, RefusedFile } from '../../protocol/bounded-file';
+import { mostYamlBytes } from '../../protocol/yaml-text';
 import { compose, configNames, findConfig, unknownConfig } from './compose';
 import { ConfigError } from './config-error';
 import type { ConfigProblem } from './config-error';
@@ -108,15 +109,28 @@ export interface Preset {
   file: string;
   /** The file's first comment line. */
   description: string;
+  /** Why the file cannot be read, in one sentence. */
+  error?: string;
 }
 
-/** Configurations that can be run (those with a `defaults` list), by name; a name in an earlier folder hides later ones. */
+/**
+ * Configurations that can be run (those with a `defaults` list) or cannot be read, by name; a name in an earlier folder hides later ones.
+ */
 export function presets(presetFolders: readonly string[]): Preset[] {
   const names = [...new Set(presetFolders.flatMap(configNames))];
   return names.flatMap(name => {
     const file = findConfig(name, presetFolders);
-    const text = file === undefined ? '' : readFileSync(file, 'utf8');
-    if (file === undefined || !/^defaults:/m.test(text)) return [];
+    if (file === undefined) return [];
+    let text: string;
+    try {
+      text = readBoundedSync(file, { most: mostYamlBytes, within: null }).toString('utf8');
+    } catch (error) {
+      const { message } = error as Error;
+      const reason =
+        error instanceof RefusedFile ? message : `${file} cannot be read (${message}): check its permissions`;
+      return [{ name, file, description: '', error: reason }];
+    }
+    if (!/^defaults:/m.test(text)) return [];
     return [{ name, file, description: /^#\s*(.*?)\s*$/m.exec(text)?.[1] ?? '' }];
   });
 }

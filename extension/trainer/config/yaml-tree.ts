@@ -2,7 +2,7 @@
 // after merging still points into the right file. Invariants: keys are unique, `__proto__` never occurs, numbers are finite.
 import { LineCounter, isAlias, isMap, isScalar, isSeq } from 'yaml';
 import type { Node } from 'yaml';
-import { yamlDocument } from '../../protocol/yaml-text';
+import { aliasTargets, yamlDocument } from '../../protocol/yaml-text';
 import type { ConfigProblem, Place } from './config-error';
 
 export type Scalar = string | number | boolean | null;
@@ -47,6 +47,7 @@ export function parseYaml(
   for (const error of document.errors) complain(error.pos[0], '', `the YAML is not valid: ${firstLine(error.message)}`);
   if (document.errors.length > 0) return null;
 
+  const targets = aliasTargets(document);
   let nodes = 0;
   let endless = false;
   const convert = (node: Node | null, path: string, depth: number): Tree => {
@@ -58,7 +59,7 @@ export function parseYaml(
       complain(offset, path, `${path} is nested too deep or its aliases expand without end: write it out`);
     }
     if (endless) return { kind: 'scalar', value: null, place };
-    if (isAlias(node)) return convert(node.resolve(document) ?? null, path, depth + 1);
+    if (isAlias(node)) return convert(targets.get(node) ?? null, path, depth + 1);
     if (isMap(node)) return convertMap(node, path, depth, place);
     if (isSeq(node)) {
       const items = node.items.map((item, index) => convert(item as Node | null, `${path}[${index}]`, depth + 1));

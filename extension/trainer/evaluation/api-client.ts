@@ -3,6 +3,7 @@
 // An outage is never counted against the model: a request that stays unanswered ends the evaluation, which can be resumed.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { secrets } from '../secrets';
+import { BodyTooLong, bodyText } from '../../../envs/api/response-body';
 import { UserError } from '../../protocol/user-error';
 import { RandomStream } from '../engine/random-stream';
 import { deriveSeed } from '../rollout/seeds';
@@ -30,6 +31,8 @@ interface Failure {
   asked?: number;
 }
 
+/** Bytes of an answer; the longest that models write have some hundred thousand tokens. */
+const mostBodyBytes = 2 ** 22;
 /** A longer wait than this is not waited for. */
 const longestAskedMs = 15 * 60_000;
 
@@ -89,11 +92,15 @@ export class ApiClient {
         redirect: 'manual', // a key goes nowhere but where it was sent
         signal: request.signal,
       });
-      const text = await response.text();
+      const text = await bodyText(response, mostBodyBytes).catch((error: unknown) => {
+        if (error instanceof BodyTooLong && !response.ok) return ''; // its status says what it means
+        throw error;
+      });
       return response.ok ? this.read(text) : this.refusal(response, text);
     } catch (error) {
       if (error instanceof UserError || error instanceof RequestRefused) throw error;
       signal.throwIfAborted();
+      if (error instanceof BodyTooLong) throw new RequestRefused(`${error.message}: lower max_tokens`);
       if (request.signal.aborted) return { why: `no answer in ${timeoutMs / 1000} s` };
       const { message, cause } = error as Error & { cause?: Error & { code?: string } };
       return { why: this.withoutSecrets(cause?.code ?? cause?.message ?? message) };

@@ -1,10 +1,10 @@
 // A run as it is inspected: its folder is read, beside a trainer that may be at work on it, and the lease is never asked for. Which
 // checkpoints there are is looked up each time, since a trainer writes new ones and removes old ones meanwhile.
-import { existsSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { jsonOrNothing } from '../../protocol/json';
 import { initialWeights } from '../../protocol/inspection';
 import type { CheckpointChoice, EpisodeRef } from '../../protocol/inspection';
+import { hasRunFile, namesInRunSync } from '../../protocol/run-file';
 import {
   checkpointFolder,
   episodeFile,
@@ -73,11 +73,10 @@ export class InspectedRun {
 
   /** Newest first, the initial weights last. */
   checkpoints(): CheckpointChoice[] {
-    const parent = this.folder.file(runFiles.checkpoints);
-    const names = existsSync(parent) ? readdirSync(parent) : [];
+    const names = namesInRunSync(this.folder.path, runFiles.checkpoints);
     const found = names.flatMap(name => {
       const step = /^step-(\d{6,})$/.exec(name)?.[1];
-      return step !== undefined && existsSync(join(parent, name, 'checkpoint.json'))
+      return step !== undefined && hasRunFile(this.folder.path, `${runFiles.checkpoints}/${name}/checkpoint.json`)
         ? [{ name, step: Number(step) }]
         : [];
     });
@@ -107,7 +106,7 @@ export class InspectedRun {
   episode(ref: Pick<EpisodeRef, 'mode' | 'step' | 'id'>): Episode {
     const name = episodeFile(ref);
     const marked = `"id":${JSON.stringify(ref.id)}`;
-    for (const { text } of readLines(this.folder.file(name)))
+    for (const { text } of readLines(this.folder.file(name), 0, undefined, this.folder.path))
       if (text.slice(0, headLength).includes(marked)) return parsed(text, ref.id, name);
     throw new UserError(
       `run ${this.folder.id} has no episode ${ref.id} in ${name}: look for its id on the Episodes page`,

@@ -2,8 +2,10 @@
 // their checksums last; then the folder is renamed into place. Older ones are removed only afterwards. Whenever the process dies,
 // the newest valid checkpoint is either the one before or the new one.
 import { createHash, randomBytes } from 'node:crypto';
+import { lstatSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { z } from 'zod';
+import { regularTargetSync } from '../../protocol/bounded-file';
 import { checkpointFolder, runFiles } from '../../protocol/run-folder';
 import { UserError } from '../../protocol/user-error';
 import { bytesOf, digestFile, fileSystem, makeFolder, storeError, syncFolder, writeNewFile } from './files';
@@ -12,6 +14,8 @@ import type { FileSystem } from './files';
 import type { RunSeal } from './manifest-seal';
 
 const manifestName = 'checkpoint.json';
+/** Of a checkpoint.json: it lists files and states of streams. */
+const mostManifestBytes = 2 ** 26;
 const fileName = /^[A-Za-z0-9][\w.-]*$/;
 const stepFolder = /^step-(\d{6,})$/;
 const replacedFolder = /^\.old-(step-\d{6,})$/;
@@ -243,7 +247,10 @@ const damaged = (folder: string, name: string, how: string): UserError =>
   new UserError(`store: ${join(folder, name)} ${how}: resume from another checkpoint`);
 
 async function readManifest(folder: string, fs: FileSystem): Promise<CheckpointManifest> {
-  const text = await fs.readFile(join(folder, manifestName), 'utf8');
+  const target = regularTargetSync(join(folder, manifestName));
+  if (lstatSync(target).size > mostManifestBytes)
+    throw damaged(folder, manifestName, 'is larger than any checkpoint’s');
+  const text = await fs.readFile(target, 'utf8');
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -271,6 +278,8 @@ function manifestSum({ sha256: _, ...rest }: CheckpointManifest): string {
 
 async function verify(folder: string, name: string, manifest: CheckpointManifest, fs: FileSystem): Promise<void> {
   const expected = manifest.files[name];
+  const size = lstatSync(regularTargetSync(join(folder, name))).size;
+  if (size !== expected.bytes) throw damaged(folder, name, `has ${size} bytes instead of ${expected.bytes}`);
   const { bytes, sha256 } = await digestFile(join(folder, name), fs);
   if (bytes !== expected.bytes) throw damaged(folder, name, `has ${bytes} bytes instead of ${expected.bytes}`);
   if (sha256 !== expected.sha256) throw damaged(folder, name, 'does not match its checksum');

@@ -1,6 +1,5 @@
 // Writer of `metrics.columns` (protocol/metric-segments.ts): follows metrics.jsonl line by line and appends a segment when enough lines
 // are together. What it writes is derived, so that a failure to write it ends the file, never the run: readers take the rest from the lines.
-import { readFileSync } from 'node:fs';
 import {
   columnsOf,
   decodeSegments,
@@ -12,6 +11,7 @@ import {
 import type { MetricNumbers } from '../../protocol/metric-segments';
 import { createHash } from 'node:crypto';
 import type { LogPiece } from './append-log';
+import { readBoundedSync } from '../../protocol/bounded-file';
 import { syncFileSystem } from './files';
 import type { SyncFileSystem } from './files';
 import { readLines } from './line-log';
@@ -34,8 +34,9 @@ export class ColumnLog {
   ) {
     this.attempt(() => {
       this.fd = openForUpdate(file, fs);
-      const bytes = new Uint8Array(readFileSync(file)); // a copy from its own start: columns lie on multiples of 8
-      const kept = decodeSegments(bytes.buffer).filter(({ segment }) => segment.to <= length);
+      const bytes = readBoundedSync(file, { most: 2 ** 31 });
+      const kept = decodeSegments(new Uint8Array(bytes).buffer) // a copy from its own start: columns lie on multiples of 8
+        .filter(({ segment }) => segment.to <= length);
       while (
         kept.length > 0 &&
         kept[kept.length - 1].segment.tail !== this.tailBefore(kept[kept.length - 1].segment.to)

@@ -2,7 +2,7 @@
 // write it ends the index, never the run: the editor reads the rest from the episodes. When it is opened, as by a resume, lines that tell of
 // more than the files hold are dropped.
 import { createHash } from 'node:crypto';
-import { existsSync, readFileSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { addToIndex, indexLine, isIndexLine, type EpisodeIndexLine } from '../../protocol/episode-index';
 import { episodeSchema, episodesFile, type Episode } from '../../protocol/run-folder';
@@ -54,7 +54,7 @@ export class EpisodeIndexLog {
   /** Opens the log with those of its lines that are wanted. */
   private open(wanted: (line: EpisodeIndexLine) => boolean): void {
     const { file } = this;
-    const lines = existsSync(file) ? readFileSync(file, 'utf8').split('\n').slice(0, -1) : [];
+    const lines = [...readLines(file)].map(({ text }) => text);
     const standing = lines.filter(text => {
       const line: unknown = JSON.parse(text);
       return isIndexLine(line) && wanted(line);

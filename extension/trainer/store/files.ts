@@ -4,6 +4,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import * as nodeFs from 'node:fs';
 import * as nodeFsPromises from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
+import { readFlags, regularTargetSync } from '../../protocol/bounded-file';
 import { UserError } from '../../protocol/user-error';
 
 /** Calls of node:fs/promises that the store uses. */
@@ -171,7 +172,7 @@ export async function digestFile(
 ): Promise<{ bytes: number; sha256: string }> {
   const hash = createHash('sha256');
   const buffer = Buffer.allocUnsafe(chunkBytes);
-  const handle = await fs.open(file, 'r');
+  const handle = await fs.open(regularTargetSync(file), readFlags);
   let bytes = 0;
   try {
     for (;;) {

@@ -1,16 +1,7 @@
 // The lease says which process trains a run. It is created exclusively and touched each second. Whether its trainer lives is decided by
 // protocol/lease-judgement.ts: here by the process alone, of another machine or container by the touches. Taking over happens under a
 // second exclusive file, so that of two who find an abandoned lease one gets it.
-import {
-  mkdirSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-  statSync,
-  unlinkSync,
-  utimesSync,
-  writeFileSync,
-} from 'node:fs';
+import { lstatSync, mkdirSync, realpathSync, rmSync, statSync, unlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { holderOf, isFresh, placeOfLease } from '../../protocol/lease-judgement';
@@ -18,6 +9,7 @@ import { isAlive, isSamePlace, startOf, startTimeOf, thisPlace } from '../../pro
 import type { Processes } from '../../protocol/process-identity';
 import { isLeaseOf, leaseSchema, leaseStaleMs, runFiles } from '../../protocol/run-folder';
 import type { Lease } from '../../protocol/run-folder';
+import { readRunFileSync } from '../../protocol/run-file';
 import { UserError } from '../../protocol/user-error';
 import { storeError } from './files';
 
@@ -162,8 +154,8 @@ export function nameOf(lease: Lease | null, { place }: Pick<LeaseWorld, 'place'>
 
 function find(file: string): Found | null {
   try {
-    const touched = statSync(file).mtimeMs;
-    const lease = parse(readFileSync(file, 'utf8'));
+    const touched = lstatSync(file).mtimeMs;
+    const lease = parse(readRunFileSync(dirname(file), runFiles.lease).toString('utf8'));
     // That of another folder, which this one is a copy of, is held by nobody here.
     return { lease: lease && isLeaseOf(lease, identityOf(dirname(file))) ? lease : null, touched };
   } catch (error) {

@@ -1,5 +1,8 @@
 // Append-only files of JSON lines. A line is committed once its newline is on disk; a writer that died mid-line leaves a torn tail,
 // which the next writer cuts and every reader passes over. Invariant: the file up to `offset` is whole lines.
+import { dirname } from 'node:path';
+import { readFlags, regularTargetSync } from '../../protocol/bounded-file';
+import { mostLineBytes } from '../../protocol/run-folder';
 import { UserError } from '../../protocol/user-error';
 import { secrets } from '../secrets';
 import { AppendLog } from './append-log';
@@ -56,11 +59,19 @@ export interface Line {
   next: number;
 }
 
-/** Whole lines of a file from byte `from` on, in order; a torn tail is left out. A file that does not exist has none. */
-export function* readLines(file: string, from = 0, fs: SyncFileSystem = syncFileSystem): Generator<Line> {
+/**
+ * Whole lines of a file from byte `from` on, in order; a torn tail is left out. A file that does not exist has none. No link may lead out of
+ * `within`, by default the file's folder. Throws a UserError where it is no regular file or has a line longer than any trainer writes.
+ */
+export function* readLines(
+  file: string,
+  from = 0,
+  fs: SyncFileSystem = syncFileSystem,
+  within = dirname(file),
+): Generator<Line> {
   let fd: number;
   try {
-    fd = fs.openSync(file, 'r');
+    fd = fs.openSync(regularTargetSync(file, within), readFlags);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return;
     throw storeError('read', file, error);
@@ -68,6 +79,7 @@ export function* readLines(file: string, from = 0, fs: SyncFileSystem = syncFile
   try {
     const block = Buffer.allocUnsafe(blockBytes);
     let pending: Buffer[] = [];
+    let held = 0;
     let position = from;
     for (;;) {
       const read = fs.readSync(fd, block, 0, block.length, position);
@@ -77,10 +89,16 @@ export function* readLines(file: string, from = 0, fs: SyncFileSystem = syncFile
         pending.push(Buffer.from(block.subarray(start, at)));
         yield { text: Buffer.concat(pending).toString('utf8'), next: position + at + 1 };
         pending = [];
+        held = 0;
         start = at + 1;
       }
       pending.push(Buffer.from(block.subarray(start, read)));
+      held += read - start;
       position += read;
+      if (held > mostLineBytes)
+        throw new UserError(
+          `store: the line at byte ${position - held} of ${file} has more than ${mostLineBytes} bytes: remove the file`,
+        );
     }
   } catch (error) {
     throw storeError('read', file, error);

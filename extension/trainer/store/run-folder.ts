@@ -1,10 +1,12 @@
 // The folder of one run: making it, opening it, and the files in it that are not a log or a checkpoint. The manifest is written
 // once, when the run is made; the status is replaced whole. A folder without a manifest is no run.
 import { createHash } from 'node:crypto';
-import { existsSync, lstatSync, readFileSync, readdirSync, statSync } from 'node:fs';
+import { existsSync, lstatSync, readdirSync, statSync } from 'node:fs';
 import { mkdir, rm, truncate } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import type { z } from 'zod';
+import { listBoundedSync } from '../../protocol/bounded-file';
+import type { FolderEntry } from '../../protocol/bounded-file';
 import type { LoadedEnvironment } from '../../protocol/environment-link';
 import { maximum } from '../../protocol/lists';
 import {
@@ -26,6 +28,14 @@ import type { CoverageLine, KeptEnvironment, Labels, Manifest, RunStatus } from 
 import { environmentSignature, isManifestSigned, manifestSignature, readKeptCode, sha256Of, signedTags } from '../../protocol/run-trust'; // prettier-ignore
 import type { ReadCode, RunCode } from '../../protocol/run-trust';
 import { secrets } from '../secrets';
+import {
+  hasEntrySync,
+  hasRunFile,
+  mostEntries,
+  namesInRunSync,
+  readRunFileSync,
+  runNamesSync,
+} from '../../protocol/run-file';
 import { UserError } from '../../protocol/user-error';
 import { isTemporary, makeFolder, makeFolderSync, replaceFile, storeError } from './files';
 import type { LogPiece } from './append-log';
@@ -37,6 +47,9 @@ import { LineLog, readLines } from './line-log';
 import { LogLedger } from './log-ledger';
 
 const maxSlug = 40;
+
+/** Levels of folders that a run folder has at most; kept sources are the deepest. */
+const deepest = 64;
 
 /** Steps of which a version's coverage is kept. */
 const coveredSteps = 100;
@@ -99,14 +112,18 @@ export class RunFolder {
 
   /** Opens an existing run. Throws a UserError where the folder is none. */
   static open(path: string): RunFolder {
-    const file = join(path, runFiles.manifest);
-    if (!existsSync(file))
+    if (!hasEntrySync(path, runFiles.manifest))
       throw new UserError(
         `store: ${path} has no ${runFiles.manifest}, so it is no run: choose a folder below ${runsFolder}`,
       );
-    const bytes = readBytes(file);
     const found = resolve(path);
-    return new RunFolder(found, parsed(file, bytes.toString('utf8'), manifestIn(basename(found))), sha256Of(bytes));
+    const bytes = bytesIn(found, runFiles.manifest);
+    const schema = manifestIn(basename(found));
+    return new RunFolder(
+      found,
+      parsed(join(found, runFiles.manifest), bytes.toString('utf8'), schema),
+      sha256Of(bytes),
+    );
   }
 
   /** Opens a run of the workspace by its id. */
@@ -119,19 +136,27 @@ export class RunFolder {
 
   /** All runs of a workspace, newest first. Folders that are no run, or a damaged one, are passed over. */
   static list(workspace: string): RunFolder[] {
-    const runs = resolve(workspace, runsFolder);
-    if (!existsSync(runs)) return [];
-    const folders = readdirSync(runs, { withFileTypes: true }).filter(entry => entry.isDirectory());
-    const found = folders.flatMap(({ name }) => {
+    return RunFolder.survey(workspace).runs;
+  }
+
+  /** All runs of a workspace, newest first, and the folders whose manifest is there and cannot be used, each with the reason. */
+  static survey(workspace: string): { runs: RunFolder[]; damaged: { folder: string; reason: string }[] } {
+    const folder = resolve(workspace, runsFolder);
+    const runs: RunFolder[] = [];
+    const damaged: { folder: string; reason: string }[] = [];
+    for (const name of runNamesSync(folder)) {
+      const path = join(folder, name);
+      if (!hasEntrySync(path, runFiles.manifest)) continue;
       try {
-        return [RunFolder.open(join(runs, name))];
-      } catch {
-        return [];
+        runs.push(RunFolder.open(path));
+      } catch (error) {
+        damaged.push({ folder: path, reason: (error as Error).message });
       }
-    });
-    return found.sort((a, b) =>
+    }
+    runs.sort((a, b) =>
       a.manifest.created < b.manifest.created ? 1 : a.manifest.created > b.manifest.created ? -1 : 0,
     );
+    return { runs, damaged };
   }
 
   /** Checks the manifest against its checksums. @throws UserError as `verifiedSeal` */
@@ -151,14 +176,13 @@ export class RunFolder {
 
   /** The newest status, or null before the first. */
   readStatus(): RunStatus | null {
-    const file = this.file(runFiles.status);
-    return existsSync(file) ? readJson(file, statusSchema) : null;
+    return hasEntrySync(this.path, runFiles.status) ? readJson(this.path, runFiles.status, statusSchema) : null;
   }
 
   /** What its user says of the run; nothing where the file is not there or damaged, since no run hangs on it. */
   readLabels(): Labels {
     try {
-      return readJson(this.file(runFiles.labels), labelsSchema);
+      return readJson(this.path, runFiles.labels, labelsSchema);
     } catch {
       return { schema: 1 };
     }
@@ -270,9 +294,10 @@ export class RunFolder {
 
   /** What is kept of an environment version: the file that it was built to, and what is said of it. Undefined where nothing is. */
   keptEnvironment(version: string): { bundle: string; about: KeptEnvironment } | undefined {
-    const [bundle, about] = [environmentFiles.bundle, environmentFiles.about].map(part => this.file(environmentFile(version, part))); // prettier-ignore
-    return isVersionName(version) && existsSync(bundle) && existsSync(about)
-      ? { bundle, about: readJson(about, keptEnvironmentSchema) }
+    if (!isVersionName(version)) return undefined;
+    const [bundle, about] = [environmentFiles.bundle, environmentFiles.about].map(part => environmentFile(version, part)); // prettier-ignore
+    return hasRunFile(this.path, bundle) && hasRunFile(this.path, about)
+      ? { bundle: this.file(bundle), about: readJson(this.path, about, keptEnvironmentSchema) }
       : undefined;
   }
 
@@ -284,10 +309,10 @@ export class RunFolder {
 
   /** Adds to what is known of an environment version's lines; of the oldest steps it is forgotten. */
   async noteCoverage(version: string, line: CoverageLine): Promise<void> {
-    const file = this.file(environmentFile(version, environmentFiles.coverage));
-    const known = readIfThere(file)?.split('\n').slice(0, -1) ?? [];
+    const file = environmentFile(version, environmentFiles.coverage);
+    const known = hasRunFile(this.path, file) ? bytesIn(this.path, file).toString('utf8').split('\n').slice(0, -1) : [];
     const newest = [...known.slice(1 - coveredSteps), JSON.stringify(line)];
-    await replaceFile(file, `${newest.join('\n')}\n`);
+    await replaceFile(this.file(file), `${newest.join('\n')}\n`);
   }
 
   /**
@@ -296,6 +321,7 @@ export class RunFolder {
    * the checkpoint was written.
    */
   async rollBack(step: number, offsets: Readonly<Record<string, number>>): Promise<void> {
+    this.refuseOtherThanFiles();
     try {
       await this.takeBack(step, offsets);
     } catch (error) {
@@ -313,7 +339,7 @@ export class RunFolder {
         log.close();
       }
     }
-    for (const name of namesIn(this.file(runFiles.tensorboard))) {
+    for (const name of namesInRunSync(this.path, runFiles.tensorboard)) {
       const file = join(this.file(runFiles.tensorboard), name);
       const offset = offsets[inTensorboard(name)] ?? 0;
       if (offset === 0) await rm(file, { force: true });
@@ -322,20 +348,39 @@ export class RunFolder {
     this.cutScores(step);
     await this.removeTemporaries();
     for (const name of [runFiles.episodes, runFiles.diagnostics]) {
-      const folder = this.file(name);
-      if (!existsSync(folder)) continue;
-      const later = readdirSync(folder).filter(
+      const later = namesInRunSync(this.path, name).filter(
         file => Number(/^[a-z][\w-]*-(\d{6,})\.\w+$/.exec(file)?.[1] ?? 0) > step,
       );
-      for (const file of later) await rm(join(folder, file), { force: true });
+      for (const file of later) await rm(join(this.file(name), file), { force: true });
     }
   }
 
   /** What a crash left of files that were about to replace others. Checkpoints clear up after themselves. */
   private async removeTemporaries(): Promise<void> {
-    for (const name of readdirSync(this.path, { recursive: true, encoding: 'utf8' }))
+    for (const { name } of this.entries())
       if (isTemporary(basename(name)) && !name.startsWith(runFiles.checkpoints))
         await rm(this.file(name), { force: true });
+  }
+
+  /** Everything in the folder, with names below it; links are not followed. */
+  private *entries(below = '', level = 0): Generator<{ name: string; kind: FolderEntry['kind'] }> {
+    if (level > deepest)
+      throw new UserError(`store: ${this.file(below)} lies more than ${deepest} folders deep: remove it`);
+    for (const { name, kind } of listBoundedSync(this.file(below), { most: mostEntries, within: this.path })) {
+      const path = below === '' ? name : `${below}/${name}`;
+      yield { name: path, kind };
+      if (kind === 'folder') yield* this.entries(path, level + 1);
+    }
+  }
+
+  /** @throws UserError where the folder holds a link, a pipe or the like, through which a trainer would write elsewhere */
+  refuseOtherThanFiles(): void {
+    const others = [...this.entries()].filter(({ kind }) => kind === 'other');
+    const other = others.find(({ name }) => !lstatSync(this.file(name)).isSocket()); // a killed trainer left its own
+    if (other)
+      throw new UserError(
+        `store: ${this.file(other.name)} is a link or no regular file, which no trainer writes: remove it to resume the run`,
+      );
   }
 
   private cutScores(step: number): void {
@@ -351,8 +396,6 @@ export class RunFolder {
 }
 
 const inTensorboard = (name: string): string => `${runFiles.tensorboard}/${name}`;
-
-const namesIn = (folder: string): string[] => (existsSync(folder) ? readdirSync(folder) : []);
 
 /** The end of the last line whose step is at most `step`. */
 function endOfStep(file: string, step: number): number {
@@ -377,16 +420,6 @@ async function claim(runs: string, name: (counter: number) => string): Promise<s
   }
 }
 
-/** The text of a file; undefined where there is none. Errors are UserErrors. */
-function readIfThere(file: string): string | undefined {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    throw storeError('read', file, error);
-  }
-}
-
 const json = (value: unknown): string => `${JSON.stringify(value, null, 1)}\n`;
 
 /**
@@ -404,16 +437,17 @@ async function writeSignature(file: string, text: () => string): Promise<void> {
   await replaceFile(file, signature);
 }
 
-function readBytes(file: string): Buffer {
+/** Bytes of a file of a run folder. Errors are UserErrors. */
+function bytesIn(folder: string, name: string): Buffer {
   try {
-    return readFileSync(file);
+    return readRunFileSync(folder, name);
   } catch (error) {
-    throw storeError('read', file, error);
+    throw storeError('read', join(folder, name), error);
   }
 }
 
-const readJson = <Schema extends z.ZodType>(file: string, schema: Schema): z.infer<Schema> =>
-  parsed(file, readBytes(file).toString('utf8'), schema);
+const readJson = <Schema extends z.ZodType>(folder: string, name: string, schema: Schema): z.infer<Schema> =>
+  parsed(join(folder, name), bytesIn(folder, name).toString('utf8'), schema);
 
 function parsed<Schema extends z.ZodType>(file: string, text: string, schema: Schema): z.infer<Schema> {
   try {

@@ -1,7 +1,6 @@
 // A sweep's file and the runs that it stands for: every configuration × entry of the list × point of the grid × seed, each an ordinary
 // configuration with overrides. All are loaded and checked before the first starts. A run belongs to a plan by the sweep's name and its
 // configuration's hash, so that a file may grow, and what is finished is not run again.
-import { readFileSync } from 'node:fs';
 import { basename, isAbsolute, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { UserError } from '../../protocol/user-error';
@@ -9,7 +8,8 @@ import { configNames, findConfig } from '../config/compose';
 import { loadConfig } from '../config/load-config';
 import type { LoadedConfig } from '../config/load-config';
 import { didYouMean } from '../../protocol/suggest';
-import { yamlValue } from '../../protocol/yaml-text';
+import { readBoundedSync } from '../../protocol/bounded-file';
+import { mostYamlBytes, yamlValue } from '../../protocol/yaml-text';
 import { installation } from '../installation';
 import { environmentSpecs } from '../rollout/environment-specs';
 
@@ -182,7 +182,7 @@ export function readSweep(fileOrName: string, source: SweepSource): SweepPlan {
 function parseSweep(file: string): z.infer<typeof sweepSchema> {
   let plain: unknown;
   try {
-    plain = yamlValue(readFileSync(file, 'utf8'));
+    plain = yamlValue(readBoundedSync(file, { most: mostYamlBytes, within: null }).toString('utf8'));
   } catch (error) {
     const [reason] = (error as Error).message.split('\n', 1);
     throw new UserError(`sweep: ${file} cannot be read (${reason}): correct it`, { cause: error });

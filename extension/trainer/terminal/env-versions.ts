@@ -1,6 +1,5 @@
 // `ragen env versions RUN`: the code that a run's environments ran, edit by edit, where it is kept, and what each edit did to reward
 // and success.
-import { existsSync, readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import {
   environmentFile,
@@ -20,6 +19,8 @@ import {
   type RanVersion,
   type VersionEffect,
 } from '../../protocol/version-effect';
+import { jsonOrNothing } from '../../protocol/json';
+import { readLines } from '../store/line-log';
 import { RunFolder } from '../store/run-folder';
 import { answer } from './answer';
 import { withCommon, type CommonFlags } from './serve';
@@ -47,10 +48,10 @@ export function addEnvVersions(env: Command): void {
 
 /** The versions that a run ran, with what is kept of each and what came of it. */
 export function versionsOf(folder: RunFolder): ListedVersion[] {
-  const ran = ranVersions(folder.manifest, lines(folder.file(runFiles.events), eventSchema));
+  const ran = ranVersions(folder.manifest, lines(folder, runFiles.events, eventSchema));
   const read = new Map<number, ComparedEpisode[]>();
   const episodesOf = (step: number): ComparedEpisode[] => {
-    const known = read.get(step) ?? lines(folder.file(episodesFile('train', step)), comparedEpisodeSchema);
+    const known = read.get(step) ?? lines(folder, episodesFile('train', step), comparedEpisodeSchema);
     read.set(step, known);
     return known;
   };
@@ -67,20 +68,16 @@ export function versionsOf(folder: RunFolder): ListedVersion[] {
 
 /** The lines of a file that are what they should be; none where there is no file. */
 function lines<T extends ComparedEpisode | RunEvent>(
-  file: string,
+  folder: RunFolder,
+  name: string,
   schema: { safeParse(value: unknown): { data?: T } },
 ): T[] {
-  if (!existsSync(file)) return [];
-  return readFileSync(file, 'utf8')
-    .split('\n')
-    .slice(0, -1) // a line without its end is not written yet
-    .flatMap(line => {
-      try {
-        return schema.safeParse(JSON.parse(line)).data ?? [];
-      } catch {
-        return []; // torn by a crash
-      }
-    });
+  const found: T[] = [];
+  for (const { text } of readLines(folder.file(name), 0, undefined, folder.path)) {
+    const { data } = schema.safeParse(jsonOrNothing(text));
+    if (data !== undefined) found.push(data);
+  }
+  return found;
 }
 
 function words({ tag, version, from, to, folder, effect }: ListedVersion): string {

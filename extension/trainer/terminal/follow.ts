@@ -7,6 +7,7 @@ import { metricsLineSchema, runFiles } from '../../protocol/run-folder';
 import type { MetricsLine, RunStatus } from '../../protocol/run-folder';
 import { socketMessages } from '../../protocol/socket-messages';
 import { hello, isLocalEndpoint, statusChanged, stop } from '../../protocol/trainer-link';
+import { UserError } from '../../protocol/user-error';
 import { readLease } from '../store/lease';
 import { readValues } from '../store/line-log';
 import type { RunFolder } from '../store/run-folder';
@@ -14,6 +15,11 @@ import type { StepTable } from './step-table';
 
 /** How often the folder is looked at when no message comes. */
 const lookMs = 250;
+
+/** How long a trainer may take to accept a connection, to greet, and to answer a command: it answers all of these at once. */
+const answerMs = 10_000;
+/** How long a run with a live lease may be out of reach before a command to it is given up. */
+const reachMs = 30_000;
 
 /**
  * Follows until the trainer has ended; gives the run's last status. With `halt`, that asks the run to stop, and interrupts are the
@@ -23,6 +29,7 @@ export async function follow(
   folder: RunFolder,
   table: StepTable | null,
   halt?: AbortSignal,
+  limits = { answerMs, reachMs },
 ): Promise<RunStatus | null> {
   let offset = 0;
   let connection: MessageConnection | undefined;
@@ -47,10 +54,21 @@ export async function follow(
     table?.note('Stopping after the step in hand (interrupt again to leave it running).');
   };
   let told = false; // whom: the trainer that is joined
+  let lost = performance.now(); // since when no trainer took the command
   const tellToStop = (): void => {
-    if (told || !connection || !(asked || halt?.aborted)) return;
+    if (told || !(asked || halt?.aborted)) return;
+    if (performance.now() - lost > limits.reachMs) throw unreachable(folder, limits.reachMs);
+    if (!connection) return;
     told = true;
-    connection.sendRequest(stop, null).catch(() => (told = false));
+    const trainer = connection;
+    answered(folder, trainer.sendRequest(stop, null), limits.answerMs).then(
+      () => (lost = Infinity),
+      () => {
+        told = false;
+        trainer.dispose();
+        if (connection === trainer) connection = undefined;
+      },
+    );
   };
   if (!halt) process.on('SIGINT', interrupt);
   try {
@@ -59,6 +77,7 @@ export async function follow(
         folder,
         (status, fraction) => table?.progress(status, fraction),
         () => (connection = undefined),
+        limits.answerMs,
       );
       tellToStop();
       showNew();
@@ -86,11 +105,33 @@ export function metricLines(folder: RunFolder): MetricsLine[] {
   );
 }
 
-/** Joins the trainer; undefined while it cannot be reached. */
+/**
+ * The trainer's answer to a command.
+ * @throws UserError where none comes within the limit
+ */
+export async function answered<T>(folder: RunFolder, answer: Promise<T>, limitMs = answerMs): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(unreachable(folder, limitMs)), limitMs);
+  });
+  try {
+    return await Promise.race([answer, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+const unreachable = (folder: RunFolder, limitMs: number): UserError =>
+  new UserError(
+    `run ${folder.id}: what its lease names gave no answer within ${limitMs / 1000} s: see its trainer.log, and remove ${folder.file(runFiles.lease)} where no trainer is running`,
+  );
+
+/** Joins the trainer; undefined while it cannot be reached, or does not greet back in time. */
 export async function joinTrainer(
   folder: RunFolder,
   onStatus: (status: RunStatus, fraction: number) => void = () => undefined,
   onClose: () => void = () => undefined,
+  limitMs = answerMs,
 ): Promise<MessageConnection | undefined> {
   const lease = readLease(folder.path)?.lease;
   if (!lease || !isLocalEndpoint(lease.endpoint, process.platform === 'win32')) return undefined;
@@ -98,8 +139,10 @@ export async function joinTrainer(
   const connected = await new Promise<boolean>(resolve => {
     socket.once('connect', () => resolve(true));
     socket.once('error', () => resolve(false));
+    socket.setTimeout(limitMs, () => resolve(false)); // a queue that nobody takes connections from
   });
-  if (!connected) return undefined;
+  socket.setTimeout(0);
+  if (!connected) return void socket.destroy();
   const connection = socketMessages(socket);
   socket.on('close', () => {
     connection.dispose(); // what was asked and not answered fails
@@ -108,7 +151,7 @@ export async function joinTrainer(
   connection.onNotification(statusChanged, ({ status, fraction }) => onStatus(status, fraction));
   connection.listen();
   try {
-    const { run } = await connection.sendRequest(hello, { token: lease.token });
+    const { run } = await answered(folder, connection.sendRequest(hello, { token: lease.token }), limitMs);
     if (run === folder.id) return connection;
   } catch {
     // It is gone, or knows another token.

@@ -7,7 +7,7 @@ import { UserError } from '../../protocol/user-error';
 import { readLease } from '../store/lease';
 import { RunFolder } from '../store/run-folder';
 import { answer } from './answer';
-import { follow, joinTrainer } from './follow';
+import { answered, follow, joinTrainer } from './follow';
 import { withCommon } from './serve';
 import type { CommonFlags } from './serve';
 import { workspaceOf } from './start';
@@ -47,7 +47,7 @@ async function paused(folder: RunFolder): Promise<RunStatus> {
   const trainer = await joinTrainer(folder);
   if (!trainer) throw new UserError(`run ${folder.id} does not answer: try again, or see its trainer.log`);
   try {
-    return await trainer.sendRequest(pause, null);
+    return await answered(folder, trainer.sendRequest(pause, null));
   } finally {
     trainer.dispose();
   }

@@ -1,5 +1,8 @@
 // `ragen runs`: the runs of a folder, as they stand and by what their user says of them.
+import { basename } from 'node:path';
 import type { Command } from 'commander';
+import type { RunStatus } from '../../protocol/run-folder';
+import { UserError } from '../../protocol/user-error';
 import { readLease } from '../store/lease';
 import { RunFolder } from '../store/run-folder';
 import { answer } from './answer';
@@ -18,20 +21,48 @@ export function addRuns(program: Command): void {
     .option('--tag <tag>', 'only runs with this tag')
     .action((flags: RunsFlags) =>
       answer(flags, async () => {
-        const rows = RunFolder.list(workspaceOf(flags.workspace))
-          .map(rowOf)
-          .filter(({ archived, tags }) => (flags.archived || !archived) && (!flags.tag || tags.includes(flags.tag)));
+        const { runs, damaged } = RunFolder.survey(workspaceOf(flags.workspace));
+        const rows = [...runs.map(rowOf), ...damaged.map(damagedRow)].filter(
+          ({ archived, tags }) => (flags.archived || !archived) && (!flags.tag || tags.includes(flags.tag)),
+        );
         const none = 'No runs here yet: ragen train --config-name quickstart';
         return { document: rows, words: rows.map(wordsOf).join('\n') || none };
       }),
     );
 }
 
-type Row = ReturnType<typeof rowOf>;
+interface Row {
+  run: string;
+  name: string;
+  /** The run's, or `damaged` where its manifest or status cannot be used: `error` says why. */
+  state: string;
+  step: number;
+  total_steps: number | null;
+  episodes?: { done: number; of: number };
+  success: number | null;
+  live: boolean;
+  tags: string[];
+  archived: boolean;
+  folder: string;
+  error?: string;
+}
 
-function rowOf(folder: RunFolder) {
-  const status = folder.readStatus();
-  const live = readLease(folder.path)?.live ?? false;
+/** A folder whose manifest cannot be used. */
+const damagedRow = ({ folder, reason }: { folder: string; reason: string }): Row => ({
+  ...{ run: basename(folder), name: basename(folder), state: 'damaged', step: 0, total_steps: null, success: null },
+  ...{ live: false, tags: [], archived: false, folder, error: reason },
+});
+
+function rowOf(folder: RunFolder): Row {
+  let status: RunStatus | null;
+  let live: boolean;
+  try {
+    status = folder.readStatus();
+    live = readLease(folder.path)?.live ?? false;
+  } catch (error) {
+    if (!(error instanceof UserError)) throw error;
+    return { ...damagedRow({ folder: folder.path, reason: error.message }), name: folder.manifest.name };
+  }
   const interrupted = !live && status !== null && unended.includes(status.state);
   const { name = folder.manifest.name, tags = folder.manifest.tags ?? [], archived = false } = folder.readLabels();
   return {
@@ -50,7 +81,8 @@ function rowOf(folder: RunFolder) {
   };
 }
 
-function wordsOf({ run, name, state, step, total_steps, episodes, success, tags, archived }: Row): string {
+function wordsOf({ run, name, state, step, total_steps, episodes, success, tags, archived, error }: Row): string {
+  if (state === 'damaged') return `${run}  ${state}: ${error}`;
   const { done, of } = episodes ?? { done: step, of: total_steps ?? '?' };
   const share = success === null ? '' : `${(success * 100).toFixed(1)} %`;
   const labels = [name, ...tags.map(tag => `#${tag}`), ...(archived ? ['(archived)'] : [])].join(' ');

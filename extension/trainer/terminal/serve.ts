@@ -1,7 +1,7 @@
 // Commands that start a run or go on with one: the run is made, its trainer started and followed to its end, and the answer
 // is what the run came to. An evaluation's answer has its summary too.
-import { existsSync, readFileSync } from 'node:fs';
 import type { Command } from 'commander';
+import { hasRunFile, readRunFileSync } from '../../protocol/run-file';
 import { runFiles } from '../../protocol/run-folder';
 import type { Manifest, RunState } from '../../protocol/run-folder';
 import type { EvaluationSummary } from '../evaluation/evaluation-summary';
@@ -12,7 +12,7 @@ import { requireTrusted, trustFlag } from '../trusted-run';
 import { onlyEvaluates } from '../stored-config';
 import type { Answer } from './answer';
 import { evaluationWords } from './evaluation-words';
-import { follow, joinTrainer, metricLines } from './follow';
+import { answered, follow, joinTrainer, metricLines } from './follow';
 import { endWithoutWord, makeRun, startTrainer, workspaceOf } from './start';
 import type { TrainerProcess } from './start';
 import { StepTable } from './step-table';
@@ -101,7 +101,7 @@ export async function resume(id: string, flags: ResumeFlags): Promise<Answer> {
 async function wakeTrainer(folder: RunFolder): Promise<boolean> {
   if (folder.readStatus()?.state !== 'paused' || !readLease(folder.path)?.live) return false;
   const trainer = await joinTrainer(folder);
-  await trainer?.sendRequest(goOn, null).finally(() => trainer.dispose());
+  if (trainer) await answered(folder, trainer.sendRequest(goOn, null)).finally(() => trainer.dispose());
   return trainer !== undefined;
 }
 
@@ -146,6 +146,7 @@ async function followTrainer(
 
 /** What an evaluation has come to; null for other runs, and before its end. */
 function evaluationOf(folder: RunFolder): EvaluationSummary | null {
-  const file = folder.file(runFiles.evaluation);
-  return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as EvaluationSummary) : null;
+  return hasRunFile(folder.path, runFiles.evaluation)
+    ? (JSON.parse(readRunFileSync(folder.path, runFiles.evaluation).toString('utf8')) as EvaluationSummary)
+    : null;
 }

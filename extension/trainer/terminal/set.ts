@@ -8,7 +8,7 @@ import { readLease } from '../store/lease';
 import { RunFolder } from '../store/run-folder';
 import { changedConfig } from '../stored-config';
 import { answer } from './answer';
-import { joinTrainer } from './follow';
+import { answered, joinTrainer } from './follow';
 import { withCommon } from './serve';
 import type { CommonFlags } from './serve';
 import { workspaceOf } from './start';
@@ -35,7 +35,7 @@ async function ask(folder: RunFolder, values: Record<string, number>) {
   if (!connection)
     throw new UserError(`run ${folder.id} is not training, so that nothing can change: resume it first (ragen resume)`);
   try {
-    const { step, changes } = await connection.sendRequest(change, { values });
+    const { step, changes } = await answered(folder, connection.sendRequest(change, { values }));
     const words = changes.map(({ key, from, to }) => `${key}: ${from} → ${to} from step ${step} on`);
     return { document: { step, changes }, words: words.join('\n') || 'Nothing differs from what the run has.' };
   } catch (error) {

@@ -204,3 +204,13 @@ describe('configuration', () => {
     expect(urlOf('anthropic', 'ANTHROPIC_API_KEY')).toBe('https://api.anthropic.com/v1/messages');
   });
 });
+
+test('an answer that is too long is cut off and refused, and an error’s status still counts', async () => {
+  const long = JSON.stringify({ error: { message: 'x'.repeat(2 ** 23) } });
+  peer.mishaps = [{ text: 'x'.repeat(2 ** 23) }];
+  const error = await failureOf(client(entry(), { timeoutMs: 30_000 }).ask(conversation));
+  expect(error).toBeInstanceOf(RequestRefused);
+  expect(error.message).toContain('more than 4194304 bytes');
+  peer.mishaps = [{ status: 503, error: long }];
+  expect(await client(entry(), { timeoutMs: 30_000 }).ask(conversation)).toMatchObject({ text: 'hello' });
+});

@@ -33,13 +33,13 @@ import { episodesOf } from '../../e2e/preview/data';
 let meanwhile: () => void = () => undefined;
 vi.mock('node:fs/promises', async original => {
   const real = await original<typeof promises>();
-  const readdir = async (path: string) => {
-    const names = await real.readdir(path);
+  const opendir: typeof real.opendir = async (...args) => {
+    const entries = await real.readdir(String(args[0]), { withFileTypes: true });
     meanwhile();
     meanwhile = () => undefined;
-    return names;
+    return entries as unknown as Awaited<ReturnType<typeof real.opendir>>;
   };
-  return { ...real, readdir };
+  return { ...real, opendir };
 });
 
 let folder = '';

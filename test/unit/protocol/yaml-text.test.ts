@@ -76,3 +76,18 @@ it('nesting as deep as anybody writes it is read, and words that look like it', 
     text: expect.stringMatching(/^one/),
   });
 });
+
+it('many keys and double keys take a time that grows with their number', () => {
+  const keys = Array.from({ length: 40_000 }, (_, i) => `k${i}: ${i}\n`).join('');
+  expect(Object.keys(yamlValue(keys) as object)).toHaveLength(40_000);
+  expect(() => yamlValue('a: 1\nb: 2\na: 3\n')).toThrow('Map keys must be unique');
+  expect(yamlDocument('a: 1\nb: 2\na: 3\n', {}).errors.map(({ code, pos }) => [code, pos[0]])).toEqual([
+    ['DUPLICATE_KEY', 10],
+  ]);
+  expect(() => yamlValue('{a: 1, a: 2}')).toThrow('Map keys must be unique');
+}, 30_000); // the library's check takes minutes
+
+it('a text of more than a megabyte, or with more than 1,000 aliases, is refused', () => {
+  expect(() => yamlValue(`a: "${'x'.repeat(2 ** 20)}"`)).toThrow('more than 1048576 characters');
+  expect(() => yamlValue(`a: &a 1\nb:\n${'- *a\n'.repeat(1001)}`)).toThrow('more than 1000 aliases');
+});

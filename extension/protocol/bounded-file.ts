@@ -1,0 +1,230 @@
+// Reads files that somebody else may have made, run folders and configurations among them. Only regular files are opened: a pipe or a device
+// is refused before it can block a thread or go on without end. No link leads out of the folder that a read belongs to. Every read and every
+// listing has a bound, and asynchronous reads have a deadline. A refusal names the file, what it is, and the remedy. No `vscode` here.
+import { closeSync, constants, fstatSync, lstatSync, openSync, opendirSync, readSync, realpathSync } from 'node:fs';
+import type { Stats } from 'node:fs';
+import { lstat, open, opendir, realpath } from 'node:fs/promises';
+import type { FileHandle } from 'node:fs/promises';
+import { dirname, resolve, sep } from 'node:path';
+import { UserError } from './user-error';
+
+/** A file that is there and is not read: no regular file, too large, behind a link that leads out, or not answering. */
+export class RefusedFile extends UserError {}
+
+export interface Bounds {
+  /** Bytes. A larger file is refused. */
+  most: number;
+  /** Folder that no link may lead out of; null follows links anywhere (a user's own file). Default: the folder of the file. */
+  within?: string | null;
+  /** Milliseconds after which an asynchronous read is given up. */
+  timeoutMs?: number;
+}
+
+/** An entry of a folder. */
+export interface FolderEntry {
+  name: string;
+  /** A link is neither a file nor a folder. */
+  kind: 'file' | 'folder' | 'other';
+}
+
+const defaultTimeoutMs = 10_000;
+
+// O_NONBLOCK: a pipe that takes a file's place after it was looked at opens at once. Windows has neither flag.
+const { O_RDONLY, O_NONBLOCK = 0, O_NOFOLLOW = 0 } = constants;
+/** Flags that open a file for reading without waiting for it and without following a link. */
+export const readFlags = O_RDONLY | O_NONBLOCK | O_NOFOLLOW;
+
+/**
+ * Opens a regular file for reading. `within` is as in Bounds.
+ * @throws RefusedFile, or the system's error where there is no such file or it may not be read
+ */
+export async function openRegular(
+  path: string,
+  within: string | null = dirname(path),
+  timeoutMs = defaultTimeoutMs,
+): Promise<FileHandle> {
+  return withDeadline(path, timeoutMs, opened(path, within), handle => void handle.close().catch(() => undefined));
+}
+
+async function opened(path: string, within: string | null): Promise<FileHandle> {
+  refuseOther(path, await lstat(path), true);
+  const target = await realpath(path);
+  if (within !== null) refuseOutside(path, target, await realpath(within));
+  refuseOther(path, await lstat(target), false);
+  const handle = await open(target, readFlags);
+  try {
+    refuseOther(path, await handle.stat(), false);
+    return handle;
+  } catch (error) {
+    await handle.close();
+    throw error;
+  }
+}
+
+/** As `openRegular`, at once: a descriptor. A file system that does not answer holds the thread. */
+export function openRegularSync(path: string, within: string | null = dirname(path)): number {
+  const fd = openSync(regularTargetSync(path, within), readFlags);
+  try {
+    refuseOther(path, fstatSync(fd), false);
+    return fd;
+  } catch (error) {
+    closeSync(fd);
+    throw error;
+  }
+}
+
+/**
+ * The real path of a regular file.
+ * @throws as `openRegular`
+ */
+export function regularTargetSync(path: string, within: string | null = dirname(path)): string {
+  refuseOther(path, lstatSync(path), true);
+  const target = realpathSync.native(path);
+  if (within !== null) refuseOutside(path, target, realpathSync.native(within));
+  refuseOther(path, lstatSync(target), false);
+  return target;
+}
+
+/**
+ * All bytes of a regular file, up to its size when it was opened.
+ * @throws as `openRegular`, and RefusedFile where it is larger than `most`
+ */
+export async function readBounded(path: string, bounds: Bounds): Promise<Buffer> {
+  const { most, within, timeoutMs = defaultTimeoutMs } = bounds;
+  const handle = await openRegular(path, within, timeoutMs);
+  const read = async (): Promise<Buffer> => {
+    try {
+      const { size } = await handle.stat();
+      refuseLarger(path, size, most);
+      const bytes = Buffer.from(new ArrayBuffer(size));
+      let filled = 0;
+      while (filled < size) {
+        const { bytesRead } = await handle.read(bytes, filled, size - filled, filled);
+        if (bytesRead === 0) break;
+        filled += bytesRead;
+      }
+      return bytes.subarray(0, filled);
+    } finally {
+      await handle.close();
+    }
+  };
+  return withDeadline(path, timeoutMs, read());
+}
+
+/** As `readBounded`, at once. */
+export function readBoundedSync(path: string, { most, within }: Bounds): Buffer {
+  const fd = openRegularSync(path, within);
+  try {
+    const { size } = fstatSync(fd);
+    refuseLarger(path, size, most);
+    const bytes = Buffer.from(new ArrayBuffer(size));
+    let filled = 0;
+    while (filled < size) {
+      const read = readSync(fd, bytes, filled, size - filled, filled);
+      if (read === 0) break;
+      filled += read;
+    }
+    return bytes.subarray(0, filled);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/**
+ * Up to `most` entries of a folder, in the order in which the system has them.
+ * @throws RefusedFile where it is no folder or lies behind a link that leads out; the system's error where there is none
+ */
+export async function listBounded(folder: string, { most, within, timeoutMs }: Bounds): Promise<FolderEntry[]> {
+  const list = async (): Promise<FolderEntry[]> => {
+    const target = await realpath(folder);
+    if (within) refuseOutside(folder, target, await realpath(within));
+    refuseNoFolder(folder, await lstat(target));
+    const entries: FolderEntry[] = [];
+    for await (const entry of await opendir(target, { bufferSize: 1024 })) {
+      entries.push(entryOf(entry));
+      if (entries.length >= most) break; // ends the iteration, which closes the folder
+    }
+    return entries;
+  };
+  return withDeadline(folder, timeoutMs ?? defaultTimeoutMs, list());
+}
+
+/** As `listBounded`, at once. */
+export function listBoundedSync(folder: string, { most, within }: Bounds): FolderEntry[] {
+  const target = realpathSync.native(folder);
+  if (within) refuseOutside(folder, target, realpathSync.native(within));
+  refuseNoFolder(folder, lstatSync(target));
+  const entries: FolderEntry[] = [];
+  const directory = opendirSync(target, { bufferSize: 1024 });
+  try {
+    for (let entry = directory.readSync(); entry && entries.length < most; entry = directory.readSync())
+      entries.push(entryOf(entry));
+    return entries;
+  } finally {
+    directory.closeSync();
+  }
+}
+
+/** Whether an error says that there is no such file, or that what would be its folder is none. */
+export const isMissing = (error: unknown): boolean =>
+  ['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '');
+
+/** The refusal of what is no regular file; a link is let through where `links`. */
+function refuseOther(path: string, found: Stats, links: boolean): void {
+  if (found.isFile() || (links && found.isSymbolicLink())) return;
+  throw new RefusedFile(`${path} is ${kindOf(found)}, not a regular file: remove it`);
+}
+
+function refuseNoFolder(path: string, found: Stats): void {
+  if (found.isDirectory()) return;
+  throw new RefusedFile(`${path} is ${found.isFile() ? 'a file' : kindOf(found)}, not a folder: remove it`);
+}
+
+function kindOf(found: Stats): string {
+  if (found.isDirectory()) return 'a folder';
+  if (found.isFIFO()) return 'a pipe';
+  if (found.isSocket()) return 'a socket';
+  return found.isSymbolicLink() ? 'a link' : 'a device';
+}
+
+function refuseOutside(path: string, target: string, root: string): void {
+  if (target === root || target.startsWith(root.endsWith(sep) ? root : root + sep)) return;
+  throw new RefusedFile(
+    `${path} leads out of its folder to ${resolve(target)}: replace the link with what it leads to`,
+  );
+}
+
+function refuseLarger(path: string, size: number, most: number): void {
+  if (size <= most) return;
+  throw new RefusedFile(`${path} has ${size} bytes, more than the ${most} that are read of such a file: remove it`);
+}
+
+function entryOf(entry: { name: string; isFile(): boolean; isDirectory(): boolean }): FolderEntry {
+  return { name: entry.name, kind: entry.isFile() ? 'file' : entry.isDirectory() ? 'folder' : 'other' };
+}
+
+/** The result of `work`, or a refusal after `timeoutMs`; what comes later is given to `late`. */
+async function withDeadline<T>(
+  path: string,
+  timeoutMs: number,
+  work: Promise<T>,
+  late: (result: T) => void = () => undefined,
+): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  let over = false;
+  const deadline = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => {
+      over = true;
+      reject(new RefusedFile(`${path} was not read within ${timeoutMs / 1000} s: check the disk or the network drive`));
+    }, timeoutMs);
+  });
+  work.then(
+    result => over && late(result),
+    () => undefined, // told by the race
+  );
+  try {
+    return await Promise.race([work, deadline]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,215 @@
+// Run folders that somebody else made: in the place of each file, what a reader must not open or take whole (pipes, devices, links that lead
+// out, loops, sparse files, lines without end, folders, garbage). The readers of the editor and of the terminal must end, within bounds of
+// time and memory, with nothing from outside the folder. Each case is tried by itself; a blocked read shows as a case that never ends.
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { indexOfFile } from '../../extension/host/episodes/episode-scan';
+import { EpisodeIndex } from '../../extension/host/episodes/episode-index';
+import { MetricColumns } from '../../extension/host/metric-columns';
+import { RunDiagnostics } from '../../extension/host/run-diagnostics';
+import { readLabels } from '../../extension/host/run-labels';
+import { RunReader } from '../../extension/host/run-reader';
+import { ScoreStrips } from '../../extension/host/score-strips';
+import { EpisodeHeads } from '../../extension/host/traces/episode-heads';
+import { runNames } from '../../extension/protocol/run-file';
+import { environmentFile, runFiles } from '../../extension/protocol/run-folder';
+import { UserError } from '../../extension/protocol/user-error';
+import { newestValid } from '../../extension/trainer/store/checkpoint';
+import { readLease } from '../../extension/trainer/store/lease';
+import { RunFolder } from '../../extension/trainer/store/run-folder';
+import { metricLines } from '../../extension/trainer/terminal/follow';
+import { streamOf } from './fuzz-mutations';
+import { scaled, table } from './scale';
+import type { TortureScale } from './scale';
+
+const version = '0123456789abcdef';
+/** Never to be seen by a reader. */
+const secret = 'outside-of-the-run-folder';
+
+/** Files in whose place a trick is put; the last two are folders. */
+const places = [
+  ...[runFiles.manifest, runFiles.status, runFiles.lease, runFiles.labels, runFiles.notes, runFiles.metrics],
+  ...[runFiles.columns, runFiles.events, runFiles.scores, runFiles.episodeIndex, 'episodes/step-000001.jsonl'],
+  ...['diagnostics/groups-000001.jsonl', 'checkpoints/step-000001/checkpoint.json'],
+  ...[environmentFile(version, 'version.json'), runFiles.episodes, runFiles.checkpoints],
+] as const;
+
+type Random = ReturnType<typeof streamOf>;
+
+/** What takes the place of a file; `outside` is a folder with a file of each name that no reader may show. */
+export const tricks: Readonly<Record<string, (path: string, outside: string, random: Random) => void>> = {
+  pipe: path => void execFileSync('mkfifo', [path]),
+  'link to a device': path => symlinkSync('/dev/zero', path),
+  'link out': (path, outside) => symlinkSync(outside, path),
+  'link loop': path => symlinkSync(path, path),
+  'link to the root': path => symlinkSync('/', path),
+  'link to a pipe': path => {
+    execFileSync('mkfifo', [`${path}.pipe`]);
+    symlinkSync(`${path}.pipe`, path);
+  },
+  sparse: path => {
+    writeFileSync(path, '');
+    truncateSync(path, 2 ** 40);
+  },
+  'line without end': path => {
+    writeFileSync(path, '{"step":1,"x":"');
+    truncateSync(path, 2 ** 27);
+  },
+  folder: path => void mkdirSync(path),
+  'deep nesting': path => void mkdirSync(join(path, ...Array.from({ length: 200 }, () => 'd')), { recursive: true }),
+  brackets: path => writeFileSync(path, '['.repeat(200_000)),
+  garbage: (path, _, random) =>
+    writeFileSync(path, Buffer.from(Array.from({ length: 5000 }, () => Math.floor(random.uniform() * 256)))),
+};
+
+/** Seconds in which all readers of one folder have to end, on a machine at other work too. */
+const mostSeconds = 60;
+/** Bytes by which the process may grow over all cases: a reader that takes a file whole needs more. */
+const mostGrowth = 1.5 * 2 ** 30;
+
+export interface HostileOutcome {
+  cases: number;
+  seconds: number;
+  growth: number;
+}
+
+/** Tries tricks in places, in an order that follows from the seed. @throws where a reader does not end, or shows what is outside */
+export async function hostileFolders(cases: number, seed: number): Promise<HostileOutcome> {
+  if (process.platform === 'win32') return { cases: 0, seconds: 0, growth: 0 }; // no pipes among files, and links ask for rights
+  const all = places.flatMap(place => Object.keys(tricks).map(trick => ({ place, trick })));
+  const random = streamOf(seed, 'hostile folders', 0);
+  for (let i = all.length - 1; i > 0; i--) {
+    const j = Math.floor(random.uniform() * (i + 1));
+    [all[i], all[j]] = [all[j], all[i]];
+  }
+  const from = performance.now();
+  const held = process.memoryUsage().rss;
+  let most = held;
+  const sampler = setInterval(() => (most = Math.max(most, process.memoryUsage().rss)), 50);
+  try {
+    for (let i = 0; i < cases; i++) {
+      await tryOne(all[i % all.length], random);
+      most = Math.max(most, process.memoryUsage().rss);
+    }
+  } finally {
+    clearInterval(sampler);
+  }
+  const growth = most - held;
+  if (growth > mostGrowth) throw new Error(`hostile folders, seed ${seed}: the readers took ${growth} bytes`);
+  return { cases, seconds: (performance.now() - from) / 1000, growth };
+}
+
+async function tryOne({ place, trick }: { place: string; trick: string }, random: Random): Promise<void> {
+  const root = mkdtempSync(join(tmpdir(), 'ragen-hostile-'));
+  try {
+    const runs = join(root, 'work', '.ragen', 'runs');
+    const [bad, good] = ['20260101-000000-bad-0001', '20260101-000000-good-0002'].map(name => join(runs, name));
+    for (const folder of [bad, good]) soundFolder(folder);
+    const outside = join(root, 'outside');
+    writeFileSync(outside, `{"schema":1,"name":"${secret}","tags":["${secret}"]}\n`);
+    rmSync(join(bad, place), { recursive: true, force: true });
+    mkdirSync(dirname(join(bad, place)), { recursive: true });
+    tricks[trick](join(bad, place), outside, random);
+    const name = `${trick} in place of ${place}`;
+    const told = JSON.stringify(await inTime(name, readAll(bad, join(root, 'work'))));
+    if (told.includes(secret))
+      throw new Error(`hostile folders: ${name}: the reader shows a file outside of the folder`);
+    const { runs: found, damaged } = RunFolder.survey(join(root, 'work'));
+    if (!found.some(({ path }) => path === good))
+      throw new Error(`hostile folders: ${name}: the sound run is not listed`);
+    if (found.length + damaged.length !== 2) throw new Error(`hostile folders: ${name}: the bad run has no row`);
+    if (damaged.some(({ reason }) => !reason.includes(runFiles.manifest)))
+      throw new Error(`hostile folders: ${name}: the row does not name the file: ${damaged[0].reason}`);
+  } finally {
+    rmSync(root, { recursive: true, force: true });
+  }
+}
+
+/** Everything that the editor and the terminal read of a folder; refusals count as answers. */
+async function readAll(folder: string, workspace: string): Promise<unknown[]> {
+  const reader = new RunReader(folder);
+  const run = (): RunFolder => RunFolder.open(folder);
+  const scanner = { index: async (file: Parameters<typeof indexOfFile>[0], from: number) => indexOfFile(file, from), search: async () => true, end: () => undefined }; // prettier-ignore
+  const reads: (() => unknown)[] = [
+    async () => [await reader.refresh(), reader.summary, reader.trouble],
+    async () => (await reader.numbers()).metrics.slice(0, 5),
+    () => reader.versions(),
+    async () => [await reader.episodeSteps(), await reader.episodeRows({ step: 1, mode: 'train' }), await reader.checkpoints()],
+    () => reader.lease(),
+    () => readLabels(folder),
+    () => reader.keptEnvironment(version),
+    async () => (await new MetricColumns(folder, null).update()).keys,
+    async () => (await new MetricColumns(folder, null).newest()).keys,
+    () => new ScoreStrips(folder).strips(1, 2, 2),
+    () => new EpisodeHeads().of(folder, { step: 1, mode: 'train' }),
+    async () => {
+      const index = new EpisodeIndex(folder, null, scanner);
+      await index.update();
+      return index.table.rows;
+    },
+    async () => [await new RunDiagnostics(folder).steps(), await new RunDiagnostics(folder).groupRows(1)],
+    () => run().readStatus(),
+    () => run().readLabels(),
+    () => run().keptEnvironment(version),
+    () => metricLines(run()).length,
+    () => readLease(folder)?.live,
+    () => newestValid(folder),
+    () => RunFolder.survey(workspace).damaged,
+    () => runNames(dirname(folder)),
+  ]; // prettier-ignore
+  const answers: unknown[] = [];
+  for (const read of reads) {
+    try {
+      answers.push(await read());
+    } catch (error) {
+      const isSystem = (error as NodeJS.ErrnoException).code !== undefined;
+      if (!(error instanceof UserError) && !isSystem) throw error;
+      answers.push((error as Error).message);
+    }
+  }
+  return answers;
+}
+
+async function inTime<T>(name: string, work: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`hostile folders: ${name}: the readers did not end in ${mostSeconds} s`)), mostSeconds * 1000); // prettier-ignore
+  });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function soundFolder(folder: string): void {
+  const manifest = {
+    ...{ schema: 1, id: 'a', name: 'a', created: '2026-01-01T00:00:00.000Z', config_name: 'a', overrides: [] },
+    ...{ config: {}, config_hash: 'x', seeds: {}, versions: {}, hardware: {}, environments: [] },
+    model: { path: 'm', sha256: 'x', parameters: 1 },
+  };
+  const status = {
+    ...{ state: 'finished', step: 1, total_steps: 1, success: null, reward: null, tokens_per_s: null, eta_s: null },
+    ...{ phase: 'idle', updated: '2026-01-01T00:00:00.000Z' },
+  };
+  const files: Record<string, string> = {
+    [runFiles.manifest]: JSON.stringify(manifest),
+    [runFiles.status]: JSON.stringify(status),
+    [runFiles.metrics]: '{"step":1,"time":"2026-01-01T00:00:00.000Z","wall_s":1,"x":0.5}\n',
+  };
+  for (const [name, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(folder, name)), { recursive: true });
+    writeFileSync(join(folder, name), text);
+  }
+}
+
+/** Every trick in every place. */
+export async function hostileFoldersPart(scale: TortureScale): Promise<void> {
+  const { cases, seconds, growth } = await hostileFolders(
+    scaled(places.length * Object.keys(tricks).length, scale),
+    scale.seed,
+  );
+  scale.say(`\n${table(['cases', 'seconds', 'MiB grown'], [[String(cases), Math.round(seconds), Math.round(growth / 2 ** 20)]])}`); // prettier-ignore
+}
