@@ -68,32 +68,39 @@ export function storeError(doing: string, file: string, error: unknown): UserErr
  * reason than rights or room (a file system that has turned read-only), it reports that the path does not exist, and a run would
  * end instead of waiting. Errors are UserErrors.
  */
-export async function makeFolder(folder: string, fs: Pick<FileSystem, 'mkdir'> = fileSystem): Promise<void> {
+export async function makeFolder(
+  folder: string,
+  fs: Pick<FileSystem, 'mkdir'> = fileSystem,
+  tries = mostTries,
+): Promise<void> {
   try {
     await fs.mkdir(folder);
   } catch (error) {
-    if (!lacksParent(folder, error)) return;
+    if (!lacksParent(folder, error, tries)) return;
     await makeFolder(dirname(folder), fs);
-    await makeFolder(folder, fs);
+    await makeFolder(folder, fs, tries - 1);
   }
 }
 
 /** As `makeFolder`, at once. */
-export function makeFolderSync(folder: string): void {
+export function makeFolderSync(folder: string, tries = mostTries): void {
   try {
     nodeFs.mkdirSync(folder);
   } catch (error) {
-    if (!lacksParent(folder, error)) return;
+    if (!lacksParent(folder, error, tries)) return;
     makeFolderSync(dirname(folder));
-    makeFolderSync(folder);
+    makeFolderSync(folder, tries - 1);
   }
 }
 
+/** Times that a folder is tried: another process may make the one around it, or remove it, at the same moment. */
+const mostTries = 5;
+
 /** Whether a folder could not be made for want of the one around it; false where it is there. Throws other errors as UserErrors. */
-function lacksParent(folder: string, error: unknown): boolean {
+function lacksParent(folder: string, error: unknown, tries: number): boolean {
   const { code } = error as NodeJS.ErrnoException;
   if (code === 'EEXIST') return false;
-  if (code === 'ENOENT' && !nodeFs.existsSync(dirname(folder))) return true;
+  if (code === 'ENOENT' && dirname(folder) !== folder && tries > 1) return true;
   throw storeError('make', folder, error);
 }
 

@@ -4,7 +4,7 @@
 import { lstatSync, mkdirSync, realpathSync, rmSync, statSync, unlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { holderOf, isFresh, placeOfLease } from '../../protocol/lease-judgement';
+import { holderOf, isFresh, placeOfLease, type LeaseHolder } from '../../protocol/lease-judgement';
 import { isAlive, isSamePlace, startOf, startTimeOf, thisPlace } from '../../protocol/process-identity';
 import type { Processes } from '../../protocol/process-identity';
 import { isLeaseOf, leaseSchema, leaseStaleMs, runFiles } from '../../protocol/run-folder';
@@ -66,7 +66,12 @@ export interface LeaseRequest {
 interface Found {
   lease: Lease | null;
   touched: number;
+  /** It was written for another folder, which this one is a copy of: nobody holds it here. */
+  isForeign: boolean;
 }
+
+const holder = ({ lease, isForeign }: Found, world: Processes): LeaseHolder =>
+  isForeign ? 'gone' : holderOf(lease, world);
 
 /** Takes the run's lease, over from a dead process where need be. Throws a UserError while another process holds it. */
 export async function takeLease(request: LeaseRequest, world: LeaseWorld = realWorld): Promise<HeldLease> {
@@ -91,15 +96,15 @@ export async function takeLease(request: LeaseRequest, world: LeaseWorld = realW
       await world.sleep(50);
       continue;
     }
-    const holder = holderOf(found.lease, world);
+    const its = holder(found, world);
     const isNew = seen?.found.touched !== found.touched || seen.found.lease?.token !== found.lease?.token;
-    if (holder === 'held' || (holder === 'unknown' && seen !== undefined && isNew))
+    if (its === 'held' || (its === 'unknown' && seen !== undefined && isNew))
       throw new UserError(
         `run ${request.run} is already being trained by ${nameOf(found.lease, world)}: stop it first or resume after it ended`,
       );
     if (seen === undefined || isNew) seen = { found, since: world.monotonic() };
     const isAbandoned =
-      holder === 'gone' || world.now() - found.touched > longAgoMs || world.monotonic() - seen.since > leaseStaleMs;
+      its === 'gone' || world.now() - found.touched > longAgoMs || world.monotonic() - seen.since > leaseStaleMs;
     if (!isAbandoned) await world.sleep(250);
     else if (!removeAbandoned(file, found, world)) await world.sleep(50);
   }
@@ -136,10 +141,10 @@ export function readLease(
 ): { lease: Lease | null; live: boolean } | null {
   const found = find(join(runFolder, runFiles.lease));
   if (found === null) return null;
-  const holder = holderOf(found.lease, world);
+  const its = holder(found, world);
   return {
     lease: found.lease,
-    live: holder === 'held' || (holder === 'unknown' && isFresh(found.touched, world.now())),
+    live: its === 'held' || (its === 'unknown' && isFresh(found.touched, world.now())),
   };
 }
 
@@ -156,8 +161,8 @@ function find(file: string): Found | null {
   try {
     const touched = lstatSync(file).mtimeMs;
     const lease = parse(readRunFileSync(dirname(file), runFiles.lease).toString('utf8'));
-    // That of another folder, which this one is a copy of, is held by nobody here.
-    return { lease: lease && isLeaseOf(lease, identityOf(dirname(file))) ? lease : null, touched };
+    const isForeign = lease !== null && !isLeaseOf(lease, identityOf(dirname(file)));
+    return { lease: isForeign ? null : lease, touched, isForeign };
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
     throw storeError('read', file, error);

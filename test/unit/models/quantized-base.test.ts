@@ -12,6 +12,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { thisPlace } from '../../../extension/protocol/process-identity';
 import type { OptimizerOptions, WeightedSample } from '../../../extension/trainer/engine/engine';
 import { RandomStream } from '../../../extension/trainer/engine/random-stream';
 import { parameterSpecs, parseDecoderConfig } from '../../../extension/trainer/models/decoder-config';
@@ -212,7 +213,9 @@ describe('the file of bytes', () => {
     const source = model();
     await quantized(source);
     const file = cached();
-    const [dead, living] = [`${file}.999999999.partial`, `${file}.${process.ppid}.partial`];
+    const [dead, living] = [999_999_999, process.ppid].map(
+      pid => `${file}.${pid}-${thisPlace.pid_namespace ?? ''}.partial`,
+    );
     for (const partial of [dead, living]) writeFileSync(partial, 'half');
     truncateSync(file, 10);
     await quantized(source);

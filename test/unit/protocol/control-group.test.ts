@@ -43,13 +43,13 @@ test.runIf(linux)('a real group holds what a process starts, counts it and ends 
   const [abandonedPid] = [2 ** 22 + 1];
   const abandoned = group.folder.replace(/-\d+-[0-9a-f]+$/, `-${abandonedPid}-00`);
   mkdirSync(abandoned);
-  const child = spawn('sh', ['-c', 'read line; sleep 1000 & setsid sleep 1000 & echo started; wait'], { stdio: ['pipe', 'pipe', 'inherit'], env: {} }); // prettier-ignore
+  const child = spawn('sh', ['-c', 'read line; text=$(head -c 4000000 /dev/zero | tr "\\0" x); sleep 1000 & setsid sleep 1000 & echo started; wait'], { stdio: ['pipe', 'pipe', 'inherit'], env: {} }); // prettier-ignore
   const ended = once(child, 'exit');
   expect(group.add(child.pid!)).toBe(true);
   child.stdin.write('go\n');
   await once(child.stdout, 'data');
   await expect.poll(() => group.pids.length).toBe(3);
-  expect(group.bytes).toBeGreaterThan(0);
+  expect(group.bytes).toBeGreaterThan(1_000_000);
   expect(group.outOfMemory).toBe(false);
   expect(group.remove()).toBe(false);
   group.end();

@@ -86,7 +86,7 @@ test('the status is replaced whole', async () => {
 test('a workspace that cannot hold runs is explained', async () => {
   writeFileSync(join(folder(), 'file'), '');
   await expect(RunFolder.create(join(folder(), 'file'), about, created)).rejects.toThrow(
-    /store: cannot make a run folder in .* \(ENOTDIR\)/,
+    /store: cannot make .* \(ENOTDIR\): a part of the path is not a folder/,
   );
 });
 

@@ -156,7 +156,12 @@ it('New Run: presets, fields, tags, the estimate, problems, the YAML', async () 
             tags: [{ tag: 'Lake', environment: 'frozen_lake' }],
             groups: { train: { Lake: 8 }, val: { Lake: 8 } },
             estimate: {
-              ...{ model: { path: 'tiny', parameters: 4, trained: 'all' }, fits: false, remedy: 'less' },
+              ...{
+                model: { path: 'tiny', parameters: 4, trained: 'all' },
+                fits: false,
+                remedy: 'less',
+                notes: ['config: so'],
+              },
               ...{ peak: { phase: 'update', bytes: 1 }, available: 2, rows: [{ what: 'x', bytes: 1, how: 'so', phase: 'p' }] }, // prettier-ignore
               time: { step_s: 1, generation_s: 1, total_s: 1, basis: 'measured', run: { id: 'r', name: 'first' } },
             },
