@@ -78,8 +78,8 @@ export function plainValue(value: unknown, path = '', depth = 0, room = { left: 
   if (prototype !== plain && prototype !== null) refuse(`${path || 'the value'} is a ${className(value)}`);
   const copy: Record<string, unknown> = {};
   for (const key of keys(value)) {
-    take(key.length);
     if (key.length > longestKey) refuse(`a key has ${key.length} characters, more than ${longestKey} (${shown(key)})`);
+    take(key.length);
     set(copy, key, below(key, (value as Record<string, unknown>)[key]));
   }
   return copy;

@@ -177,9 +177,25 @@ export class TrainerLink {
       });
       socket.on('error', error => this.listener.trouble(error.message));
       const connection = socketMessages(socket);
-      connection.onNotification(statusChanged, ({ status, fraction }) => this.listener.status(status, fraction));
-      connection.onNotification(appended, ({ file }) => this.listener.appended(file));
-      connection.onNotification(eventHappened, event => this.listener.event(event));
+      // Nothing counts before it is known whose trainer this is; the welcome holds the status, and the files hold the rest.
+      let isOurs = false;
+      const ours =
+        <T>(tell: (message: T) => void) =>
+        (message: T): void => {
+          if (isOurs) tell(message);
+        };
+      connection.onNotification(
+        statusChanged,
+        ours(({ status, fraction }) => this.listener.status(status, fraction)),
+      );
+      connection.onNotification(
+        appended,
+        ours(({ file }) => this.listener.appended(file)),
+      );
+      connection.onNotification(
+        eventHappened,
+        ours(event => this.listener.event(event)),
+      );
       connection.onError(([error]) => this.listener.trouble(error.message));
       connection.listen();
       const refused = setTimeout(() => socket.destroy(new Error('the trainer did not greet back')), patience);
@@ -188,6 +204,7 @@ export class TrainerLink {
       );
       if (!welcome) throw new Error('the trainer closed the connection instead of greeting');
       if (welcome.run !== this.id) throw new Error(`the lease leads to the trainer of run ${welcome.run}`);
+      isOurs = true;
       this.connection = connection;
       this.listener.status(welcome.status, 0);
       connection.onNotification(watchedEpisode, ({ episode }) => this.watching?.watcher.episode(episode));

@@ -148,11 +148,15 @@ export async function joinTrainer(
     connection.dispose(); // what was asked and not answered fails
     onClose();
   });
-  connection.onNotification(statusChanged, ({ status, fraction }) => onStatus(status, fraction));
+  let isOurs = false; // until the trainer has said which run it serves
+  connection.onNotification(statusChanged, ({ status, fraction }) => {
+    if (isOurs) onStatus(status, fraction);
+  });
   connection.listen();
   try {
     const { run } = await answered(folder, connection.sendRequest(hello, { token: lease.token }), limitMs);
-    if (run === folder.id) return connection;
+    isOurs = run === folder.id;
+    if (isOurs) return connection;
   } catch {
     // It is gone, or knows another token.
   }
