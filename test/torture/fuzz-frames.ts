@@ -181,7 +181,12 @@ export const frameTargets: readonly FuzzTarget[] = [
     async begin() {
       const entry = join(mkdtempSync(join(tmpdir(), 'echo-')), 'echo.cjs');
       writeFileSync(entry, echo);
-      environment = await EnvironmentProcess.start({ entry, stepTimeoutMs: 1000, onNotice: () => undefined });
+      environment = await EnvironmentProcess.start({
+        entry,
+        variables: process.env,
+        stepTimeoutMs: 1000,
+        onNotice: () => undefined,
+      });
     },
     async run(input) {
       const reset = { episode: 'e', tag: input.toString('utf8'), seed: 1, member: 0, mode: 'train' as const };

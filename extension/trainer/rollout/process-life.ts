@@ -23,8 +23,8 @@ export interface ProcessLifeOptions {
   memoryBytes?: number;
   /** Options of Node.js for the process, such as `--inspect=127.0.0.1:0`. */
   execArgv?: string[];
-  /** Variables of the process; this process's own by default. */
-  variables?: NodeJS.ProcessEnv;
+  /** Variables of the process: what its environments are known to read (`environmentVariables`). */
+  variables: NodeJS.ProcessEnv;
   /** What environments print; the tag is empty where it is not known. */
   onNotice(notice: EnvironmentNotice): void;
 }
@@ -61,7 +61,7 @@ export class ProcessLife {
       serialization: 'advanced',
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
       detached: process.platform !== 'win32', // leads a process group, so that all it starts can be ended with it
-      env: { ...(options.variables ?? process.env), [markVariable]: this.mark },
+      env: { ...options.variables, [markVariable]: this.mark },
     });
     this.child = child;
     for (const stream of ['stdout', 'stderr'] as const)

@@ -8,6 +8,7 @@ import { startEnvironmentServer } from '../environment-server/http-server';
 import { builtInTypes, environmentSpec } from '../environment-tools/environment-sources';
 import { installation } from '../installation';
 import { EnvironmentProcess } from '../rollout/environment-process';
+import { environmentVariables } from '../rollout/environment-variables';
 import { logNotice } from '../run-environments';
 import { answer, type Answer } from './answer';
 import { collect, configOf } from './env';
@@ -80,8 +81,10 @@ async function serve(environments: readonly string[], flags: ServeFlags): Promis
   if (flags.apiKeyEnv !== undefined && !apiKey)
     throw new UserError(`env serve: the variable ${flags.apiKeyEnv} is not set: put the key into it`);
   const offered = await offeredBy(environments, flags);
+  secrets.nameAllIn(offered);
   const pool = await EnvironmentProcess.start({
     entry: installation.environmentHost,
+    variables: environmentVariables(offered, installation.environments),
     stepTimeoutMs: flags.stepTimeout * 1000,
     onNotice: logNotice,
   });
