@@ -173,7 +173,7 @@ function startedAlone(
   const nowhere = openSync('/dev/null', 'r');
   try {
     const all = Array.from(
-      { length: Math.max(...others) + 1 },
+      { length: others.reduce((most, fd) => Math.max(most, fd), 0) + 1 },
       (_, fd) => stdio[fd] ?? (others.includes(fd) ? nowhere : 'ignore'),
     );
     return spawn(command, args, { ...options, stdio: all as StdioOptions });
