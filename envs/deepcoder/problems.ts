@@ -74,7 +74,14 @@ export function isReturned({ text, value }: { text: string; value?: unknown }, e
   if (text.trim() === (typeof expected === 'string' ? expected : pythonText(expected)).trim()) return true;
   if (value === undefined) return false;
   const wanted = typeof expected === 'string' ? parsed(expected) : expected;
-  return wanted !== undefined && JSON.stringify(value) === JSON.stringify(wanted);
+  if (wanted === undefined) return false;
+  const json = JSON.stringify(wanted);
+  try {
+    return JSON.stringify(value) === json;
+  } catch (error) {
+    if (error instanceof RangeError) return false; // nested deeper than can be written
+    throw error;
+  }
 }
 
 /** A JSON value as Python's `str` writes it. */

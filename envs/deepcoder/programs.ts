@@ -18,15 +18,35 @@ const mark = '\u001e';
 
 /** The code of an answer and its language: that of a fence around it, else the given one. */
 export function codeOf(answer: string, language: Language): { code: string; language: Language } {
-  const fence = /```([\w+-]*)[^\n]*\n([\s\S]*?)\n?```/.exec(answer);
-  if (!fence) return { code: answer.replace(/^\n+|\n+$/g, ''), language };
-  const label = fence[1].toLowerCase();
+  const fence = fenceIn(answer);
+  if (!fence) return { code: withoutEmptyEnds(answer), language };
+  const label = fence.label.toLowerCase();
   const named = /^(py|python3?)$/.test(label)
     ? 'python'
     : /^(js|javascript|node)$/.test(label)
       ? 'javascript'
       : language;
-  return { code: fence[2], language: named };
+  return { code: fence.code, language: named };
+}
+
+/** The first fence that is closed, with the word behind its opening; in time that grows with the answer's length alone. */
+function fenceIn(answer: string): { label: string; code: string } | undefined {
+  const open = answer.indexOf('```');
+  if (open < 0) return undefined;
+  const head = answer.indexOf('\n', open + 3);
+  if (head < 0) return undefined;
+  const end = answer.indexOf('```', head + 1);
+  if (end < 0) return undefined;
+  const [label] = /^[\w+-]*/.exec(answer.slice(open + 3, head))!;
+  const code = answer.slice(head + 1, end);
+  return { label, code: code.endsWith('\n') ? code.slice(0, -1) : code };
+}
+
+function withoutEmptyEnds(text: string): string {
+  let [start, end] = [0, text.length];
+  while (text[start] === '\n') start++;
+  while (end > start && text[end - 1] === '\n') end--;
+  return text.slice(start, end);
 }
 
 /**
@@ -63,7 +83,8 @@ export function returnedIn(stdout: string): Returned | undefined {
   const at = stdout.lastIndexOf(mark);
   if (at < 0) return undefined;
   try {
-    return JSON.parse(stdout.slice(at + 1)) as Returned;
+    const told = JSON.parse(stdout.slice(at + 1)) as Partial<Returned> | null; // by the program, which may write anything
+    return typeof told?.text === 'string' ? { text: told.text, value: told.value } : undefined;
   } catch {
     return undefined;
   }

@@ -11,7 +11,7 @@
 // processes and what the kernel holds for them (buffers of pipes and sockets, mappings).
 import { spawn, type ChildProcess, type SpawnOptions, type StdioOptions } from 'node:child_process';
 import { accessSync, chmodSync, chownSync, closeSync, constants, existsSync, lstatSync, mkdtempSync, openSync, readdirSync, readFileSync, readlinkSync, rmSync, statSync, writeFileSync } from 'node:fs'; // prettier-ignore
-import { tmpdir } from 'node:os';
+import { homedir, tmpdir } from 'node:os';
 import { delimiter, dirname, isAbsolute, join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { MissingDependency } from '../api/environment';
@@ -130,7 +130,7 @@ export async function runProgram(program: Program, limits: Limits, isolation: Is
 async function isolated(program: Program, limits: Limits): Promise<Outcome & { group: string | undefined }> {
   const bytes = limits.megabytes * mebibyte;
   const argv = [program.interpreter, ...program.options, programFile];
-  const command = bubblewrap(program.home, limited(limits, program.boundAddresses, argv));
+  const command = bubblewrap(program, limited(limits, program.boundAddresses, argv));
   // bwrap is the first process of the sandbox, whose variables every program in it can read: it gets none.
   const pipes = Array.from({ length: 7 }, () => 'pipe' as const);
   const child = startedAlone(bubblewrapPath() ?? 'bwrap', command, pipes, { ...identity(), env: {}, cwd: '/' });
@@ -237,8 +237,21 @@ function limited(limits: Limits, boundAddresses: boolean, argv: readonly string[
   ];
 }
 
+/**
+ * bwrap's arguments for an interpreter that is not below /usr. A folder that holds the user's own files too (an interpreter in ~/bin or
+ * ~/.local/bin) is not shown: the interpreter and its libraries alone are.
+ */
+function interpreterFolders(home: string | undefined, interpreter: string): string[] {
+  if (home === undefined || home.startsWith('/usr/')) return [];
+  const user = homedir();
+  const holds = (path: string) => `${path}/`.startsWith(home === '/' ? home : `${home}/`);
+  if (!holds(user) && home !== join(user, '.local')) return ['--ro-bind', home, home];
+  const libraries = ['lib', 'lib64'].map(name => join(home, name));
+  return ['--ro-bind', interpreter, interpreter, ...libraries.flatMap(path => ['--ro-bind-try', path, path])];
+}
+
 /** bwrap's arguments. Descriptors: 3 the program's text, 4 the filter, 5 who runs inside, 6 the word to begin. */
-function bubblewrap(home: string | undefined, command: readonly string[]): string[] {
+function bubblewrap({ home, interpreter }: Program, command: readonly string[]): string[] {
   // /bin and /lib are folders on some systems and links into /usr on others.
   const roots = ['/bin', '/sbin', '/lib', '/lib64'].flatMap(path => {
     if (!existsSync(path)) return [];
@@ -266,8 +279,10 @@ function bubblewrap(home: string | undefined, command: readonly string[]): strin
       '/etc/alternatives',
       '/etc/alternatives',
     ],
-    ...(home === undefined || home.startsWith('/usr/') ? [] : ['--ro-bind', home, home]),
+    ...interpreterFolders(home, interpreter),
     ...['--proc', '/proc', '--dev', '/dev', ...space, '/dev/shm', '--remount-ro', '/dev', ...space, '/tmp'],
+    // bwrap is the first process, without the limits of a program, which could write its memory through /proc.
+    ...['--tmpfs', '/proc/1', '--remount-ro', '/proc/1'],
     // Key rings are the user's, and the kernel's command line the machine's.
     ...['/proc/keys', '/proc/key-users', '/proc/cmdline'].flatMap(path =>
       existsSync(path) ? ['--ro-bind', '/dev/null', path] : [],

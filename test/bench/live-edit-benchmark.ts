@@ -101,7 +101,7 @@ export async function swapMemory({ swaps, checkTypes }: SwapSettings): Promise<n
   const file = join(workspace, 'corridor.ts');
   writeFileSync(file, source(0));
   const spec = { tag: 'Corridor', env_type: 'corridor.ts', source: file, config: {} };
-  const pool = await EnvironmentProcesses.start({ entry: installation.environmentHost, stepTimeoutMs: 10_000, onNotice: () => undefined }); // prettier-ignore
+  const pool = await EnvironmentProcesses.start({ entry: installation.environmentHost, variables: process.env, stepTimeoutMs: 10_000, onNotice: () => undefined }); // prettier-ignore
   try {
     await pool.load([spec]);
     await pool.reset([reset('old')]);

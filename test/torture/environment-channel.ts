@@ -33,6 +33,7 @@ export async function playWithHostilePeer(rounds: number, seed: number): Promise
   process.env.RAGEN_HOSTILE_SEED = String(seed);
   const running = await EnvironmentProcess.start({
     entry,
+      variables: process.env,
     stepTimeoutMs: 1000,
     watch: { silentMs: 3000, stoppedMs: 500 },
     onNotice: () => undefined,

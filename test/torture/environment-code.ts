@@ -212,6 +212,7 @@ export async function tryEnvironmentCode(options: TryOptions): Promise<TriedCase
   const start = (stepTimeoutMs: number) =>
     EnvironmentProcess.start({
       entry: options.entry,
+      variables: process.env,
       stepTimeoutMs,
       memoryBytes,
       execArgv: ['--max-old-space-size=192'],

@@ -192,7 +192,12 @@ export const frameTargets: readonly FuzzTarget[] = [
     mostMs: 1000, // each wrong one costs a process
     async begin() {
       const entry = join(__dirname, 'fuzz-echo-process.cjs');
-      environment = await EnvironmentProcess.start({ entry, stepTimeoutMs: 1000, onNotice: () => undefined });
+      environment = await EnvironmentProcess.start({
+        entry,
+        variables: process.env,
+        stepTimeoutMs: 1000,
+        onNotice: () => undefined,
+      });
     },
     async run(input) {
       const reset = { episode: 'e', tag: input.toString('utf8'), seed: 1, member: 0, mode: 'train' as const };

@@ -7,7 +7,9 @@ import { withDataSets } from '../data-sets';
 import { installation } from '../installation';
 import { EnvironmentProcess } from '../rollout/environment-process';
 import { environmentSpecs } from '../rollout/environment-specs';
+import { environmentVariables } from '../rollout/environment-variables';
 import { logNotice } from '../run-environments';
+import { secrets } from '../secrets';
 import { requireNoLinks, requireTrustedCode } from '../trusted-run';
 import type { InspectedRun } from './inspected-run';
 
@@ -38,9 +40,11 @@ export async function openReplayed(
         built: { bundle: kept.bundle, files: [] },
       }
     : environmentSpecs([tag], config.custom_envs, installation.environments, workspace)[0];
+  secrets.nameAllIn(spec.config);
   const [ready] = await withDataSets([spec], workspace, line => process.stderr.write(`${line}\n`));
   const started = await EnvironmentProcess.start({
     entry: installation.environmentHost,
+    variables: environmentVariables([spec], installation.environments),
     stepTimeoutMs: config.workbench.step_timeout_ms,
     onNotice: logNotice,
   });

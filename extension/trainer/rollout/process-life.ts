@@ -27,8 +27,8 @@ export interface ProcessLifeOptions {
   memoryBytes?: number;
   /** Options of Node.js for the process, such as `--inspect=127.0.0.1:0`. */
   execArgv?: string[];
-  /** Variables of the process; this process's own by default. */
-  variables?: NodeJS.ProcessEnv;
+  /** Variables of the process: what its environments are known to read (`environmentVariables`). */
+  variables: NodeJS.ProcessEnv;
   /** How long the process may give no sign of life, and how it is looked at. */
   watch?: Partial<WatchLimits>;
   /** What environments print; the tag is empty where it is not known. */
@@ -90,7 +90,7 @@ export class ProcessLife {
       detached: process.platform !== 'win32', // leads a process group, so that all it starts can be ended with it
       windowsHide: true,
       env: {
-        ...(options.variables ?? process.env),
+        ...options.variables,
         ...(process.versions.electron && { ELECTRON_RUN_AS_NODE: '1' }),
         [markVariable]: this.mark,
       },

@@ -82,9 +82,8 @@ async function serve(environments: readonly string[], flags: ServeFlags): Promis
     throw new UserError(`env serve: the variable ${flags.apiKeyEnv} is not set: put the key into it`);
   const offered = await offeredBy(environments, flags);
   secrets.nameAllIn(offered);
-  // Clients that may configure environments may name variables, too; the server's own key is none of theirs.
-  const variables = flags.allowConfig ? { ...process.env } : environmentVariables(offered, installation.environments);
-  if (flags.apiKeyEnv !== undefined) delete variables[flags.apiKeyEnv];
+  const variables = environmentVariables(offered, installation.environments);
+  if (flags.apiKeyEnv !== undefined) delete variables[flags.apiKeyEnv]; // the server's own key is no environment's
   const pool = await EnvironmentProcess.start({
     entry: installation.environmentHost,
     variables,

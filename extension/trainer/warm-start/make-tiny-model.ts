@@ -21,6 +21,7 @@ import type { Generator as RolloutGenerator } from '../rollout/agent-proxy';
 import type { PromptTokenizer } from '../rollout/context-manager';
 import { EnvironmentProcess } from '../rollout/environment-process';
 import { environmentSpecs } from '../rollout/environment-specs';
+import { environmentVariables } from '../rollout/environment-variables';
 import type { LoadedEnvironment } from '../../protocol/environment-link';
 import { appendAll } from '../../protocol/lists';
 import { writeSafetensors } from '../store/safetensors-writer';
@@ -68,15 +69,15 @@ async function main(): Promise<void> {
     presetFolders: [installation.presets],
     workspace: installation.root,
   });
+  const specs = environmentSpecs(tags, config.custom_envs, installation.environments, installation.root);
   const pool = await EnvironmentProcess.start({
     entry: installation.environmentHost,
+    variables: environmentVariables(specs, installation.environments),
     stepTimeoutMs: 10_000,
     onNotice: notice => say(`${notice.tag}: ${notice.text}`),
   });
   try {
-    const { environments, error } = await pool.load(
-      environmentSpecs(tags, config.custom_envs, installation.environments, installation.root),
-    );
+    const { environments, error } = await pool.load(specs);
     if (error) throw new Error(error.message);
     await makeVocabulary(config, pool, environments);
     await imitate(config, pool, environments);

@@ -16,7 +16,7 @@ let pools: EnvironmentProcesses[];
 const uneven = `await new Promise(done => setTimeout(done, Math.random() * 4));`;
 
 async function pool(workers: number): Promise<EnvironmentProcesses> {
-  const options = { entry, stepTimeoutMs: 20_000, onNotice: () => undefined };
+  const options = { entry, variables: process.env, stepTimeoutMs: 20_000, onNotice: () => undefined };
   const started = await EnvironmentProcesses.start(options, { Lake: workers, Count: workers }); // Arms has one process
   const counting = counter(uneven).replace('step(action)', 'async step(action)');
   const { error } = await started.load([

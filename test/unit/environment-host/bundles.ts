@@ -91,6 +91,12 @@ export default defineEnvironment({
 export async function startProcess(entry: string, options: Partial<EnvironmentProcessOptions> = {}) {
   const notices: EnvironmentNotice[] = [];
   const onNotice = (notice: EnvironmentNotice) => notices.push(notice);
-  const running = await EnvironmentProcess.start({ entry, stepTimeoutMs: 400, onNotice, ...options });
+  const running = await EnvironmentProcess.start({
+    entry,
+    variables: process.env,
+    stepTimeoutMs: 400,
+    onNotice,
+    ...options,
+  });
   return { running, notices };
 }

@@ -43,6 +43,7 @@ let running: EnvironmentProcess;
 beforeAll(async () => {
   running = await EnvironmentProcess.start({
     entry: join(root, 'dist/environment-host.cjs'),
+    variables: process.env,
     stepTimeoutMs: 5000,
     onNotice: () => undefined,
   });

@@ -61,6 +61,7 @@ async function attach(url: string, title: string) {
 test('a breakpoint in the source halts the environment; limits are off until the debugger leaves', async () => {
   const running = await EnvironmentProcess.start({
     entry: join(root, 'dist/environment-host.cjs'),
+    variables: process.env,
     stepTimeoutMs: 500,
     onNotice: () => undefined,
   });

@@ -17,6 +17,7 @@ let spec: EnvironmentSpec;
 async function begin(): Promise<void> {
   running = await EnvironmentProcess.start({
     entry: join(root, 'dist/environment-host.cjs'),
+    variables: process.env,
     stepTimeoutMs: 2000,
     onNotice: () => undefined,
   });

@@ -343,7 +343,7 @@ test.each([
     /could not run \/no\/such\/host\.cjs \(ended with exit code 1; it said: Error: Cannot find module/,
   ],
 ])('start with %s ends in one sentence', async (_, options, message) => {
-  await expect(EnvironmentProcess.start({ entry, stepTimeoutMs: 100, onNotice: () => {}, ...options })).rejects.toThrow(
-    message,
-  );
+  await expect(
+    EnvironmentProcess.start({ entry, variables: process.env, stepTimeoutMs: 100, onNotice: () => {}, ...options }),
+  ).rejects.toThrow(message);
 });

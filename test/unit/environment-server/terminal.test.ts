@@ -1,5 +1,6 @@
 // `ragen env serve` as it is shipped: one JSON document once it serves, a sentence for what is wrong, and an end in order.
 import { spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
@@ -27,6 +28,25 @@ it('serves until it is interrupted', async () => {
   const { json } = await request(url, '/frozen_lake/reset', { seed: 1 }, { headers });
   expect((json.observation as { text: string }).text.split('\n')).toHaveLength(5);
   expect((await request(url, '/reset', {})).status).toBe(401);
+  child.kill('SIGINT');
+  expect(await ended).toBe(0);
+});
+
+/** Ids of a process's children. */
+const childrenOf = (pid: number): string[] =>
+  readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean);
+
+it.runIf(process.platform === 'linux')('gives the processes of its environments no key of its own', async () => {
+  const keys = { RAGEN_TEST_KEY: 'of-the-server', HF_TOKEN: 'hf_of-the-user', OPENAI_API_KEY: 'sk-of-the-user' };
+  const { child, first, ended } = serve(['frozen_lake', '--port', '0', '--json', '--api-key-env', 'RAGEN_TEST_KEY'], keys); // prettier-ignore
+  await first;
+  const children = childrenOf(child.pid!);
+  expect(children.length).toBeGreaterThan(0);
+  for (const pid of children) {
+    const variables = readFileSync(`/proc/${pid}/environ`, 'utf8');
+    expect(variables).toContain('PATH=');
+    for (const [name, value] of Object.entries(keys)) expect(variables).not.toMatch(new RegExp(`${name}=|${value}`));
+  }
   child.kill('SIGINT');
   expect(await ended).toBe(0);
 });

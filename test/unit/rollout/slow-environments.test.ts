@@ -29,7 +29,7 @@ afterAll(() => [dirname(entry), files.folder].forEach(folder => rmSync(folder, {
 
 async function played(async_rollout: boolean, workers: number): Promise<{ batch: RolloutBatch; ms: number }> {
   const pool = await EnvironmentProcesses.start(
-    { entry, stepTimeoutMs: 20_000, onNotice: () => undefined },
+    { entry, variables: process.env, stepTimeoutMs: 20_000, onNotice: () => undefined },
     { Corridor: workers },
   );
   try {

@@ -1,9 +1,20 @@
 // Programs that try to get out, to take what is not theirs, or never to end: all must fail, and leave nothing behind.
 import { spawn, type ChildProcess, type StdioOptions } from 'node:child_process';
-import { closeSync, openSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync, chmodSync } from 'node:fs';
+import {
+  closeSync,
+  copyFileSync,
+  mkdirSync,
+  openSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+  chmodSync,
+} from 'node:fs';
 import { createServer, type AddressInfo, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { buildSync } from 'esbuild';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
@@ -137,6 +148,41 @@ print(len(pids), sorted({entry.split("=")[0] for pid in pids for entry in read(f
 print([os.readlink(f"/proc/self/fd/{fd}").split(":")[0] for fd in range(3, 64) if os.path.exists(f"/proc/self/fd/{fd}")])
 print([read(f"/proc/{name}") for name in ["keys", "key-users", "cmdline"]])`;
     expect((await told(attempt)).split('\n')).toEqual(["2 ['HOME', 'LANG', 'PATH', 'PWD']", '[]', "['', '', '']"]);
+  });
+
+  test('neither reads nor writes the memory of the sandbox’s first process, which has no limits', async () => {
+    const attempt = `
+def opened(path, mode):
+    try:
+        open(path, mode, 0).close()
+        return "opened"
+    except OSError:
+        return "failed"
+print([opened(f"/proc/1/{name}", mode) for name in ["mem", "task/1/mem", "maps", "x"] for mode in ["rb", "r+b", "wb"]])`;
+    expect(await told(attempt)).toBe(`[${Array(12).fill("'failed'").join(', ')}]`);
+  });
+
+  test('sees of an interpreter among the user’s files itself and its libraries alone', async () => {
+    const before = process.env.HOME;
+    const user = mkdtempSync('/var/tmp/ragen-escape-'); // /tmp is the program's own
+    chmodSync(user, 0o755);
+    process.env.HOME = user;
+    try {
+      for (const prefix of [user, join(user, '.local')]) {
+        const [interpreter, library, secret] = ['bin/sh', 'lib/of-it', 'secret'].map(name => join(prefix, name));
+        for (const path of [interpreter, library]) mkdirSync(dirname(path), { recursive: true });
+        copyFileSync('/bin/sh', interpreter);
+        writeFileSync(library, 'library');
+        writeFileSync(secret, 'of the user');
+        const source = `cat ${library} ${secret} ${join(user, 'secret')} 2>/dev/null; true`;
+        const program = { interpreter, home: prefix, options: [], boundAddresses: true, source, stdin: '' };
+        const outcome = await runProgram(program, { seconds: enough, megabytes: 256 }, 'bubblewrap');
+        expect([outcome.code, outcome.stdout]).toEqual([0, 'library']);
+      }
+    } finally {
+      process.env.HOME = before;
+      rmSync(user, { recursive: true, force: true });
+    }
   });
 
   test('gets no descriptor that its starter was given itself', async () => {

@@ -8,7 +8,18 @@ test.each([
   ['Here:\n```python\nprint(1)\n```\nDone', 'print(1)', 'python'],
   ['```js\nconsole.log(a || b)\n```', 'console.log(a || b)', 'javascript'],
   ['```\nx = 1\n```', 'x = 1', 'python'],
+  ['````py\nx\n\n```', 'x\n', 'python'],
+  ['```py```\n```', '', 'python'],
+  ['``` x', '``` x', 'python'],
+  ['\n\n', '', 'python'],
 ])('%j', (answer, code, language) => expect(codeOf(answer, 'python')).toEqual({ code, language }));
+
+test.each(['`', '```', '\n', '```x\n', '\n```'])('an answer of %j alone is read at once', part => {
+  const answer = part.repeat(2 ** 16) + 'x';
+  const start = process.cpuUsage();
+  codeOf(answer, 'python');
+  expect(process.cpuUsage(start).user).toBeLessThan(1_000_000); // microseconds; by squares it would be many seconds
+});
 
 describe('starter code', () => {
   const head = 'class Solution:\n    def f(self, n: int) -> int:\n        ';
@@ -99,3 +110,13 @@ test.each([
   [{ text: '1', value: 1 }, '2', false],
   [{ text: '1', value: 1 }, 'nonsense', false],
 ])('%j for %j', (returned, expected, same) => expect(isReturned(returned, expected)).toBe(same));
+
+test.each(['null', '5', '"x"', '[]', '{}', '{"text":5}', '{"text":{}}', '{"text":null,"value":1}', '{"text":'])(
+  'a program that forges its return with %s has returned nothing',
+  forged => expect(returnedIn(`\u001e${forged}`)).toBeUndefined(),
+);
+
+test('a forged value of any depth is not what is expected', () => {
+  const returned = returnedIn(`\u001e{"text":"x","value":${'['.repeat(400_000)}${']'.repeat(400_000)}}`)!;
+  expect(isReturned(returned, [1])).toBe(false);
+});
