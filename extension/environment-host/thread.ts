@@ -262,7 +262,7 @@ export class EnvironmentThread {
         (k, result) => settled(open[k], this.settle(items[open[k]], result)),
       );
       if (!ending) return results as ThreadResult[];
-      if (ending.item === several) this.suspect.add(items);
+      if (ending.item === several || ending.item === nobody) this.suspect.add(items);
       const struck = ending.item === nobody && ++strays > strayEndings ? open : [open[ending.item - first]];
       for (const i of struck) {
         if (i === undefined || results[i]) continue;
@@ -345,8 +345,8 @@ export class EnvironmentThread {
       if (replays.length === 0) return undefined;
       const fail = (i: number, found: Fault) => (live[i][1].failure = failureOf(found, this.context(replays[i])));
       const { first, ending } = await this.attempt(replays, (i, { fault }) => fault && fail(i, fault));
-      if (ending?.item === nobody) return ending.fault;
-      if (ending?.item === several) this.suspect.add(items);
+      if (ending?.item === nobody && this.suspect.has(items)) return ending.fault;
+      if (ending?.item === several || ending?.item === nobody) this.suspect.add(items);
       else if (ending) fail(ending.item - first, ending.fault);
     }
     return undefined;

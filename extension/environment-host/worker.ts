@@ -84,14 +84,21 @@ async function work(): Promise<void> {
         answer();
         await new Promise<void>(resolve => (wake = resolve));
       }
+      if (overlap === 1) await settled();
       const begins = begun(next.number, next.item);
       if (begins) await begins;
       if (waiting.size > 0) await turn(); // what is waited for may have come
     }
-    await turn(); // what was left behind may have failed by now
+    await settled(); // what was left behind may have failed by now
   }
   working = false;
   answer();
+}
+
+/** Lets what an item left behind (microtasks, ticks) run; until then the item counts as in hand where items are done one at a time. */
+async function settled(): Promise<void> {
+  await turn();
+  idle();
 }
 
 /** Begins an item. What is returned resolves when it is done or waits for the first time; nothing where it is done at once. */
@@ -115,14 +122,14 @@ function begun(number: number, item: WorkItem): Promise<void> | undefined {
       } finally {
         waiting.delete(number);
         if (waiting.size === 0) beat = void clearInterval(beat);
-        idle();
+        if (overlap > 1) idle();
         wake();
       }
     },
   };
   const finish = (finished: Finished) => {
     done.push({ number, item, ...finished });
-    idle();
+    if (overlap > 1) idle();
     resolve();
     if (!working) answering ??= setImmediate(answer); // with what else is done by then
   };

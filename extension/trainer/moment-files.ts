@@ -1,5 +1,6 @@
 // The optimizer's moments as files of a checkpoint: `actor.m` and `actor.v`, float32 or, with `actor.m_scale` and `actor.v_scale` beside
 // them, bytes in blocks (engine/byte-moments.ts). They are read back bit by bit, in the form in which they were written.
+import { UserError } from '../protocol/user-error';
 import type { MomentState } from './engine/engine';
 import { bytesOf } from './store/files';
 import { readBlob, readFloats } from './store/checkpoint';
@@ -20,9 +21,9 @@ export function momentFiles(network: string, state: MomentState): Blobs {
 export async function readMoments(checkpoint: StoredCheckpoint, network: string, step: number): Promise<MomentState> {
   const floats = (part: string): Promise<Float32Array> => readFloats(checkpoint, `${network}.${part}`);
   if (!Object.hasOwn(checkpoint.manifest.files, `${network}.m_scale`))
-    return { format: 'float32', step, m: await floats('m'), v: await floats('v') };
+    return checked({ format: 'float32', step, m: await floats('m'), v: await floats('v') }, checkpoint, network);
   const m = await readBlob(checkpoint, `${network}.m`);
-  return {
+  const state: MomentState = {
     format: 'int8',
     step,
     m: new Int8Array(m.buffer, m.byteOffset, m.length),
@@ -30,4 +31,11 @@ export async function readMoments(checkpoint: StoredCheckpoint, network: string,
     mScale: await floats('m_scale'),
     vScale: await floats('v_scale'),
   };
+  return checked(state, checkpoint, network);
+}
+
+function checked(state: MomentState, { folder }: StoredCheckpoint, network: string): MomentState {
+  if (state.m.length === state.v.length) return state;
+  const sizes = `${network}.m is of ${state.m.length} parameters, but ${network}.v of ${state.v.length}`;
+  throw new UserError(`store: in the checkpoint ${folder} ${sizes}: resume from another one`);
 }

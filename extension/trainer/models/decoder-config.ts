@@ -52,7 +52,11 @@ const configSchema = z.looseObject({
   num_attention_heads: z.number().int().positive(),
   num_key_value_heads: z.number().int().positive().nullish(),
   head_dim: z.number().int().positive().nullish(),
-  max_position_embeddings: z.number().int().positive(),
+  max_position_embeddings: z
+    .number()
+    .int()
+    .positive()
+    .max(2 ** 24), // each has a row in the tables of the rotation
   rms_norm_eps: z.number().positive(),
   original_max_position_embeddings: z.number().positive().nullish(),
   rope_theta: z.number().positive().nullish(),

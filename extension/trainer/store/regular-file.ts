@@ -2,7 +2,7 @@
 // for a writer for ever, a device has no end. Opening does not wait, so that there is no moment between a look and the opening.
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 import { UserError } from '../../protocol/user-error';
-import { fileSystem } from './files';
+import { fileSystem, storeError } from './files';
 import type { FileSystem } from './files';
 
 type Handle = Awaited<ReturnType<FileSystem['open']>>;
@@ -65,6 +65,24 @@ export function readRegularSync(file: string): Buffer {
   } finally {
     closeSync(descriptor);
   }
+}
+
+const appendFlags = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | flags;
+
+/** The descriptor of a regular file to append to, which is made where it is not there. @throws UserError for what is no regular file */
+export function openToAppendSync(file: string): number {
+  const refused = () => new UserError(`store: cannot write ${file}: it is no regular file: remove it`);
+  let descriptor: number;
+  try {
+    descriptor = openSync(file, appendFlags, 0o644);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENXIO' || code === 'EISDIR') throw refused(); // a pipe without a reader, a socket, a folder
+    throw storeError('write', file, error);
+  }
+  if (fstatSync(descriptor).isFile()) return descriptor;
+  closeSync(descriptor);
+  throw refused();
 }
 
 function checkRegular(file: string, facts: Facts): void {

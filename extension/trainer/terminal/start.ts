@@ -1,7 +1,7 @@
 // Makes a run and starts its trainer: a detached Node process that outlives the terminal and the editor. Everything that can be wrong
 // with configuration, model or environment code is found here, before there is a run folder.
 import { spawn } from 'node:child_process';
-import { closeSync, openSync, readFileSync } from 'node:fs';
+import { closeSync, readFileSync } from 'node:fs';
 import { arch, cpus, platform, totalmem } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -17,6 +17,7 @@ import { configuredModel } from '../evaluation/api-service';
 import { openEnvironments } from '../run-environments';
 import { requireNoLinks, trustFlag } from '../trusted-run';
 import { nameOf, readLease } from '../store/lease';
+import { openToAppendSync } from '../store/regular-file';
 import { RunFolder } from '../store/run-folder';
 import { modelFacts } from './model-facts';
 
@@ -133,7 +134,7 @@ export async function startTrainer(
     );
   requireNoLinks(folder);
   const earlier = folder.readStatus()?.updated;
-  const logFile = openSync(folder.file(runFiles.log), 'a');
+  const logFile = openToAppendSync(folder.file(runFiles.log));
   const { ELECTRON_RUN_AS_NODE: _, ...env } = process.env;
   const child = spawn(
     process.execPath,

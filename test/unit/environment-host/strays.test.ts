@@ -75,6 +75,19 @@ test.each([
   failedAlone(await play(1), /stray/);
 });
 
+test('microtasks without end fail only the episode that left them', async () => {
+  const shared = { running, notices };
+  ({ running, notices } = await startProcess(entry, { stepTimeoutMs: 2000 }));
+  try {
+    await begin(`const again = () => void Promise.resolve().then(again); again();`);
+    failedAlone(await play(2), /did not return within 2000 ms in step\(Bad\) at seed 7, member 1 /);
+    failedAlone(await play(1), /did not return/);
+  } finally {
+    await running.stop();
+    ({ running, notices } = shared);
+  }
+}, 120_000);
+
 test.each([
   ['a promise', `void (async () => { await late; await null; throw new Error('stray'); })();`],
   ['a timer', `setTimeout(() => { throw new Error('stray'); }, 20);`],

@@ -92,6 +92,7 @@ describe('a quantised checkpoint', () => {
 describe('what is refused', () => {
   const small = golden.read[2].config;
   it.each([
+    [{ max_position_embeddings: 1e15 }, /max_position_embeddings: Too big: expected number to be <=16777216: /],
     [{ head_dim: 5 }, /head_dim is 5, .+ use a model whose head size is even$/],
     [{ hidden_size: 20 }, /hidden_size is 20, .+ with num_attention_heads 4 a head has 5 elements: /],
     [{ hidden_size: 2 }, /hidden_size is 2, .+ a head has 0 elements/],

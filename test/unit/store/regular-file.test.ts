@@ -1,11 +1,16 @@
 // Files of folders that come from elsewhere: regular ones are read, also behind links; pipes, devices and endless files are refused at once.
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
+import { closeSync, mkdirSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { UserError } from '../../../extension/protocol/user-error';
 import { readTokenizer } from '../../../extension/trainer/models/model-folder';
-import { openRegular, readRegular, readRegularSync } from '../../../extension/trainer/store/regular-file';
+import {
+  openRegular,
+  openToAppendSync,
+  readRegular,
+  readRegularSync,
+} from '../../../extension/trainer/store/regular-file';
 import { SafetensorsFile } from '../../../extension/trainer/store/safetensors';
 import { temporaryFolder } from './folder';
 
@@ -34,6 +39,18 @@ test('a file that is not there, or a folder, has the system’s error', async ()
   mkdirSync(path('folder'));
   for (const error of await refusals(path('none'))) expect(error).toMatchObject({ code: 'ENOENT' });
   for (const error of await refusals(path('folder'))) expect(error).toMatchObject({ code: 'EISDIR' });
+});
+
+test.skipIf(process.platform === 'win32')('a log is opened without waiting for the reader of a pipe', () => {
+  spawnSync('mkfifo', [path('log')]);
+  expect(() => openToAppendSync(path('log'))).toThrow(/^store: cannot write .*log: it is no regular file: remove it$/);
+  expect(() => openToAppendSync('/dev/null')).toThrow('it is no regular file');
+  for (const text of ['a', 'b']) {
+    const descriptor = openToAppendSync(path('new'));
+    writeFileSync(descriptor, text);
+    closeSync(descriptor);
+  }
+  expect(readRegularSync(path('new')).toString()).toBe('ab');
 });
 
 test('an endless file is refused by its size', async () => {

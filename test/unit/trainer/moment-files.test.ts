@@ -29,3 +29,10 @@ test.each<[MomentFormat, Record<string, number>]>([
   expect(restored).toEqual(adamw.state);
   expect(restored.m.some(x => x < 0)).toBe(true);
 });
+
+test('moments of different lengths are refused', async () => {
+  const files = { 'actor.m': new Float32Array(300), 'actor.v': new Float32Array(1) };
+  const state = { step: 3, offsets: {}, streams: {}, seed_counter: 0, state: {} };
+  const checkpoint = await openCheckpoint(await writeCheckpoint(folder(), state, files, 1));
+  await expect(readMoments(checkpoint, 'actor', 3)).rejects.toThrow('actor.m is of 300 parameters, but actor.v of 1: ');
+});
