@@ -1,6 +1,8 @@
 // A control group of its own for each program, where this process may make one: the kernel then bounds what all of the program's processes
 // hold together, its own structures included, and how many there are. Version 2 takes the nearest group around this process that hands
 // memory on to its children; version 1 a group within this process's, in each of the two hierarchies. What may be done is tried, never assumed.
+// The environment process has another (extension/protocol/control-group.ts), which ends and counts what is in its group. This one bounds the
+// number of processes too, and is apart since environments import nothing of the product but its API.
 // Sources: docs.kernel.org/admin-guide/cgroup-v2.html, …/cgroup-v1/memory.html, …/cgroup-v1/pids.html.
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, existsSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';

@@ -4,9 +4,9 @@
 import { Socket } from 'node:net';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { endStarted, markVariable } from '../protocol/end-processes';
 import type { EnvironmentRequest } from '../protocol/environment-link';
 import { FrameChannel, channelDescriptor } from '../protocol/frame-channel';
+import { endAll } from './end-all';
 import { EnvironmentHost } from './host';
 import { ReplySender } from './reply-sender';
 
@@ -28,13 +28,4 @@ const host = new EnvironmentHost(files, notice => sender.notice(notice), Number(
 async function answer(request: EnvironmentRequest): Promise<void> {
   const reply = await host.answer(request, part => sender.reply(part));
   sender.reply(reply, reply.method === 'shutdown' ? () => endAll(0) : undefined);
-}
-
-/** Ends this process and all that environments have started: those that left its group first. */
-function endAll(code: number): void {
-  if (process.platform !== 'win32') {
-    endStarted(undefined, process.env[markVariable] ?? '');
-    if (code === 0) endStarted(process.pid, ''); // the group: this process too, where it leads one
-  }
-  process.exit(code);
 }

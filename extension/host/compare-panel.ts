@@ -68,19 +68,26 @@ export class ComparePanels implements vscode.WebviewPanelSerializer<PageState>, 
     messenger.onRequest(compareReady, async () => {
       shown = this.present(folders);
       const seen = await Promise.all(
-        shown.map(async ({ reader, summary }) => {
-          const { events } = await reader.events();
-          return { manifest: reader.origin as Manifest, name: summary.name, events };
+        shown.map(async ({ folder, reader, summary }) => {
+          const known = { manifest: reader.origin as Manifest, name: summary.name };
+          try {
+            const { keys } = await readers.get(folder)!.update();
+            return { ...known, keys, events: (await reader.events()).events, run: summary };
+          } catch (error) {
+            // One run that cannot be read is one row with its reason.
+            const trouble = (error as Error).message;
+            const name = `${summary.name} (${trouble})`;
+            return { ...known, name, keys: [], events: [], run: { ...summary, name, trouble } };
+          }
         }),
       );
-      const tables = await Promise.all(shown.map(({ folder }) => readers.get(folder)!.update()));
       const meanings = await readFile(join(this.extensionUri.fsPath, 'docs', 'METRICS.md'), 'utf8');
       return {
         ...groupRuns(seen),
-        runs: shown.map(({ summary }, i) => ({
-          run: summary,
-          seed: String(valueAt(seen[i].manifest.config, 'seed.train') ?? ''),
-          keys: tables[i].keys,
+        runs: seen.map(({ run, manifest, keys }) => ({
+          run,
+          seed: String(valueAt(manifest.config, 'seed.train') ?? ''),
+          keys,
         })),
         meanings: parseMetricMeanings(meanings),
       };

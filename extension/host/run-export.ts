@@ -2,11 +2,13 @@
 // configuration as YAML, TensorBoard's event files. A link in the run folder is never followed: what lies elsewhere is not of the run.
 // No `vscode` here.
 import { once } from 'node:events';
-import { createReadStream, createWriteStream } from 'node:fs';
-import { cp, lstat, mkdir, readdir, realpath, writeFile } from 'node:fs/promises';
+import { createWriteStream, type ReadStream } from 'node:fs';
+import { lstat, mkdir, readdir, realpath, writeFile } from 'node:fs/promises';
 import { join, sep } from 'node:path';
 import { setImmediate as breathe } from 'node:timers/promises';
 import { finished, pipeline } from 'node:stream/promises';
+import { listBounded } from '../protocol/bounded-file';
+import { mostEntries, openRunFile } from '../protocol/run-file';
 import { episodesFile, runFiles, type MetricsLine } from '../protocol/run-folder';
 import { UserError } from '../protocol/user-error';
 import { yamlOf } from './configuration/configuration-text';
@@ -42,13 +44,15 @@ export async function exportRun(reader: RunReader, parts: readonly ExportPart[],
 
 const writers: Record<ExportPart, (reader: RunReader, target: string) => Promise<void>> = {
   metrics: async (reader, target) => {
-    await ownFile(reader.folder, runFiles.metrics);
+    (await ownFile(reader.folder, runFiles.metrics)).destroy();
     await writeTable(join(target, 'metrics.csv'), (await reader.numbers()).metrics);
   },
   episodes: async (reader, target) => {
+    const folder = join(reader.folder, runFiles.episodes);
+    if (await isLink(folder)) throw notOwn(folder);
     const out = createWriteStream(join(target, 'episodes.jsonl'));
     for (const { step, mode } of await reader.episodeSteps())
-      await pipeline(createReadStream(await ownFile(reader.folder, episodesFile(mode, step))), out, { end: false });
+      await pipeline(await ownFile(reader.folder, episodesFile(mode, step)), out, { end: false });
     out.end();
     await finished(out);
   },
@@ -56,18 +60,35 @@ const writers: Record<ExportPart, (reader: RunReader, target: string) => Promise
     if (origin) await writeFile(join(target, 'configuration.yaml'), yamlOf(origin.config));
   },
   tensorboard: async ({ folder }, target) => {
-    const [from, to] = [folder, target].map(each => join(each, runFiles.tensorboard));
-    await cp(from, to, { recursive: true, filter: isFileOrFolder });
+    const from = join(folder, runFiles.tensorboard);
+    if (!(await lstat(from)).isDirectory()) return; // a link to one, say
+    const entries = await listBounded(from, { most: mostEntries, within: folder });
+    await mkdir(join(target, runFiles.tensorboard));
+    for (const { name, kind } of entries)
+      if (kind === 'file') {
+        const file = `${runFiles.tensorboard}/${name}`;
+        await pipeline(await ownFile(folder, file), createWriteStream(join(target, file), { flags: 'wx' }));
+      }
   },
 };
 
-/** The path of a regular file of a run. Throws a UserError where a link stands in its place or in that of a folder above it. */
-async function ownFile(folder: string, name: string): Promise<string> {
+/** Bytes of a regular file of a run. Throws a UserError where a link stands in its place or in that of a folder above it. */
+async function ownFile(folder: string, name: string): Promise<ReadStream> {
   const path = join(folder, name);
   const [root, real, found] = await Promise.all([realpath(folder), realpath(path), lstat(path)]);
-  if (found.isFile() && real === `${root}${sep}${name.replaceAll('/', sep)}`) return path;
-  throw new UserError(`${path} is a link or no regular file, and is not exported: put what it leads to in its place`);
+  if (found.isFile() && real === `${root}${sep}${name.replaceAll('/', sep)}`)
+    return (await openRunFile(folder, name)).createReadStream(); // closes the handle
+  throw notOwn(path);
 }
+
+const notOwn = (path: string): UserError =>
+  new UserError(`${path} is a link or no regular file, and is not exported: put what it leads to in its place`);
+
+const isLink = (path: string): Promise<boolean> =>
+  lstat(path).then(
+    found => found.isSymbolicLink(),
+    () => false,
+  );
 
 async function isFileOrFolder(path: string): Promise<boolean> {
   const found = await lstat(path);

@@ -2,6 +2,8 @@
 // exact membership (also of daemons that left their process group and cleared their environment), and an end that reaches all of them.
 // Version 2 where the memory controller is delegated to a group that this process may write, else version 1's memory hierarchy. A group
 // that is not there is no error: callers fall back to process groups, marks and parentage.
+// Programs that deepcoder runs have groups of another kind (envs/deepcoder/control-group.ts): environments import nothing of the product but
+// its API.
 // Sources: docs.kernel.org/admin-guide/cgroup-v2.html and …/cgroup-v1/memory.html.
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, readFileSync, readdirSync, readlinkSync, rmdirSync, writeFileSync } from 'node:fs';

@@ -46,6 +46,10 @@ export function usesReference({ actor_rollout_ref: { actor }, algorithm, trainer
   return !trainer.val_only && actor.use_ref && (actor.use_kl_loss || algorithm.use_kl_in_reward);
 }
 
+/** Whether weights come from the model's folder: of all of it, of the base under adapters, or of the reference. */
+export const readsModel = (config: RunConfig, loaded: Pick<LoadOptions, 'modelFolder'>, modelFolder: string): boolean =>
+  loaded.modelFolder === modelFolder || usesReference(config);
+
 /** Whether the policy scores its own samples: for old log-probs, or for a filter by entropy. */
 const scoresBeforeUpdate = ({ algorithm, actor_rollout_ref: { rollout } }: RunConfig): boolean =>
   !algorithm.rollout_correction.bypass_mode || rollout.rollout_filter_metric.startsWith('entropy');

@@ -34,9 +34,10 @@ import { deriveSeed } from './rollout/seeds';
 import { generationPrefix } from './rollout/turn-protocol';
 import type { RunControl } from './run-control';
 import { RunStopped } from './run-control';
+import { requireSameModel } from './model-checksum';
 import { momentFiles, readMoments } from './moment-files';
 import { keepTokenizer, runModelFolder } from './run-model';
-import { planInput, usesCritic, usesReference, weightsLoaded } from './run-plan';
+import { planInput, readsModel, usesCritic, usesReference, weightsLoaded } from './run-plan';
 import { nothingSkipped } from './skipped-steps';
 import type { SkippedSteps } from './skipped-steps';
 import { trainingSuccess } from './step-metrics';
@@ -141,11 +142,13 @@ export class Run {
     const { rollout } = config.actor_rollout_ref;
     const plan = await planInput(config, modelFolder, workspace);
     tellPlan(plan, config, journal);
+    const weights = weightsLoaded(config, modelFolder, workspace, checkpoint?.folder);
+    if (readsModel(config, weights, modelFolder)) await requireSameModel(folder, modelFolder);
     const engine = startEngine(installation.engineWorker);
     let environments: LiveEnvironments | undefined;
     try {
       const model = await engine.load({
-        ...weightsLoaded(config, modelFolder, workspace, checkpoint?.folder),
+        ...weights,
         referenceFolder: usesReference(config) ? modelFolder : null,
         device: config.workbench.device,
         threads: config.workbench.threads,

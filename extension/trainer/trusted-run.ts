@@ -44,21 +44,30 @@ export function requireTrustedCode(
     );
 }
 
-/** @throws UserError where a link lies in the run folder: what is written there, or taken from there, would be where it leads */
+/**
+ * @throws UserError where a link lies in the run folder: what is written there, or taken from there, would be where it leads; or a pipe or a
+ * device, which would block whoever opens it
+ */
 export function requireNoLinks({ id, path }: Pick<RunFolder, 'id' | 'path'>): void {
-  const link = linkIn(path);
-  if (link !== undefined)
+  const other = otherThanFiles(path);
+  if (other?.isLink)
     throw new UserError(
-      `run ${id}: ${link} is a link, and what a run folder holds must lie in it: put what it leads to in its place`,
+      `run ${id}: ${other.path} is a link, and what a run folder holds must lie in it: put what it leads to in its place`,
     );
+  if (other) throw new UserError(`run ${id}: ${other.path} is a pipe or a device, which no trainer writes: remove it`);
 }
 
-/** Path of a link in a folder; undefined where there is none. Files that disappear meanwhile, as a trainer's temporary ones do, are skipped. */
-function linkIn(folder: string): string | undefined {
+/**
+ * What a folder holds besides files and folders, at any depth; sockets are left out, since a killed trainer leaves its own. Files that disappear
+ * meanwhile, as a trainer's temporary ones do, are skipped.
+ */
+function otherThanFiles(folder: string): { path: string; isLink: boolean } | undefined {
   for (const entry of entriesOf(folder)) {
     const path = join(folder, entry.name);
-    const link = entry.isSymbolicLink() ? path : entry.isDirectory() ? linkIn(path) : undefined;
-    if (link !== undefined) return link;
+    if (entry.isSymbolicLink()) return { path, isLink: true };
+    const below = entry.isDirectory() ? otherThanFiles(path) : undefined;
+    if (below) return below;
+    if (entry.isFIFO() || entry.isCharacterDevice() || entry.isBlockDevice()) return { path, isLink: false };
   }
   return undefined;
 }

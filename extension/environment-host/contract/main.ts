@@ -1,32 +1,21 @@
-// Entry of the process that holds an environment against its contract, forked by `ragen env check`: one request over the IPC channel, one
-// answer. The environment runs in a worker thread of this same file, so that code that never returns is told by name and ended.
+// Entry of the process that checks an environment against its contract, started by `ragen env check`: one request over the pipe that is
+// descriptor 3, one report, and signs of life on request. The environment runs in a worker thread of this same file, so that code that never
+// returns is reported by name and ended. The process ends with its parent.
+import { Socket } from 'node:net';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
-import type { ContractCheck } from '../../protocol/environment-tools';
+import type { ContractRequest, FromContract, ToContract } from '../../protocol/contract-link';
+import type { ContractCheck, ContractReport } from '../../protocol/environment-tools';
+import { FrameChannel, channelDescriptor } from '../../protocol/frame-channel';
 import { gibibytes } from '../../protocol/numbers';
 import { BuildError, bundleEnvironment, type Bundle } from '../build';
 import { describe, loadDefinition, parseConfig } from '../definition';
+import { endAll } from '../end-all';
 import { failureOf } from '../failure';
 import { faultOf } from '../fault';
 import { placeOf } from '../place';
 import type { Fault, WorkerSetup } from '../work';
 import { checkContract, type ContractResult } from './contract';
 import { calls } from './instance';
-
-/** What the parent asks for. */
-export interface ContractRequest {
-  /** The environment's name in sentences. */
-  tag: string;
-  /** Absolute path of its source. */
-  source: string;
-  config: Record<string, unknown>;
-  seeds: number;
-  steps: number;
-  budgetMs: number;
-  /** Limit of one call into environment code, where it does not ask for more. */
-  timeoutMs: number;
-  /** What the process may hold. */
-  memoryBytes: number;
-}
 
 /** What the worker says: its limit of a call once it has loaded, and its end. */
 type FromWorker = { name: string; limitMs: number } | { fault: Fault } | { results: ContractResult[] };
@@ -38,14 +27,29 @@ const loads = 'the file builds and loads';
 /** Slots of the shared array: the call in hand and how many there were. */
 const [callSlot, countSlot] = [0, 1];
 
-if (isMainThread) process.once('message', (request: ContractRequest) => void answer(request));
+if (isMainThread) serve();
 else void work(workerData as ContractRequest & { setup: WorkerSetup });
 
-/** Builds the source, lets a worker check it and sends the answer. */
-async function answer(request: ContractRequest): Promise<void> {
+/** Answers what the parent sends until the report is out. */
+function serve(): void {
+  const channel = new FrameChannel(new Socket({ fd: channelDescriptor, readable: true, writable: true }), {
+    message: message => {
+      const asked = message as ToContract;
+      if (asked.method === 'ping') send(asked);
+      else void answer(asked.request, report => send({ method: 'report', report }, () => process.exit(0)));
+    },
+    broken: (why, ended) => {
+      if (!ended) process.stderr.write(`Error: ragen ${why}: environment code has read from its channel\n`);
+      endAll(ended ? 0 : 1);
+    },
+  });
+  const send = (message: FromContract, sent?: () => void): void => channel.send(message, sent);
+}
+
+/** Builds the source, lets a worker check it and reports. */
+async function answer(request: ContractRequest, report: (report: ContractReport) => void): Promise<void> {
   const { tag, source, timeoutMs } = request;
-  const send = (checks: ContractCheck[], environment = tag) =>
-    process.send!({ environment, source, checks }, () => process.exit(0));
+  const send = (checks: ContractCheck[], environment = tag) => report({ environment, source, checks });
   let bundle: Bundle;
   try {
     bundle = await bundleEnvironment(source);

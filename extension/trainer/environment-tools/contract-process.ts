@@ -1,23 +1,28 @@
-// Holds an environment against its contract, in a process of its own (`environment-contract.cjs`), since its code may end the process, and
-// against the cases that its author wrote down.
-import { fork } from 'node:child_process';
+// Checks an environment against its contract, in a process of its own (`environment-contract.cjs`), since its code may end or stop the process
+// or write to its channel, and against the cases that its author wrote down.
+import { spawn } from 'node:child_process';
+import { fromContractSchema, type ToContract } from '../../protocol/contract-link';
 import { endStarted, markVariable, newMark } from '../../protocol/end-processes';
 import type { EnvironmentSpec } from '../../protocol/environment-link';
 import type { ContractReport } from '../../protocol/environment-tools';
+import { FrameChannel } from '../../protocol/frame-channel';
 import { appendAll } from '../../protocol/lists';
 import { UserError } from '../../protocol/user-error';
 import { OutputBudget } from '../../protocol/output-budget';
 import { installation } from '../installation';
 import { environmentMemory } from '../machine-memory';
 import { environmentVariables } from '../rollout/environment-variables';
-import { printedPerSecond } from '../rollout/process-life';
 import { handOn } from '../rollout/printed-output';
+import { channelOffence, pipeOf, printedPerSecond } from '../rollout/process-life';
+import { ProcessWatch, type Offence } from '../rollout/process-watch';
 import { secrets } from '../secrets';
 import { checkCases } from './expected-cases';
 import { atPlace } from './tool-process';
 
 /** Milliseconds after which no further seed is begun. */
 const budgetMs = 20_000;
+/** Milliseconds to wait for the end of a process that closed its channel: how it ended says more. */
+const endMs = 300;
 
 export interface CheckOptions {
   /** Episodes of random play. */
@@ -28,38 +33,89 @@ export interface CheckOptions {
   timeoutMs: number;
 }
 
-/** @throws UserError where the environment ends the process */
+/** @throws UserError where the environment ends, stops or silences the process, or writes to its channel */
 export async function checkEnvironment(
   spec: EnvironmentSpec,
   workspace: string,
   options: CheckOptions,
 ): Promise<ContractReport> {
-  const { tag, source, config } = spec;
-  secrets.nameAllIn(config);
-  const mark = newMark();
-  const child = fork(installation.environmentContract, [], {
-    execArgv: [],
-    detached: process.platform !== 'win32', // leads a process group
-    env: { ...environmentVariables([spec], installation.environments), [markVariable]: mark },
-    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
-    serialization: 'advanced',
-  });
-  const printed = new OutputBudget(printedPerSecond);
-  for (const output of [child.stdout, child.stderr]) handOn(output, printed, text => process.stderr.write(text));
-  child.send({ tag, source, config, budgetMs, memoryBytes: environmentMemory(), ...options });
-  const report = await new Promise<ContractReport>((resolve, reject) => {
-    child.once('message', message => resolve(message as ContractReport));
-    child.once('error', error => reject(new UserError(`check: ${process.execPath} does not start: ${error.message}`)));
-    child.once('exit', (code, signal) =>
-      reject(
-        new UserError(
-          `check: environment ${tag} (${source}) ended its process (${signal ?? `exit code ${code}`}): throw an error instead`,
-        ),
-      ),
-    );
-  }).finally(() => endStarted(child.pid, mark));
-  const checks = report.checks.map(check => ({ ...check, evidence: atPlace(check.evidence, tag, 'env_config') }));
+  secrets.nameAllIn(spec.config);
+  const report = await contractReport(spec, options);
+  const checks = report.checks.map(check => ({ ...check, evidence: atPlace(check.evidence, spec.tag, 'env_config') }));
   const [loaded] = checks;
   if (loaded.state === 'passed') appendAll(checks, await checkCases(spec, workspace));
   return { ...report, checks };
+}
+
+/** What the process reports. It is ended with all that it started, whatever happens. */
+async function contractReport(spec: EnvironmentSpec, options: CheckOptions): Promise<ContractReport> {
+  const { tag, source, config } = spec;
+  const mark = newMark();
+  const memoryBytes = environmentMemory();
+  const child = spawn(process.execPath, [installation.environmentContract], {
+    detached: process.platform !== 'win32', // leads a process group
+    windowsHide: true,
+    env: {
+      ...environmentVariables([spec], installation.environments),
+      ...(process.versions.electron && { ELECTRON_RUN_AS_NODE: '1' }),
+      [markVariable]: mark,
+    },
+    stdio: ['ignore', 'pipe', 'pipe', 'overlapped'],
+  });
+  const end = (): void => endStarted(child.pid, mark);
+  process.once('exit', end); // a stopped process does not see that its channel ends
+  const printed = new OutputBudget(printedPerSecond);
+  for (const output of [child.stdout, child.stderr]) handOn(output, printed, text => process.stderr.write(text));
+  const closes = [() => process.off('exit', end), end];
+  try {
+    return await new Promise<ContractReport>((resolve, reject) => {
+      const offended = ({ what, remedy }: Pick<Offence, 'what' | 'remedy'>): void =>
+        reject(new UserError(`check: environment ${tag} (${source}) ${what}: ${remedy}`));
+      let answered: (() => void) | undefined;
+      const channel = new FrameChannel(pipeOf(child), {
+        message: message => {
+          const { data } = fromContractSchema.safeParse(message);
+          if (data === undefined) return offended(channelOffence('sent an answer that is none'));
+          watch.signOfLife();
+          if (data.method === 'report') resolve(data.report);
+          else answered?.();
+        },
+        broken: (why, ended) => {
+          if (ended) setTimeout(() => offended(channelOffence(why)), endMs).unref();
+          else offended(channelOffence(why));
+        },
+      });
+      const send = (message: ToContract): void => channel.send(message);
+      const watch = new ProcessWatch(
+        { pid: child.pid, mark, memoryBytes, limits: {} },
+        {
+          ping: () =>
+            new Promise(resolve => {
+              answered = () => resolve([]);
+              send({ method: 'ping' });
+            }),
+          offended,
+        },
+      );
+      closes.push(
+        () => watch.endGroup(),
+        () => watch.close(),
+        () => channel.close(),
+      );
+      child.once('error', error =>
+        reject(new UserError(`check: ${process.execPath} does not start: ${error.message}`)),
+      );
+      child.once('exit', (code, signal) =>
+        offended(
+          watch.exitOffence(signal) ?? {
+            what: `ended its process (${signal ?? `exit code ${code}`})`,
+            remedy: 'throw an error instead',
+          },
+        ),
+      );
+      send({ method: 'check', request: { tag, source, config, budgetMs, memoryBytes, ...options } });
+    });
+  } finally {
+    for (const close of closes) close();
+  }
 }

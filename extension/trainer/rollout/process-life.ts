@@ -250,10 +250,11 @@ function withoutSecrets(reply: EnvironmentReply): EnvironmentReply {
 }
 
 /** The channel's pipe; one that never says anything where the system could not make it. */
-const pipeOf = ({ stdio }: { stdio?: readonly unknown[] }): Duplex =>
+export const pipeOf = ({ stdio }: { stdio?: readonly unknown[] }): Duplex =>
   (stdio?.[channelDescriptor] as Duplex | undefined) ?? new PassThrough();
 
-const channelOffence = (what: string): Offence => ({
+/** The offence of a process whose channel carries what it should not; `what` is the rest of a sentence. */
+export const channelOffence = (what: string): Offence => ({
   kind: 'channel',
   what,
   remedy: `write to no file descriptor that the environment did not open (the channel to the trainer is descriptor ${channelDescriptor})`,

@@ -280,7 +280,7 @@ async function verify(folder: string, name: string, manifest: CheckpointManifest
   const expected = manifest.files[name];
   const size = lstatSync(regularTargetSync(join(folder, name))).size;
   if (size !== expected.bytes) throw damaged(folder, name, `has ${size} bytes instead of ${expected.bytes}`);
-  const { bytes, sha256 } = await digestFile(join(folder, name), fs);
+  const { bytes, sha256 } = await digestFile(join(folder, name), { fs });
   if (bytes !== expected.bytes) throw damaged(folder, name, `has ${bytes} bytes instead of ${expected.bytes}`);
   if (sha256 !== expected.sha256) throw damaged(folder, name, 'does not match its checksum');
 }

@@ -172,14 +172,14 @@ const temporaryName = (file: string): string =>
 /** Whether `name` is that of a file on its way to replace another. */
 export const isTemporary = (name: string): boolean => name.startsWith('.tmp-');
 
-/** sha256 (hex) and size of a file, read in chunks. */
+/** sha256 (hex) and size of a regular file, read in chunks. `within` is a folder that no link may lead out of, by default the file's. */
 export async function digestFile(
   file: string,
-  fs: FileSystem = fileSystem,
+  { fs = fileSystem, within }: { fs?: FileSystem; within?: string | null } = {},
 ): Promise<{ bytes: number; sha256: string }> {
   const hash = createHash('sha256');
   const buffer = Buffer.allocUnsafe(chunkBytes);
-  const handle = await fs.open(regularTargetSync(file), readFlags);
+  const handle = await fs.open(regularTargetSync(file, within), readFlags);
   let bytes = 0;
   try {
     for (;;) {

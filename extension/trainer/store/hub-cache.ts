@@ -2,15 +2,17 @@
 // the hub's name for them. Below `ragen/` of the same folder lies what is this trainer's own: `<commit>/` is a model folder that
 // appears only when it is whole (links to blobs, and download.json with every size), `refs/<revision>` says which commit a revision
 // was when it was fetched, and `partial/` holds what is on its way. The cache's place: HF_HUB_CACHE, HF_HOME, XDG_CACHE_HOME.
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes, type Hash } from 'node:crypto';
 import { constants } from 'node:fs';
 import { copyFile, link, readdir, readFile, realpath, rename, rm, stat, symlink, mkdir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { getHFHubCachePath, getRepoFolderName } from '@huggingface/hub';
 import { z } from 'zod';
+import { jsonOrNothing } from '../../protocol/json';
 import { isAlive, thisPlace } from '../../protocol/process-identity';
 import { replaceFile, storeError, syncFolder } from './files';
 import type { HubFile } from './hub-client';
+import { openRegular } from './regular-file';
 
 const manifestName = 'download.json';
 const manifestSchema = z.object({
@@ -24,6 +26,25 @@ export interface CachedModel {
   folder: string;
   commit: string;
   files: HubFile[];
+}
+
+/** The files that a model folder of the cache was fetched with; none where it is no such folder. */
+export async function readDownloaded(folder: string): Promise<HubFile[]> {
+  const text = await readFile(join(folder, manifestName), 'utf8').catch(() => '');
+  return manifestSchema.safeParse(jsonOrNothing(text)).data?.files ?? [];
+}
+
+/** The checksum that an etag is: sha256, or git's sha1 of a blob, which begins with its length. */
+export function hashFor({ etag, bytes }: Pick<HubFile, 'etag' | 'bytes'>): Hash {
+  return etag.length === 64 ? createHash('sha256') : createHash('sha1').update(`blob ${bytes}\0`);
+}
+
+/** Whether the bytes of a file are those that its etag names. */
+export async function matchesEtag(path: string, file: HubFile): Promise<boolean> {
+  const hash = hashFor(file);
+  const handle = await openRegular(path);
+  for await (const chunk of handle.createReadStream()) hash.update(chunk as Buffer); // closes the handle
+  return hash.digest('hex') === file.etag;
 }
 
 /** A file of another machine's process that was not written to for so long belongs to nobody. */

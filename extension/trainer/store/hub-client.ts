@@ -84,7 +84,7 @@ export class HubClient {
   private async call<T>(model: HubModel, signal: AbortSignal | undefined, work: (fetch: Fetch) => Promise<T>) {
     const call = new Call(this.options, model, signal);
     try {
-      return await work(call.fetch);
+      return await work(async (...request) => withinBytes(await call.fetch(...request), this.options));
     } catch (error) {
       throw call.explain(error);
     } finally {
@@ -110,6 +110,25 @@ export class HubClient {
     }
     return { commit, files };
   }
+}
+
+/** Bytes of a page of a list: a thousand entries have a tenth of it. */
+const mostPageBytes = 2 ** 24;
+
+/** An answer whose body fails with a UserError once it has more bytes than a page of a list has. */
+function withinBytes(response: Response, { endpoint }: HubOptions): Response {
+  let bytes = 0;
+  const count = new TransformStream<Uint8Array, Uint8Array>({
+    transform(chunk, controller) {
+      bytes += chunk.length;
+      if (bytes <= mostPageBytes) return controller.enqueue(chunk);
+      throw new UserError(
+        `hub: ${endpoint} answers with a list of more than ${mostPageBytes} bytes a page: check HF_ENDPOINT, or try again later`,
+      );
+    },
+  });
+  const { status, statusText, headers } = response;
+  return new Response(response.body?.pipeThrough(count) ?? null, { status, statusText, headers });
 }
 
 /** Waits; throws the signal's reason where it is given up. */

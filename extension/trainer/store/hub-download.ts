@@ -1,12 +1,11 @@
 // One file of the hub brought into the cache: continued where an earlier try broke off, checked against the hub's name for its
 // content, durable before it is visible. Breaks are bridged by waiting and asking for the rest; what came so far outlives the process.
-import { createHash } from 'node:crypto';
 import type { Hash } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { UserError } from '../../protocol/user-error';
 import { fileSystem, storeError } from './files';
 import type { FileSystem } from './files';
-import { sizeOf } from './hub-cache';
+import { hashFor, sizeOf } from './hub-cache';
 import type { HubCache } from './hub-cache';
 import { HubInterrupted, HubRangeRefused } from './hub-call';
 import type { HubModel } from './hub-call';
@@ -215,9 +214,4 @@ class PartialFile {
       throw storeError('write', this.path, error);
     }
   }
-}
-
-/** The checksum that an etag is: sha256, or git's sha1 of a blob, which begins with its length. */
-function hashFor({ etag, bytes }: HubFile): Hash {
-  return etag.length === 64 ? createHash('sha256') : createHash('sha1').update(`blob ${bytes}\0`);
 }

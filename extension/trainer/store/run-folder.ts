@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, lstatSync, readdirSync, statSync } from 'node:fs';
 import { mkdir, rm, truncate } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
-import type { z } from 'zod';
+import { ZodError, type z } from 'zod';
 import { listBoundedSync } from '../../protocol/bounded-file';
 import type { FolderEntry } from '../../protocol/bounded-file';
 import type { LoadedEnvironment } from '../../protocol/environment-link';
@@ -321,7 +321,6 @@ export class RunFolder {
    * the checkpoint was written.
    */
   async rollBack(step: number, offsets: Readonly<Record<string, number>>): Promise<void> {
-    this.refuseOtherThanFiles();
     try {
       await this.takeBack(step, offsets);
     } catch (error) {
@@ -371,16 +370,6 @@ export class RunFolder {
       yield { name: path, kind };
       if (kind === 'folder') yield* this.entries(path, level + 1);
     }
-  }
-
-  /** @throws UserError where the folder holds a link, a pipe or the like, through which a trainer would write elsewhere */
-  refuseOtherThanFiles(): void {
-    const others = [...this.entries()].filter(({ kind }) => kind === 'other');
-    const other = others.find(({ name }) => !lstatSync(this.file(name)).isSocket()); // a killed trainer left its own
-    if (other)
-      throw new UserError(
-        `store: ${this.file(other.name)} is a link or no regular file, which no trainer writes: remove it to resume the run`,
-      );
   }
 
   private cutScores(step: number): void {
@@ -453,7 +442,15 @@ function parsed<Schema extends z.ZodType>(file: string, text: string, schema: Sc
   try {
     return schema.parse(JSON.parse(text));
   } catch (error) {
-    const [reason] = (error as Error).message.split('\n', 1);
-    throw new UserError(`store: ${file} is damaged (${reason}): restore it or remove the run`, { cause: error });
+    throw new UserError(`store: ${file} is damaged (${reasonOf(error)}): restore it or remove the run`, {
+      cause: error,
+    });
   }
+}
+
+/** One line of what is wrong with a document. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof ZodError)) return (error as Error).message.split('\n', 1)[0];
+  const [{ path, message }] = error.issues;
+  return path.length > 0 ? `${path.join('.')}: ${message}` : message;
 }

@@ -14,12 +14,14 @@ import type { SweepPlan, SweepPoint } from './sweep-plan';
 export interface Outcome {
   run: string | null;
   seed: number;
-  state: RunState | 'new';
+  /** `damaged`: the run's files cannot be used, and `error` says why. */
+  state: RunState | 'new' | 'damaged';
   steps: number;
   final: number | null;
   best: number | null;
   best_step: number | null;
   wall_s: number;
+  error?: string;
 }
 
 export interface Row extends SweepPoint {
@@ -36,9 +38,19 @@ export interface Comparison {
   points: Row[];
 }
 
-/** How far one run came. */
+/** How far one run came; a run whose metrics or status cannot be read is a row with the reason. */
 export function outcomeOf(folder: RunFolder | undefined, seed: number): Outcome {
-  if (!folder) return { run: null, seed, state: 'new', steps: 0, final: null, best: null, best_step: null, wall_s: 0 };
+  const nothing = { run: folder?.id ?? null, seed, steps: 0, final: null, best: null, best_step: null, wall_s: 0 };
+  if (!folder) return { ...nothing, state: 'new' };
+  try {
+    return readOutcome(folder, seed);
+  } catch (error) {
+    if (!(error instanceof UserError)) throw error;
+    return { ...nothing, state: 'damaged', error: error.message };
+  }
+}
+
+function readOutcome(folder: RunFolder, seed: number): Outcome {
   const { state, steps, validation, wall_s } = summarize(folder, metricLines(folder), folder.readStatus());
   const best = validation.reduce<(typeof validation)[number] | null>(
     (top, at) => (top === null || at.success > top.success ? at : top),
@@ -111,6 +123,8 @@ export function incomplete(comparison: Comparison): string | undefined {
   const left = runs.filter(({ state }) => state !== 'finished');
   if (left.length === 0) return undefined;
   const failed = left.filter(({ state }) => state === 'failed').map(({ run }) => run);
+  const damaged = left.find(({ error }) => error !== undefined);
+  if (damaged) return `sweep ${comparison.sweep}: ${damaged.run} cannot be compared: ${damaged.error}`;
   const why = failed.length > 0 ? ` (failed: ${failed.join(', ')})` : '';
   return `sweep ${comparison.sweep}: ${left.length} of ${runs.length} runs are not finished${why}: the same command goes on with them`;
 }

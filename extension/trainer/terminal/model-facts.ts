@@ -1,18 +1,14 @@
 // What a run's manifest says of its model, checked before there is a run: of a folder everything but the weights' values; of a model of
 // the hub its configuration and tokenizer, while its weights are known by the checksums in the hub's list and may not be here yet.
-import { createHash } from 'node:crypto';
-import { readdirSync } from 'node:fs';
-import { join } from 'node:path';
 import type { Manifest } from '../../protocol/run-folder';
 import { UserError } from '../../protocol/user-error';
 import { modelSource } from '../config/model-path';
 import { installation } from '../installation';
+import { checksumTogether, isWeights, modelChecksum } from '../model-checksum';
 import { elements, parameterSpecs } from '../models/decoder-config';
 import { checkModelFolder, readDecoderConfig, readTokenizerFor } from '../models/model-folder';
-import { digestFile, storeError } from '../store/files';
 import type { HubModel } from '../store/hub-call';
 import { findHubModel, withSmallFiles } from '../store/hub-model';
-import { openRegular } from '../store/regular-file';
 
 /** Throws a ConfigError or UserError where the model cannot be used. */
 export async function modelFacts(path: string, workspace: string): Promise<Manifest['model']> {
@@ -22,12 +18,7 @@ export async function modelFacts(path: string, workspace: string): Promise<Manif
 
 async function folderFacts(path: string, folder: string): Promise<Manifest['model']> {
   const { parameters } = await checkModelFolder(folder);
-  const sums = await Promise.all(
-    readdirSync(folder)
-      .filter(isWeights)
-      .map(async name => ({ name, sha256: await checksumOf(join(folder, name)) })),
-  );
-  return { path, sha256: together(sums), parameters };
+  return { path, sha256: await modelChecksum(folder, true), parameters };
 }
 
 async function hubFacts(path: string, model: HubModel): Promise<Manifest['model']> {
@@ -49,25 +40,5 @@ async function hubFacts(path: string, model: HubModel): Promise<Manifest['model'
     }
   });
   const sums = files.filter(({ name }) => isWeights(name)).map(({ name, etag }) => ({ name, sha256: etag }));
-  return { path, sha256: together(sums), parameters, revision };
-}
-
-/** Other files beside the model's own may be anything. @throws UserError for what is no regular file */
-async function checksumOf(file: string): Promise<string> {
-  try {
-    await (await openRegular(file)).close();
-    return (await digestFile(file)).sha256;
-  } catch (error) {
-    throw storeError('read', file, error);
-  }
-}
-
-const isWeights = (name: string): boolean => name.endsWith('.safetensors');
-
-/** One checksum of all weights files, in the order of their names. */
-function together(sums: readonly { name: string; sha256: string }[]): string {
-  const hash = createHash('sha256');
-  for (const { name, sha256 } of [...sums].sort((a, b) => (a.name < b.name ? -1 : 1)))
-    hash.update(`${name} ${sha256}\n`);
-  return hash.digest('hex');
+  return { path, sha256: checksumTogether(sums), parameters, revision };
 }

@@ -4,6 +4,7 @@ import type { Command } from 'commander';
 import type { RunStatus } from '../../protocol/run-folder';
 import { UserError } from '../../protocol/user-error';
 import { readLease } from '../store/lease';
+import { printable } from '../../protocol/printable';
 import { RunFolder } from '../store/run-folder';
 import { answer } from './answer';
 import { unended, withCommon } from './serve';
@@ -82,9 +83,9 @@ function rowOf(folder: RunFolder): Row {
 }
 
 function wordsOf({ run, name, state, step, total_steps, episodes, success, tags, archived, error }: Row): string {
-  if (state === 'damaged') return `${run}  ${state}: ${error}`;
+  if (state === 'damaged') return printable(`${run}  ${state}: ${error}`);
   const { done, of } = episodes ?? { done: step, of: total_steps ?? '?' };
   const share = success === null ? '' : `${(success * 100).toFixed(1)} %`;
   const labels = [name, ...tags.map(tag => `#${tag}`), ...(archived ? ['(archived)'] : [])].join(' ');
-  return `${run}  ${state.padEnd(11)} ${String(done).padStart(6)}/${of}  ${share.padStart(7)}  ${labels}`;
+  return `${run}  ${state.padEnd(11)} ${String(done).padStart(6)}/${of}  ${share.padStart(7)}  ${printable(labels)}`;
 }

@@ -1,10 +1,11 @@
 // Makes a run and starts its trainer: a detached Node process that outlives the terminal and the editor. Everything that can be wrong
 // with configuration, model or environment code is found here, before there is a run folder.
 import { spawn } from 'node:child_process';
-import { closeSync, readFileSync } from 'node:fs';
+import { closeSync, fstatSync, readFileSync, readSync } from 'node:fs';
 import { arch, cpus, platform, totalmem } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { openRegularSync } from '../../protocol/bounded-file';
 import { endedBySystem, explainExit } from '../../protocol/process-exit';
 import { runFiles } from '../../protocol/run-folder';
 import type { Manifest } from '../../protocol/run-folder';
@@ -176,12 +177,30 @@ type End = NonNullable<ReturnType<TrainerProcess['ended']>>;
 /** Why a trainer is gone that left no word in the status: its last error in its log, or what its end says. */
 function endBeforeServing(folder: RunFolder, pid: number | undefined, end: End): string {
   const log = folder.file(runFiles.log);
-  const lines = endedBySystem(end.code, end.signal) ? [] : readFileSync(log, 'utf8').split('\n');
+  const lines = endedBySystem(end.code, end.signal) ? [] : logTail(folder).split('\n');
   const errors = lines.flatMap(line => errorOf(line, pid) ?? []);
   return (
     errors.at(-1) ??
     `trainer of ${folder.id}: it ${explainExit(end.code, end.signal)} (before it served the run; its log is ${log})`
   );
+}
+
+/** Bytes of the log's end in which the last error is looked for. */
+const logTailBytes = 2 ** 20;
+
+/** The end of a run's log; empty where it is no regular file of the run folder. */
+function logTail(folder: RunFolder): string {
+  let fd: number | undefined;
+  try {
+    fd = openRegularSync(folder.file(runFiles.log), folder.path);
+    const { size } = fstatSync(fd);
+    const bytes = Buffer.alloc(Math.min(size, logTailBytes));
+    return bytes.toString('utf8', 0, readSync(fd, bytes, 0, bytes.length, size - bytes.length));
+  } catch {
+    return '';
+  } finally {
+    if (fd !== undefined) closeSync(fd);
+  }
 }
 
 /** How long a trainer that is gone may take to be reaped. */

@@ -302,6 +302,33 @@ describe('check', () => {
     30_000,
   );
 
+  test.each([
+    [
+      'writes to the channel',
+      "process.getBuiltinModule('node:fs').writeSync(3, Buffer.alloc(16, 0xaa))",
+      /sent .+: write to no file descriptor/,
+    ],
+    ['closes the channel', "process.getBuiltinModule('node:fs').closeSync(3)", /closed its channel|ended its process/],
+    [
+      'kills its process',
+      "process.kill(process.pid, 'SIGKILL')",
+      /ended its process \(SIGKILL\): throw an error instead/,
+    ],
+    ['stops its process', "process.kill(process.pid, 'SIGSTOP')", /stopped its process for \d+ ms \(SIGSTOP\): /],
+  ])(
+    'ends in a sentence where the environment %s',
+    async (_, statement, sentence) => {
+      const file = write('spoilt.ts', counter(`${statement}; for (;;);`));
+      const { code, stdout, stderr } = await ragen(['check', 'spoilt.ts', '--timeout', '30000', '--json']);
+      expect(code).not.toBe(0);
+      const told = stdout + stderr;
+      expect(told).toMatch(sentence);
+      expect(told).toContain(file);
+      expect(told).not.toMatch(/^\s+at /m);
+    },
+    60_000,
+  );
+
   test('a file that does not build fails at its line', async () => {
     const file = write('spoilt.ts', counter('count +'));
     const { code, failed } = await check('spoilt.ts');

@@ -39,3 +39,19 @@ it('a list without end is no hub’s', async () => {
   await expect(listing([], true)).rejects.toThrow(UserError);
   expect(asked).toBe(mostRequests);
 });
+
+it('a page without end is given up within its bound', async () => {
+  let sent = 0;
+  const endless = new ReadableStream<Uint8Array>({
+    pull: controller => {
+      sent += 2 ** 20;
+      controller.enqueue(new Uint8Array(2 ** 20).fill(0x20));
+    },
+  });
+  const headers = { 'content-type': 'application/json' };
+  vi.stubGlobal('fetch', () => Promise.resolve(new Response(endless, { headers })));
+  await expect(client.list({ repo: 'a/b', revision: 'main' })).rejects.toThrow(
+    'hub: https://hub.example answers with a list of more than 16777216 bytes a page: check HF_ENDPOINT, or try again later',
+  );
+  expect(sent).toBeLessThan(2 ** 25);
+});

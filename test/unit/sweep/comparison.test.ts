@@ -1,7 +1,9 @@
 // Means and intervals over seeds, and the comparison as a table and as CSV.
 import { describe, expect, test } from 'vitest';
 import { estimate } from '../../../extension/protocol/estimate';
-import { comparisonCsv, comparisonTable, incomplete } from '../../../extension/trainer/sweep/comparison';
+import { comparisonCsv, comparisonTable, incomplete, outcomeOf } from '../../../extension/trainer/sweep/comparison';
+import { UserError } from '../../../extension/protocol/user-error';
+import type { RunFolder } from '../../../extension/trainer/store/run-folder';
 import type { Comparison, Outcome } from '../../../extension/trainer/sweep/comparison';
 
 const run = (
@@ -69,4 +71,23 @@ test('what is not finished is said', () => {
     'sweep mine: 1 of 3 runs are not finished (failed: run-1): the same command goes on with them',
   );
   expect(incomplete({ ...comparison, points: [comparison.points[0]] })).toBeUndefined();
+});
+
+test('a run whose status is damaged is one row with its reason', () => {
+  const folder = {
+    id: 'run-3',
+    file: () => '/nowhere/metrics.jsonl',
+    readStatus: () => {
+      throw new UserError('store: /runs/run-3/status.json is damaged (cut off): restore it or remove the run');
+    },
+  } as unknown as RunFolder;
+  const outcome = outcomeOf(folder, 3);
+  expect(outcome).toMatchObject({ run: 'run-3', seed: 3, state: 'damaged', final: null });
+  const [point, other] = comparison.points;
+  const damaged: Comparison = { ...comparison, points: [{ ...point, runs: [...point.runs, outcome] }, other] };
+  expect(comparisonTable(damaged)).toContain('2 finished, 1 damaged');
+  expect(comparisonCsv(damaged).split('\r\n')).toHaveLength(6);
+  expect(incomplete(damaged)).toBe(
+    'sweep mine: run-3 cannot be compared: store: /runs/run-3/status.json is damaged (cut off): restore it or remove the run',
+  );
 });
