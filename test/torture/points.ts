@@ -7,6 +7,8 @@ import fs from 'node:fs';
 import { relative, sep } from 'node:path';
 import { Worker, isMainThread } from 'node:worker_threads';
 import type { Hold, HeldPhase, Orders, Told } from './kill-sitting';
+import { channelDescriptor } from '../../extension/protocol/frame-channel';
+import { FrameReader } from '../../extension/protocol/frames';
 
 type Call = (...args: unknown[]) => unknown;
 type Calls = Record<string, Call>;
@@ -101,17 +103,23 @@ function begin({ folder, holds }: Orders): void {
     post.apply(this, args);
   };
 
-  const { fork } = child_process;
+  const { spawn } = child_process;
   const processes = child_process as unknown as Calls;
-  processes.fork = (...args) => {
-    const child = (fork as unknown as Call)(...args) as ChildProcess;
-    if (child.pid !== undefined) tell({ kind: 'environment', pid: child.pid });
+  processes.spawn = (...args) => {
+    const child = (spawn as unknown as Call)(...args) as ChildProcess;
+    const isEnvironment = (args[1] as string[]).some(argument => argument.endsWith('environment-host.cjs'));
+    if (!isEnvironment || child.pid === undefined) return child;
+    tell({ kind: 'environment', pid: child.pid });
     child.once('exit', () => (died = true));
-    const send = child.send.bind(child) as Call;
-    child.send = (...asked: unknown[]) => {
-      const { method, tags } = asked[0] as { method?: unknown; tags?: unknown[] };
-      if (method === 'prepare' || (method === 'use' && tags?.length !== 0)) tell({ kind: 'swap', method });
-      return send(...asked) as boolean;
+    const pipe = child.stdio[channelDescriptor] as unknown as Calls;
+    const reader = new FrameReader();
+    const write = pipe.write.bind(pipe) as Call;
+    pipe.write = (chunk, ...rest) => {
+      for (const message of reader.push(chunk as Buffer)) {
+        const { method, tags } = message as { method?: unknown; tags?: unknown[] };
+        if (method === 'prepare' || (method === 'use' && tags?.length !== 0)) tell({ kind: 'swap', method });
+      }
+      return write(chunk, ...rest);
     };
     return child;
   };

@@ -146,7 +146,8 @@ export class ProcessLife {
   }
 
   private clearedPieces({ tag, stream }: Pick<EnvironmentNotice, 'tag' | 'stream'>): SecretStream {
-    const key = `${tag}\n${stream}`;
+    const own = `${tag}\n${stream}`;
+    const key = this.pieces.has(own) || this.pieces.size < mostStreams ? own : `\n${stream}`;
     const pieces = this.pieces.get(key) ?? secrets.stream();
     this.pieces.set(key, pieces);
     return pieces;
@@ -267,6 +268,9 @@ const flood: Offence = {
 };
 
 const inspected = (execArgv: readonly string[]): boolean => execArgv.some(argument => argument.startsWith('--inspect'));
+
+/** Streams of output that are kept apart: the process names the tags, and may name any number. */
+const mostStreams = 512;
 
 /** The line of an output that names an error. */
 function errorLine(text: string): string | undefined {

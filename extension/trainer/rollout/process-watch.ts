@@ -33,6 +33,8 @@ export interface WatchLimits {
 }
 
 const usual: WatchLimits = { silentMs: 30_000, stoppedMs: 5_000, overMs: 2_000, lookMs: 250 };
+/** Looks of which it is known what children held. */
+const mostSeen = 8;
 /** Milliseconds between two requests for a sign of life. */
 const pingMs = 1000;
 
@@ -88,6 +90,8 @@ export class ProcessWatch {
   private looking = false;
   private threads: ThreadMemory[] = [];
   private children = new Map<string, number>();
+  /** What children held at the newest looks, by tag: a child that the kernel ended for its memory is gone when that is seen. */
+  private readonly seen: ReadonlyMap<string, number>[] = [];
 
   constructor(
     private readonly watched: Watched,
@@ -142,6 +146,7 @@ export class ProcessWatch {
       const memory = await this.tree?.measure(this.over > 0);
       if (!this.debugged) this.judgeLife(passed, memory?.stopped ?? false);
       if (memory) this.judgeMemory(passed, memory);
+      if (this.group?.outOfMemory) this.owner.offended({ ...this.childOffence(), children: true });
     } finally {
       this.looking = false;
     }
@@ -172,6 +177,8 @@ export class ProcessWatch {
     this.children = new Map();
     for (const { tag, bytes: own } of processes)
       if (tag !== undefined) this.children.set(tag, (this.children.get(tag) ?? 0) + own);
+    this.seen.push(this.children);
+    if (this.seen.length > mostSeen) this.seen.shift();
     if (bytes <= memoryBytes) this.over = 0;
     else if (this.over === 0)
       this.over = 1; // the next look is exact
@@ -184,18 +191,31 @@ export class ProcessWatch {
     }
   }
 
-  private memoryOffence(): Offence {
+  /** The kernel ended a child at the group's limit, which is reached within one look where memory is filled fast. */
+  private childOffence(): Offence {
+    const held = new Map<string, number>();
+    for (const look of this.seen) for (const [tag, bytes] of look) held.set(tag, Math.max(bytes, held.get(tag) ?? 0));
+    return this.memoryOffence(held, 0);
+  }
+
+  /** @param least bytes that a tag must hold to be blamed */
+  private memoryOffence(held = this.heldNow(), least = this.watched.memoryBytes / 4): Offence {
     const { memoryBytes } = this.watched;
-    const held = new Map(this.children);
-    for (const { tag, bytes } of this.threads) held.set(tag, (held.get(tag) ?? 0) + bytes);
     const [first, second] = [...held].sort(([, a], [, b]) => b - a);
     // A tag is to blame that holds a good part of the limit, and far more than any other.
-    const clear = first && first[1] > memoryBytes / 4 && first[1] > 2 * (second?.[1] ?? 0);
+    const clear = first && first[1] > least && first[1] > 2 * (second?.[1] ?? 0);
     return {
       kind: 'memory',
       what: `took more memory than the ${gibibytes(memoryBytes)} that environments may, with the processes it started`,
       remedy: 'keep less in memory, or raise workbench.max_environment_memory_gb',
       ...(clear && { tag: first[0] }),
     };
+  }
+
+  /** Bytes by tag, of threads and children. */
+  private heldNow(): Map<string, number> {
+    const held = new Map(this.children);
+    for (const { tag, bytes } of this.threads) held.set(tag, (held.get(tag) ?? 0) + bytes);
+    return held;
   }
 }

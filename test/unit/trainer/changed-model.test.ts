@@ -1,8 +1,8 @@
 // A resume that reads the base model again compares its weights with those that the run was made with: other weights under the same
 // adapters would train otherwise. Where all weights come from the checkpoint, the model's folder is not compared.
-import { readFileSync, readdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { readFileSync, readdirSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { document, killAll, results } from './terminal';
 import { makeWorkspace } from './workspace';
 import type { Workspace } from './workspace';
@@ -16,7 +16,7 @@ let workspace: Workspace;
 let weights: string;
 const ragen = (...args: string[]) => document<Answer>(workspace.folder, args);
 
-beforeAll(() => {
+beforeAll(async () => {
   workspace = makeWorkspace();
   process.env.XDG_CACHE_HOME = join(workspace.folder, 'cache');
   // As in a cache of models: the weights are a link to a file elsewhere.
@@ -24,6 +24,8 @@ beforeAll(() => {
   const named = join(workspace.folder, 'models/random/model.safetensors');
   renameSync(named, weights);
   symlinkSync(weights, named);
+  // The hash of a file that was changed this moment is not kept.
+  await vi.waitFor(() => expect(Date.now() - statSync(weights).ctimeMs).toBeGreaterThan(2500), 20_000);
 });
 afterAll(async () => {
   await killAll(workspace.folder);
