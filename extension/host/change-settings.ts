@@ -23,6 +23,7 @@ const names = (): Record<string, string> => ({
 /** `RAGEN: Change Settings of a Run`. */
 export const changeSettings: Command = host => async argument => {
   const trains = (summary: Run['summary']) => isActive(summary) && !isEvaluation(summary.status);
+  await host.store.scanned;
   const none = host.store.runs.length === 0 ? noRuns() : vscode.l10n.t('No run is training: settings change while one trains.'); // prettier-ignore
   const run = await host.picker.pick(argument, trains, none);
   if (!run || takesNoSteps(run)) return;

@@ -25,6 +25,7 @@ export class RunPicker {
   async pick(argument: RunArgument, fits: (run: RunSummary) => boolean, none: string): Promise<Run | undefined> {
     const [named] = folderOf(argument);
     if (named !== undefined) return this.store.get(named) ?? this.store.find(named);
+    await this.store.scanned;
     const fitting = this.store.runs.filter(run => fits(run.summary));
     if (fitting.length === 0) throw new UserError(none);
     for (const folder of this.focused()) {

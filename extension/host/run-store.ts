@@ -64,6 +64,12 @@ export class RunStore implements vscode.Disposable {
   /** A run's folder was deleted, here or elsewhere: its path. */
   readonly onDidDelete = this.deleted.event;
 
+  /** When the folders of the workspace have been gone through once: a command that starts the extension comes before. */
+  get scanned(): Promise<void> {
+    return this.scanning;
+  }
+  private scanning: Promise<void> = Promise.resolve();
+
   constructor(private readonly log: vscode.LogOutputChannel) {
     const timer = setInterval(() => void this.tick(), pollMs);
     this.disposables.push(this.changed, this.touched, this.moved, this.deleted, {
@@ -147,7 +153,7 @@ export class RunStore implements vscode.Disposable {
       watcher.onDidDelete(see);
       return watcher;
     });
-    void this.scan();
+    this.scanning = this.scan().catch(() => undefined); // the next tick tries again
   }
 
   private async tick(): Promise<void> {
