@@ -88,7 +88,7 @@ export class ControlGroup {
 }
 
 /** Where this process may find room for groups, by its own groups and the mounts that it sees. */
-export function groupPlaces(root = '/'): Place[] {
+function groupPlaces(root = '/'): Place[] {
   const own = (read(join(root, 'proc/self/cgroup')) ?? '').split('\n').map(line => /^(\d+):([^:]*):(.*)$/.exec(line));
   const mounts = (read(join(root, 'proc/self/mountinfo')) ?? '').split('\n').flatMap(line => mountOf(line) ?? []);
   const places = mounts.flatMap(({ type, options, from, at }): Place[] => {

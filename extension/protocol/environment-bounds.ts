@@ -60,7 +60,7 @@ export function areNames(names: unknown): names is Record<number, string> {
 }
 
 /** Whether a value is an object of plain data within the bounds of one info. */
-export const isInfo = (info: unknown): info is Plain =>
+const isInfo = (info: unknown): info is Plain =>
   isRecord(info) && !(info instanceof Uint8Array) && fits(info, { left: largest }, 0);
 
 /** Levels of an info; those that the process lets pass are fewer. */

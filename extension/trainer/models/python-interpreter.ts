@@ -102,30 +102,32 @@ export class PythonInterpreter extends Interpreter {
     const name = String((filter.type === 'CallExpression' ? (filter.callee as Node) : filter).value);
     const given = filter.type === 'CallExpression' ? (filter.args as Node[]) : [];
     const value = (part: unknown): RuntimeValue => this.evaluate(part as Statement, environment);
-    const named = new Map(
-      given
-        .filter(({ type }) => type === 'KeywordArgumentExpression')
-        .map(part => [(part.key as Node).value, value(part.value)] as const),
-    );
-    const [first] = given.filter(({ type }) => type !== 'KeywordArgumentExpression');
+    // Evaluated where they are used: a filter that the library applies evaluates its own.
+    const isNamed = ({ type }: Node) => type === 'KeywordArgumentExpression';
+    const argument = (key: string) => given.find(part => isNamed(part) && (part.key as Node).value === key);
+    const named = (key: string): RuntimeValue | undefined => {
+      const part = argument(key);
+      return part && value(part.value);
+    };
+    const first = given.find(part => !isNamed(part));
     switch (name) {
       case 'string':
         return made(str(operand));
       case 'tojson': {
-        const separators = named.get('separators');
+        const separators = named('separators');
         return made(
           dumps(operand, {
-            indent: (named.get('indent')?.value ?? (first && value(first).value)) as number | undefined,
-            ensureAscii: Boolean(named.get('ensure_ascii')?.value),
-            sortKeys: Boolean(named.get('sort_keys')?.value),
+            indent: (named('indent')?.value ?? (first && value(first).value)) as number | undefined,
+            ensureAscii: Boolean(named('ensure_ascii')?.value),
+            sortKeys: Boolean(named('sort_keys')?.value),
             separators: separators && isArray(separators) ? (separators.value.map(str) as [string, string]) : null,
           }),
         );
       }
       case 'join': {
-        if (named.has('attribute')) throw new Error('the filter join takes no attribute here');
+        if (argument('attribute')) throw new Error('the filter join takes no attribute here');
         const items = isArray(operand) ? operand.value.map(str) : [...str(operand)];
-        const separator = first ? value(first) : (named.get('d') ?? made(''));
+        const separator = first ? value(first) : (named('d') ?? made(''));
         return made(items.join(str(separator)));
       }
       case 'capitalize':

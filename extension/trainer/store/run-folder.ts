@@ -6,7 +6,6 @@ import { mkdir, rm, truncate } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { ZodError, type z } from 'zod';
 import { listBoundedSync } from '../../protocol/bounded-file';
-import type { FolderEntry } from '../../protocol/bounded-file';
 import type { LoadedEnvironment } from '../../protocol/environment-link';
 import { maximum } from '../../protocol/lists';
 import {
@@ -356,19 +355,19 @@ export class RunFolder {
 
   /** What a crash left of files that were about to replace others. Checkpoints clear up after themselves. */
   private async removeTemporaries(): Promise<void> {
-    for (const { name } of this.entries())
+    for (const name of this.names())
       if (isTemporary(basename(name)) && !name.startsWith(runFiles.checkpoints))
         await rm(this.file(name), { force: true });
   }
 
-  /** Everything in the folder, with names below it; links are not followed. */
-  private *entries(below = '', level = 0): Generator<{ name: string; kind: FolderEntry['kind'] }> {
+  /** Names of everything in the folder, at any depth; links are not followed. */
+  private *names(below = '', level = 0): Generator<string> {
     if (level > deepest)
       throw new UserError(`store: ${this.file(below)} lies more than ${deepest} folders deep: remove it`);
     for (const { name, kind } of listBoundedSync(this.file(below), { most: mostEntries, within: this.path })) {
       const path = below === '' ? name : `${below}/${name}`;
-      yield { name: path, kind };
-      if (kind === 'folder') yield* this.entries(path, level + 1);
+      yield path;
+      if (kind === 'folder') yield* this.names(path, level + 1);
     }
   }
 
