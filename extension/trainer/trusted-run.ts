@@ -2,6 +2,7 @@
 // this user's trainer or accepted by the user, and no link in the folder may lead what is written somewhere else (protocol/run-trust.ts).
 import { readdirSync, type Dirent } from 'node:fs';
 import { join } from 'node:path';
+import { runFiles } from '../protocol/run-folder';
 import { untrusted, type RunCode } from '../protocol/run-trust';
 import { UserError } from '../protocol/user-error';
 import { storeError } from './store/files';
@@ -23,7 +24,7 @@ export function requireTrusted(
   if (untrusted(id, [manifestCode], trustCode === undefined ? [] : [trustCode]).length === 0) return;
   const { file, sha256 } = manifestCode;
   throw new UserError(
-    `run ${id}: ${join(path, file)} (sha256 ${sha256}) names the code to execute and was not written here by your trainer: ${remedy} with ${trustFlag} ${sha256}`,
+    `run ${id}: ${join(path, file)} (sha256 ${sha256}) names the code to execute and was not written here by your trainer (${runFiles.signature} does not sign it): ${remedy} with ${trustFlag} ${sha256}`,
   );
 }
 

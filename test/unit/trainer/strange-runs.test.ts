@@ -145,7 +145,7 @@ describe('the terminal', () => {
   test('resumes, duplicates and evaluates no run of somebody else, and says what to read', async () => {
     const run = strange();
     const [id, path] = [basename(run), join(run, 'manifest.json')];
-    const words = `run ${id}: ${path} (sha256 ${hashOf(path)}) names the code to execute and was not written here by your trainer: read it, then repeat the command with --trust-code ${hashOf(path)}`; // prettier-ignore
+    const words = `run ${id}: ${path} (sha256 ${hashOf(path)}) names the code to execute and was not written here by your trainer (signature.json does not sign it): read it, then repeat the command with --trust-code ${hashOf(path)}`; // prettier-ignore
     for (const args of [
       ['resume', id],
       ['resume', id, '--checkpoint', '1'],
@@ -183,7 +183,7 @@ describe('the terminal', () => {
     edit(join(copy, 'status.json'), text => text.replace('"finished"', '"stopped"'));
     const { code, stderr } = await ragen('sweep', 'tried.yaml');
     expect(code).toBe(1);
-    expect(stderr).toMatch(/run zz-copy: .* was not written here by your trainer: read it, then go on with it by ragen resume zz-copy with --trust-code/); // prettier-ignore
+    expect(stderr).toMatch(/run zz-copy: .* was not written here by your trainer \(signature\.json does not sign it\): read it, then go on with it by ragen resume zz-copy with --trust-code/); // prettier-ignore
     renameSync(copy, first);
     edit(join(first, 'status.json'), text => text.replace('"stopped"', '"finished"'));
     cpSync(first, copy, { recursive: true });
