@@ -6,9 +6,9 @@ import type { FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { setImmediate as breathe } from 'node:timers/promises';
 import type { z } from 'zod';
-import { isMissing, openRegular, RefusedFile } from '../protocol/bounded-file';
+import { isMissing, openRegular } from '../protocol/bounded-file';
 import { jsonOrNothing } from '../protocol/json';
-import { mostLogBytes } from '../protocol/run-file';
+import { requireLogSize } from '../protocol/run-file';
 import { mostLineBytes } from '../protocol/run-folder';
 
 /** How many bytes before the cursor are compared to tell a grown file from a rewritten one. */
@@ -145,8 +145,11 @@ export async function openOrNothing(file: string, within: string): Promise<FileH
     if (isMissing(error)) return undefined;
     throw error;
   }
-  const { size } = await handle.stat();
-  if (size <= mostLogBytes) return handle;
-  await handle.close();
-  throw new RefusedFile(`${file} has ${size} bytes, more than the ${mostLogBytes} that are read of a log: remove it`);
+  try {
+    requireLogSize(file, (await handle.stat()).size);
+    return handle;
+  } catch (error) {
+    await handle.close();
+    throw error;
+  }
 }

@@ -4,7 +4,7 @@ import { closeSync, lstatSync } from 'node:fs';
 import { lstat } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { isMissing, listBounded, listBoundedSync, openRegular, openRegularSync, readBounded, readBoundedSync } from './bounded-file'; // prettier-ignore
+import { RefusedFile, isMissing, listBounded, listBoundedSync, openRegular, openRegularSync, readBounded, readBoundedSync } from './bounded-file'; // prettier-ignore
 import type { Bounds } from './bounded-file';
 import { environmentFiles, runFiles } from './run-folder';
 
@@ -12,6 +12,13 @@ const mebibyte = 2 ** 20;
 
 /** Bytes of a log that is read to its end: 100,000 steps write less than a tenth of it. */
 export const mostLogBytes = 16 * 2 ** 30;
+
+/** @throws RefusedFile where a log is larger than is ever read: a sparse file would take minutes */
+export function requireLogSize(path: string, size: number): void {
+  if (size > mostLogBytes)
+    throw new RefusedFile(`${path} has ${size} bytes, more than the ${mostLogBytes} that are read of a log: remove it`);
+}
+
 /** Entries of a folder: a file for each of a million steps. */
 export const mostEntries = 1_000_000;
 /** Names in a folder of runs, and those of them that are looked at, the newest by name. */

@@ -10,7 +10,7 @@ import { jsonOrNothing } from '../../protocol/json';
 import { isIndexLine, type EpisodeIndexLine } from '../../protocol/episode-index';
 import { EpisodeTable } from '../../protocol/episode-table';
 import type { EpisodeRef, TextTerm } from '../../protocol/episodes-page';
-import { namesInRun, openRunFile } from '../../protocol/run-file';
+import { mostLogBytes, namesInRun, openRunFile } from '../../protocol/run-file';
 import { episodeSchema, episodesFile, runFiles, type Episode } from '../../protocol/run-folder';
 import { JsonLines, readRange } from '../json-lines';
 import type { EpisodeScanner, ScanFile, SearchFile } from './episode-scan';
@@ -178,6 +178,7 @@ export class EpisodeIndex {
     }
   }
 
+  /** Of the files that can be read: one that is larger than any trainer's is left out, and hides no other. */
   private async sizes(): Promise<Map<string, { size: number; mtimeMs: number; file: ScanFile }>> {
     const names = await namesInRun(this.folder, runFiles.episodes);
     const found = await Promise.all(
@@ -187,7 +188,8 @@ export class EpisodeIndex {
         const path = join(this.folder, runFiles.episodes, name);
         const [mode, step] = [match[1] === 'step' ? ('train' as const) : ('val' as const), Number(match[2])];
         const about = await lstat(path).catch(() => undefined); // the folder was listed: it is the run's own
-        return about?.isFile() ? [[`${runFiles.episodes}/${name}`, { size: about.size, mtimeMs: about.mtimeMs, file: { path, mode, step } }] as const] : []; // prettier-ignore
+        if (!about?.isFile() || about.size > mostLogBytes) return [];
+        return [[`${runFiles.episodes}/${name}`, { size: about.size, mtimeMs: about.mtimeMs, file: { path, mode, step } }] as const]; // prettier-ignore
       }),
     );
     return new Map(found.flat());

@@ -8,7 +8,7 @@ import { openRegularSync } from '../../protocol/bounded-file';
 import { jsonOrNothing } from '../../protocol/json';
 import { addToIndex, indexLine, type EpisodeIndexLine } from '../../protocol/episode-index';
 import type { TextTerm } from '../../protocol/episodes-page';
-import { mostLogBytes } from '../../protocol/run-file';
+import { requireLogSize } from '../../protocol/run-file';
 import { episodeSchema, mostLineBytes } from '../../protocol/run-folder';
 
 export interface ScanFile {
@@ -145,7 +145,8 @@ const sliceBytes = 1 << 22;
 function* slicesOf(path: string, from: number): Generator<{ bytes: Buffer; to: number }> {
   const fd = openRegularSync(path, runOf(path));
   try {
-    const size = Math.min(fstatSync(fd).size, mostLogBytes);
+    const { size } = fstatSync(fd);
+    requireLogSize(path, size);
     let skipping = false;
     for (let at = from, length = sliceBytes; at < size;) {
       const bytes = rangeOf(fd, at, Math.min(length, size - at));

@@ -8,7 +8,7 @@ import { dirname, join } from 'node:path';
 import type { z } from 'zod';
 import { openRegular } from '../../protocol/bounded-file';
 import { jsonOrNothing } from '../../protocol/json';
-import { mostLogBytes } from '../../protocol/run-file';
+import { requireLogSize } from '../../protocol/run-file';
 import { episodeSchema, episodesFile, mostLineBytes, type Episode } from '../../protocol/run-folder';
 import { readRange } from '../json-lines';
 
@@ -94,17 +94,18 @@ export async function fileStamp(file: string): Promise<string> {
   }
 }
 
-/** The heads of all whole lines of a file; lines longer than any trainer writes, and what lies beyond the bound of a log, are passed over. */
+/** The heads of all whole lines of a file; lines longer than any trainer writes are passed over. */
 export async function readHeads(file: string, within = runOf(file)): Promise<EpisodeHead[]> {
   const heads: EpisodeHead[] = [];
   const handle = await openRegular(file, within);
   try {
+    requireLogSize(file, (await handle.stat()).size);
     let [from, at] = [0, 0];
     /** The line's beginning, as far as it was read. */
     let begun = Buffer.alloc(0);
     for (;;) {
       const piece = await readRange(handle, at, pieceBytes);
-      if (piece.length === 0 || at > mostLogBytes) return heads;
+      if (piece.length === 0) return heads;
       let start = 0;
       for (let end = piece.indexOf(0x0a); end >= 0; end = piece.indexOf(0x0a, start)) {
         const length = at + end - from;

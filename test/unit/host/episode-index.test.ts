@@ -22,6 +22,7 @@ import {
   textPatterns,
   type EpisodeScanner,
 } from '../../../extension/host/episodes/episode-scan';
+import { readHeads } from '../../../extension/host/traces/episode-heads';
 import { invalidActions, textHash } from '../../../extension/protocol/episode-index';
 import type { EpisodeTable } from '../../../extension/protocol/episode-table';
 import { episodesFile, runFiles, type Episode } from '../../../extension/protocol/run-folder';
@@ -208,6 +209,21 @@ describe('the index of a run', () => {
     const index = new EpisodeIndex(folder, null, scanner());
     await index.update();
     expect(ids(index)).toEqual(idsOf(few(1)));
+  });
+
+  it('leaves out a file that is larger than any trainer writes, and reads the others', async () => {
+    write(few(1));
+    const sparse = path(episodesFile('train', 2));
+    writeFileSync(sparse, '');
+    truncateSync(sparse, 2 ** 40); // takes no room on the disk
+    utimesSync(sparse, old, old);
+    const scan = scanner();
+    const index = new EpisodeIndex(folder, null, scan);
+    await index.update();
+    expect([ids(index), scan.indexed, index.read]).toEqual([idsOf(few(1)), ['train 1 0'], 1]);
+    const refusal = 'episodes/step-000002.jsonl has 1099511627776 bytes, more than the 17179869184 that are read of a log: remove it'; // prettier-ignore
+    expect(() => indexOfFile({ path: sparse, mode: 'train', step: 2 }, 0)).toThrow(refusal);
+    await expect(readHeads(sparse)).rejects.toThrow(refusal);
   });
 
   it('does not take a line for a file that has become shorter', async () => {
