@@ -8,7 +8,7 @@ import type { RunEvent } from './run-folder';
 
 /** Keys of metrics.jsonl that the page draws or reads: what is sent of a line. */
 export const collapseKeys =
-  /^(collapse|thoughts\/|rollout\/(in_group_reward|chosen_in_group_reward|filter_|invalid_answer)|actor\/(entropy|grad_norm)$|response_length\/mean$|(train|val-env)\/[^/]+\/success$)/;
+  /^(collapse|thoughts\/|rollout\/(in_group_reward|chosen_in_group_reward|filter_|invalid_answer)|actor\/(entropy|entropy_limit|grad_norm)$|response_length\/mean$|(train|val-env)\/[^/]+\/success$)/;
 
 /** The rollout filter as the run began (`actor_rollout_ref.rollout.rollout_filter_*`); `setting` events change its value. */
 export interface FilterSettings {

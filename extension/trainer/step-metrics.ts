@@ -16,6 +16,10 @@ export function validationSuccess(metrics: Readonly<Record<string, number>>): nu
   return meanOfKeys(metrics, /^val-env\/[^/]+\/success$/);
 }
 
+/** Mean return of the validation's episodes. */
+export const validationReturn = (metrics: Readonly<Record<string, number>>): number | null =>
+  metrics['val-env/charts/avg_episode_return'] ?? null;
+
 /** Mean success over the training rollout's tags. */
 export function trainingSuccess(metrics: Readonly<Record<string, number>>): number | null {
   return meanOfKeys(metrics, /^train\/[^/]+\/success$/);

@@ -163,7 +163,7 @@ async function trainStep(run: Run, state: TrainerState): Promise<Record<string, 
   // Diagnosis, by the policy that played and before any episode is left out.
   const diagnosis = await diagnoseCollapse(run, state.collapse, rollout.trainable, step, clock);
   state.collapse = diagnosis.state;
-  Object.assign(metrics, diagnosis.metrics, watchedOf(rollout.trainable));
+  Object.assign(metrics, diagnosis.metrics, watchedOf(rollout.trainable, config.agent_proxy));
   if (config.trainer.log_group_rv_table) journal.groups(step, rollout.groups);
   journal.scores(step, rollout.trainable);
 
@@ -252,7 +252,10 @@ async function update(
   if (updates && (step >= config.trainer.critic_warmup || !run.usesCritic)) {
     const results = await clock.time('update_actor', () => updateActor(run, step, prepared, mixing));
     const { 'actor/entropy': measured = results['actor/entropy'] } = metrics; // during the update where no pass before it did
-    Object.assign(metrics, results, { 'actor/entropy': measured });
+    Object.assign(metrics, results, {
+      'actor/entropy': measured,
+      'actor/entropy_limit': Math.log(run.model.vocabSize),
+    });
   }
   const trained = new Map(
     samples.map(({ sample }, i): [RolloutSample, TrainedTokens] => [

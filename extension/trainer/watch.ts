@@ -8,14 +8,21 @@ import { thoughtRepetition } from './diagnostics/thought-repetition';
 import type { Journal } from './journal';
 import type { RolloutEpisode } from './rollout/rollout-batch';
 
-/** What the watch reads of a rollout besides its other metrics: how thoughts repeat, and answers that the environment could not use. */
-export function watchedOf(episodes: readonly Pick<RolloutEpisode, 'turns'>[]): Record<string, number> {
+/**
+ * What the alarms read of a rollout besides its other metrics: how thoughts repeat, answers that the environment could not use, and, where
+ * thoughts are asked for, how many answers have one.
+ */
+export function watchedOf(
+  episodes: readonly Pick<RolloutEpisode, 'turns'>[],
+  { enable_think }: Pick<RunConfig['agent_proxy'], 'enable_think'>,
+): Record<string, number> {
   const turns = episodes.flatMap(episode => episode.turns);
   const thoughts = turns.flatMap(({ thought }) => (thought === null || thought.trim() === '' ? [] : [thought]));
   return {
     ...thoughtRepetition(thoughts),
     ...(turns.length > 0 && {
       'rollout/invalid_answer_rate': turns.filter(({ executed }) => executed.length === 0).length / turns.length,
+      ...(enable_think && { 'thoughts/rate': thoughts.length / turns.length }),
     }),
   };
 }

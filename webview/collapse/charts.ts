@@ -107,6 +107,7 @@ const titles: Record<AlarmName, string> = {
   thought_diversity: 'Distinct word pairs',
   response_length: 'Response length',
   invalid_answers: 'Answers without a valid action',
+  missing_thoughts: 'Answers with a thought',
 };
 
 /** Why a line beyond its bound has raised no alarm: `alarm after 5 steps in a row over 81.1; now 4`. */
@@ -149,7 +150,8 @@ export const signalCharts: LineChartSpec[] = [...new Set(alarmNames.map(name => 
             label: `alarm ${rule.side}`,
             colour: 'var(--alarm)',
             bound: true,
-            values: now => boundsOver(rule, now.column(metric)),
+            values: now =>
+              boundsOver(rule, now.column(metric), rule.limit === undefined ? undefined : now.column(rule.limit)),
           };
         }),
       ],

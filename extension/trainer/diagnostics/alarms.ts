@@ -1,7 +1,15 @@
 // The watch for Echo Traps (RAGEN, §3): rewards within a prompt group come to be all alike, thoughts repeat, gradients spike and entropy
 // runs off, before success falls. Each alarm is one of protocol/alarm-rules.ts that holds for the newest steps, and states its evidence.
 // Pure functions; what they remember is plain data for checkpoints.
-import { alarmNames, alarmRules, noValues, withValue } from '../../protocol/alarm-rules';
+import {
+  alarmNames,
+  alarmRules,
+  hasPassed,
+  judgedWindow,
+  noValues,
+  watchedMetrics,
+  withValue,
+} from '../../protocol/alarm-rules';
 import type { AlarmName, WatchedSeries } from '../../protocol/alarm-rules';
 
 export type WatchState = {
@@ -28,8 +36,7 @@ export function watchStep(
   metrics: Readonly<Record<string, number>>,
 ): { state: WatchState; alarms: Alarm[] } {
   const series = { ...state.series };
-  const watched = new Set(Object.values(alarmRules).map(({ metric }) => metric));
-  for (const metric of watched) {
+  for (const metric of watchedMetrics) {
     const value = metrics[metric];
     if (Number.isFinite(value)) series[metric] = withValue(series[metric] ?? noValues, value);
   }
@@ -44,19 +51,24 @@ export function watchStep(
 export const standingAlarms = ({ series }: WatchState): Alarm[] => alarmsOf(series);
 
 const alarmsOf = (series: Readonly<Record<string, WatchedSeries>>): Alarm[] =>
-  alarmNames.flatMap(name => judged(name, series[alarmRules[name].metric]) ?? []);
+  alarmNames.flatMap(name => judged(name, series) ?? []);
 
-function judged(name: AlarmName, series: WatchedSeries | undefined): Alarm | null {
-  const { metric, words, bound: boundOf, side, steps } = alarmRules[name];
-  const newest = series?.newest.slice(-steps) ?? []; // the first steps are what others are compared with
-  if (!series || newest.length < steps) return null;
-  const { bound, words: source } = boundOf(series);
-  if (!newest.every(x => (side === 'under' ? x < bound : x > bound))) return null;
-  const value = newest[steps - 1];
+function judged(name: AlarmName, all: Readonly<Record<string, WatchedSeries>>): Alarm | null {
+  const rule = alarmRules[name];
+  const { metric, words, side, steps, limit } = rule;
+  const series = all[metric];
+  const judgement = series && judgedWindow(rule, series, limit === undefined ? undefined : newestOf(all[limit]));
+  if (!judgement) return null;
+  const { bound, words: source, values } = judgement;
+  if (!values.every(value => hasPassed(rule, value, bound))) return null;
+  const value = values[steps - 1];
   const passed = side === 'under' ? 'fell under' : 'rose over';
   const lasting = steps === 1 ? '' : ` for ${steps} steps`;
   const sentence = `${words} ${passed} ${source}${lasting}: ${shown(value)}, bound ${shown(bound)}`;
   return { name, metric, value, bound, sentence };
 }
+
+const newestOf = (series: WatchedSeries | undefined): number | undefined =>
+  series?.newest.at(-1) ?? series?.first.at(-1);
 
 const shown = (x: number): string => String(Number(x.toPrecision(3)));

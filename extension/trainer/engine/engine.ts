@@ -175,6 +175,8 @@ export interface LoadedModel {
   parameters: number;
   trained: number;
   maxPositions: number;
+  /** Tokens that the head has a logit for. */
+  vocabSize: number;
   /** Where it runs. */
   provider: 'cpu' | 'webgpu' | 'cuda';
   /** What trying devices showed, in one line; null where none was tried. */

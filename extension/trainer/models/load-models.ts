@@ -54,7 +54,13 @@ export async function loadTrained(
     critic: criticBank
       ? new Critic(within(trainedNetwork(config, criticSpecs(config))), criticBank, policy)
       : undefined,
-    model: { parameters: weights.count, trained: weights.count, maxPositions: config.maxPositions, lora: null },
+    model: {
+      parameters: weights.count,
+      trained: weights.count,
+      maxPositions: config.maxPositions,
+      vocabSize: config.vocabSize,
+      lora: null,
+    },
   };
 }
 
@@ -104,7 +110,13 @@ export async function loadAdapted(
           policy,
         )
       : undefined,
-    model: { parameters: base.parameters, trained: factors.count, maxPositions: config.maxPositions, lora },
+    model: {
+      parameters: base.parameters,
+      trained: factors.count,
+      maxPositions: config.maxPositions,
+      vocabSize: config.vocabSize,
+      lora,
+    },
   };
 }
 

@@ -51,7 +51,7 @@ export function outcomeOf(folder: RunFolder | undefined, seed: number): Outcome 
 }
 
 function readOutcome(folder: RunFolder, seed: number): Outcome {
-  const { state, steps, validation, wall_s } = summarize(folder, metricLines(folder), folder.readStatus());
+  const { state, steps, validation, wall_s } = summarize(folder, metricLines(folder), [], folder.readStatus());
   const best = validation.reduce<(typeof validation)[number] | null>(
     (top, at) => (top === null || at.success > top.success ? at : top),
     null,

@@ -3,8 +3,8 @@
 import { createConnection } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { MessageConnection } from 'vscode-jsonrpc/node';
-import { metricsLineSchema, runFiles } from '../../protocol/run-folder';
-import type { MetricsLine, RunStatus } from '../../protocol/run-folder';
+import { eventSchema, metricsLineSchema, runFiles } from '../../protocol/run-folder';
+import type { MetricsLine, RunEvent, RunStatus } from '../../protocol/run-folder';
 import { socketMessages } from '../../protocol/socket-messages';
 import { hello, isLocalEndpoint, statusChanged, stop } from '../../protocol/trainer-link';
 import { UserError } from '../../protocol/user-error';
@@ -32,6 +32,7 @@ export async function follow(
   limits = { answerMs, reachMs },
 ): Promise<RunStatus | null> {
   let offset = 0;
+  let eventOffset = 0;
   let connection: MessageConnection | undefined;
   const showNew = (): void => {
     for (const { value, next } of readValues(
@@ -41,6 +42,14 @@ export async function follow(
     )) {
       table?.row(value);
       offset = next;
+    }
+    for (const { value, next } of readValues(
+      folder.file(runFiles.events),
+      line => eventSchema.parse(line),
+      eventOffset,
+    )) {
+      table?.event(value);
+      eventOffset = next;
     }
   };
   let asked = false;
@@ -104,6 +113,10 @@ export function metricLines(folder: RunFolder): MetricsLine[] {
     ({ value }) => value,
   );
 }
+
+/** All events of a run. */
+export const eventLines = (folder: RunFolder): RunEvent[] =>
+  [...readValues(folder.file(runFiles.events), line => eventSchema.parse(line))].map(({ value }) => value);
 
 /**
  * The trainer's answer to a command.

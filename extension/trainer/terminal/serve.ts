@@ -12,7 +12,7 @@ import { requireTrusted, trustFlag } from '../trusted-run';
 import { onlyEvaluates } from '../stored-config';
 import type { Answer } from './answer';
 import { evaluationWords } from './evaluation-words';
-import { answered, follow, joinTrainer, metricLines } from './follow';
+import { answered, eventLines, follow, joinTrainer, metricLines } from './follow';
 import { endWithoutWord, makeRun, startTrainer, workspaceOf } from './start';
 import type { TrainerProcess } from './start';
 import { StepTable } from './step-table';
@@ -129,7 +129,7 @@ async function followTrainer(
     };
   process.stderr.write(`Run ${folder.id} → ${folder.path}\n`);
   const status = await follow(folder, new StepTable(evaluates ? 'episode' : 'step'));
-  const summary = summarize(folder, metricLines(folder), status);
+  const summary = summarize(folder, metricLines(folder), eventLines(folder), status);
   const gone = status === null || unended.includes(status.state);
   const failed = gone ? await endWithoutWord(folder, trainer) : status?.error;
   const evaluation = evaluationOf(folder);

@@ -3,11 +3,12 @@
 // there is no bar a line tells of each tenth of them.
 import { MultiBar, Presets } from 'cli-progress';
 import type { SingleBar } from 'cli-progress';
-import type { MetricsLine, RunStatus } from '../../protocol/run-folder';
+import type { MetricsLine, RunEvent, RunStatus } from '../../protocol/run-folder';
 import { progressOf } from '../../protocol/run-progress';
 import type { RunProgress } from '../../protocol/run-progress';
 import { trainingSuccess, validationSuccess } from '../step-metrics';
 import { downloadBar, megabytes, showDownload } from './fetch-model';
+import { formatFinding, formatRegime, regimeAt, type DiagnosedRegime } from './run-findings';
 
 const columns = [
   { title: 'step', width: 5 },
@@ -28,6 +29,8 @@ export class StepTable {
   private done = 0;
   /** Tenths of an evaluation's episodes that were told of. */
   private tenths = 0;
+  /** The regime that was printed last. */
+  private regime: DiagnosedRegime['regime'] | undefined;
   /** Why the run waits, as it was said. */
   private waits: string | undefined;
 
@@ -68,6 +71,15 @@ export class StepTable {
       percent(validationSuccess(metrics)),
     ];
     this.print(cells.map((cell, i) => cell.padStart(columns[i].width)).join(' '));
+    const diagnosed = regimeAt(line.step, metrics);
+    if (diagnosed && diagnosed.regime !== this.regime) this.print(`diagnosis at step ${line.step}: ${formatRegime(diagnosed)}`); // prettier-ignore
+    this.regime = diagnosed?.regime ?? this.regime;
+  }
+
+  /** A line for an alarm or an early stop. */
+  event(event: RunEvent): void {
+    const finding = formatFinding(event);
+    if (finding !== null) this.print(finding);
   }
 
   /** Live progress within a phase. */

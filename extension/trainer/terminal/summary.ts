@@ -1,7 +1,15 @@
 // What a finished run comes to: the JSON document of `--json`, and the closing words in the terminal.
-import type { MetricsLine, RunStatus } from '../../protocol/run-folder';
-import { validationSuccess } from '../step-metrics';
+import type { MetricsLine, RunEvent, RunStatus } from '../../protocol/run-folder';
+import { validationReturn, validationSuccess } from '../step-metrics';
 import type { RunFolder } from '../store/run-folder';
+import { formatRegime, regimeAt, type DiagnosedRegime } from './run-findings';
+
+/** An alarm or an early stop, with its evidence. */
+interface Finding {
+  step: number;
+  name: string;
+  message: string;
+}
 
 export interface RunSummary {
   run: string;
@@ -9,17 +17,35 @@ export interface RunSummary {
   state: RunStatus['state'];
   /** Steps finished. */
   steps: number;
-  validation: { step: number; success: number }[];
+  /** `return` is the mean of the episodes' returns. */
+  validation: { step: number; success: number; return: number | null }[];
+  /** Alarms that were raised, in their order. */
+  alarms: Finding[];
+  /** The rule that ended the run. */
+  early_stop: Finding | null;
+  /** The newest diagnosis of collapse. */
+  diagnosis: DiagnosedRegime | null;
   wall_s: number;
   /** Means over the steps: sampled tokens per second of rollouts, trained tokens per second of updates. */
   tokens_per_s: { rollout: number | null; train: number | null };
 }
 
-export function summarize(folder: RunFolder, lines: readonly MetricsLine[], status: RunStatus | null): RunSummary {
+export function summarize(
+  folder: RunFolder,
+  lines: readonly MetricsLine[],
+  events: readonly RunEvent[],
+  status: RunStatus | null,
+): RunSummary {
   const validation = lines.flatMap(line => {
-    const success = validationSuccess(numbers(line));
-    return success === null ? [] : [{ step: line.step, success }];
+    const metrics = numbers(line);
+    const success = validationSuccess(metrics);
+    return success === null ? [] : [{ step: line.step, success, return: validationReturn(metrics) }];
   });
+  const findings = (kind: 'alarm' | 'early_stop', name: string): Finding[] =>
+    events
+      .filter(event => event.kind === kind)
+      .map(({ step, message, data }) => ({ step: Number(data?.step ?? step), name: String(data?.[name] ?? kind), message })); // prettier-ignore
+  const diagnoses = lines.flatMap(line => regimeAt(line.step, numbers(line)) ?? []);
   const mean = (key: string): number | null => {
     const values = lines.map(line => line[key]).filter(x => typeof x === 'number');
     return values.length > 0 ? values.reduce((sum, x) => sum + x, 0) / values.length : null;
@@ -30,6 +56,9 @@ export function summarize(folder: RunFolder, lines: readonly MetricsLine[], stat
     state: status?.state ?? 'failed',
     steps: status?.step ?? 0,
     validation,
+    alarms: findings('alarm', 'alarm'),
+    early_stop: findings('early_stop', 'type').at(-1) ?? null,
+    diagnosis: diagnoses.at(-1) ?? null,
     wall_s: lines.at(-1)?.wall_s ?? 0,
     tokens_per_s: { rollout: mean('perf/rollout_tokens_per_s'), train: mean('perf/train_tokens_per_s') },
   };
@@ -37,7 +66,7 @@ export function summarize(folder: RunFolder, lines: readonly MetricsLine[], stat
 
 /** The closing words: before → after, where the run lies and how to open it. `episodes` are those of an evaluation, which takes no steps. */
 export function closingWords(
-  { run, folder, steps, validation, wall_s, state }: RunSummary,
+  { run, folder, steps, validation, alarms, early_stop, diagnosis, wall_s, state }: RunSummary,
   workspace: string,
   episodes?: RunStatus['episodes'],
 ): string {
@@ -48,12 +77,19 @@ export function closingWords(
       ? `Run ${run} ${state} after ${episodes.done} of ${episodes.of} episodes.`
       : `Run ${run} ${state} after ${steps} steps in ${duration(wall_s)}.`,
   ];
+  if (early_stop) lines.push(`Stopped early at step ${early_stop.step}: ${early_stop.message}`);
   if (first && last && last !== first) {
     const gain = (last.success - first.success) * 100;
     lines.push(
       `Validation success ${percent(first.success)} → ${percent(last.success)} (${gain >= 0 ? '+' : ''}${gain.toFixed(1)} points; steps ${first.step} → ${last.step}, seeds never trained on)`,
     );
   } else if (last) lines.push(`Validation success ${percent(last.success)}`);
+  if (last && last.return !== null) {
+    const before = last !== first && typeof first?.return === 'number' ? `${first.return.toFixed(2)} → ` : '';
+    lines.push(`Validation return ${before}${last.return.toFixed(2)}`);
+  }
+  if (diagnosis) lines.push(`Diagnosis at step ${diagnosis.step}: ${formatRegime(diagnosis)}`);
+  if (alarms.length > 0) lines.push(`Alarms: ${alarms.map(({ name, step }) => `${name} (step ${step})`).join(', ')}`);
   lines.push(
     `Run folder: ${folder}`,
     `In VS Code: open ${workspace} with the RAGEN Workbench extension; the run is in the RAGEN view.`,

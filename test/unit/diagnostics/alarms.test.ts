@@ -32,9 +32,40 @@ describe('the watch', () => {
     });
   });
 
-  it('says nothing of a fall that does not last, or of one before there is a baseline', () => {
+  it('raises nothing for a fall that does not last, or before three steps of a baseline', () => {
     expect(names(watched('rollout/in_group_reward_std', [...repeat(0.5, 10), ...repeat(0, 4), 0.5, ...repeat(0, 4)]))).toEqual([]); // prettier-ignore
-    expect(names(watched('rollout/in_group_reward_std', [0.5, ...repeat(0, 9)]))).toEqual([]);
+    expect(names(watched('rollout/in_group_reward_std', [0.5, 0.5, ...repeat(0, 5)]))).toEqual([]);
+  });
+
+  it('judges from the third step of a baseline on, which grows to ten', () => {
+    const raised = watched('rollout/in_group_reward_std', [0.5, 0.5, ...repeat(0, 10)]);
+    expect(names(raised)).toEqual([[8, ['reward_variance']]]);
+    expect(raised.get(8)![0].sentence).toBe(
+      'in-group reward std fell under 10 % of its first-3-step mean for 5 steps: 0, bound 0.0333',
+    );
+    expect(names(watched('actor/grad_norm', [1, 1, 11, 11]))).toEqual([[4, ['gradient_spike']]]);
+  });
+
+  it('holds fixed bounds from the first step on', () => {
+    expect(names(watched('rollout/invalid_answer_rate', repeat(1, 5)))).toEqual([[3, ['invalid_answers']]]);
+    expect(names(watched('rollout/invalid_answer_rate', [0.1, 0.2, ...repeat(1, 5)]))).toEqual([[5, ['invalid_answers']]]); // prettier-ignore
+    expect(names(watched('thoughts/rate', [1, 1, 0.05, 0, 0]))).toEqual([[5, ['missing_thoughts']]]);
+  });
+
+  it('raises entropy_rise halfway to the largest entropy where twice the mean lies beyond it', () => {
+    let state = nothingWatched;
+    const steps: [number, AlarmName[], number | undefined][] = [];
+    [...repeat(5, 3), ...repeat(6.5, 3)].forEach((entropy, i) => {
+      const { state: next, alarms } = watchStep(state, { 'actor/entropy': entropy, 'actor/entropy_limit': 7 });
+      state = next;
+      steps.push([i + 1, alarms.map(({ name }) => name), alarms.at(0)?.bound]);
+    });
+    expect(steps.filter(([, raised]) => raised.length > 0)).toEqual([[6, ['entropy_rise'], 6]]);
+    expect(standingAlarms(state)[0].sentence).toBe(
+      'entropy rose over halfway from its first-3-step mean to its largest value for 3 steps: 6.5, bound 6',
+    );
+    const limits = repeat(7, 6);
+    expect(boundsOver(alarmRules.entropy_rise, [...repeat(5, 3), ...repeat(6.5, 3)], limits).at(-1)).toBe(6);
   });
 
   it('tells an alarm once, and again after it was over', () => {
@@ -81,8 +112,10 @@ describe('the watch', () => {
   it('draws the bounds that alarms are raised by, none while the baseline is made', () => {
     const values = [...repeat(0.5, 10), NaN, 0.2, ...repeat(0.049, 5)];
     const bounds = boundsOver(alarmRules.reward_variance, values);
-    expect([...bounds.slice(0, 11)].every(Number.isNaN)).toBe(true);
-    expect([...bounds.slice(11)]).toEqual(repeat(0.05, 6));
+    expect(bounds.subarray(0, 7).every(Number.isNaN)).toBe(true);
+    expect([...bounds.subarray(7, 10)]).toEqual(repeat(0.05, 3));
+    expect(bounds[10]).toBeNaN();
+    expect([...bounds.subarray(11)]).toEqual(repeat(0.05, 6));
     const norms = [...repeat(1, 12), 9.9, 1, 10.1, 1];
     const spike = watched('actor/grad_norm', norms).get(15)![0];
     expect(boundsOver(alarmRules.gradient_spike, norms)[14]).toBe(spike.bound);

@@ -97,7 +97,27 @@ describe('train', () => {
     ]);
     expect(code, stderr).toBe(0);
     expect(stderr.split('\n').filter(line => /^ +[01] /.test(line)).length).toBe(2);
-    expect(stdout).toMatch(/^Run \S+ finished after 1 steps in \d+ s\.\nValidation success .* → .*\nRun folder: /);
+    expect(stdout).toMatch(
+      /^Run \S+ finished after 1 steps in \d+ s\.\nValidation success .* → .*\nValidation return .* → /,
+    );
+  });
+
+  test('prints alarms, and why a run ended early', async () => {
+    const { code, stdout, stderr } = await ragen(workspace.folder, [
+      'train',
+      '--config-name',
+      'words',
+      'actor_rollout_ref.rollout.response_length=1', // no room for an answer
+      'workbench.watch.stop_on=[invalid_answers]',
+      'trainer.total_training_steps=9',
+    ]);
+    expect(code, stderr).toBe(0);
+    const reason = 'share of answers without a valid action rose over 90 % for 3 steps: 1, bound 0.9';
+    expect(stderr).toContain(`alarm at step 3: ${reason}\n`);
+    expect(stderr).toContain(`stopped early at step 3: ${reason}`);
+    expect(stdout).toMatch(/^Run \S+ finished after 3 steps/);
+    expect(stdout).toContain(`Stopped early at step 3: ${reason} (workbench.watch.stop_on)`);
+    expect(stdout).toMatch(/^Alarms: .*invalid_answers \(step 3\)/m);
   });
 });
 

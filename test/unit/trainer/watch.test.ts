@@ -44,8 +44,9 @@ it('does nothing where it is off', () => {
 it('reads thoughts and answers without an action from the turns', () => {
   const turn = (thought: string | null, executed: string[]) => ({ thought, executed });
   const episodes = [{ turns: [turn('go', ['Up']), turn(null, [])] }, { turns: [turn(' ', []), turn('go', ['Up'])] }];
-  expect(watchedOf(episodes as unknown as Parameters<typeof watchedOf>[0])).toMatchObject({
+  expect(watchedOf(episodes as unknown as Parameters<typeof watchedOf>[0], { enable_think: true })).toMatchObject({
     'thoughts/most_frequent': 1,
     'rollout/invalid_answer_rate': 0.5,
+    'thoughts/rate': 0.5,
   });
 });

@@ -1,0 +1,39 @@
+// What the diagnostics of a run found, as the terminal prints it: alarms, the regime of the newest diagnosis of collapse, and why a run ended
+// early. Read from a run's metrics and events.
+import type { RunEvent } from '../../protocol/run-folder';
+import { regimes } from '../diagnostics/collapse-metrics';
+import type { Regime } from '../diagnostics/collapse-metrics';
+
+/** A diagnosis of collapse at one step; nats are per token. */
+export interface DiagnosedRegime {
+  step: number;
+  regime: Regime;
+  /** I(X;Z), at most `bound`. */
+  mutual_information: number;
+  bound: number;
+  /** H(Z|X). */
+  entropy: number;
+}
+
+/** Families of pairs, the one that judges a run's whole episodes first. */
+const families = ['collapse_trajectory_sample', 'collapse_turn_sample', 'collapse_first_turn_sample'] as const;
+
+/** The diagnosis among a step's metrics; null where there is none. */
+export function regimeAt(step: number, metrics: Readonly<Record<string, number>>): DiagnosedRegime | null {
+  const family = families.find(name => metrics[`${name}/regime`] !== undefined);
+  const regime = family && regimes[metrics[`${family}/regime`] - 1];
+  if (!family || !regime) return null;
+  const of = (suffix: string): number => metrics[`${family}/${suffix}`];
+  return { step, regime, mutual_information: of('mi_estimate'), bound: of('mi_upper_bound'), entropy: of('conditional_entropy_est') }; // prettier-ignore
+}
+
+/** `template collapse (I(X;Z) 0.41 of at most 4.16 nats, H(Z|X) 0.62 nats a token)`. */
+export const formatRegime = ({ regime, mutual_information, bound, entropy }: DiagnosedRegime): string =>
+  `${regime} (I(X;Z) ${mutual_information.toFixed(2)} of at most ${bound.toFixed(2)} nats, H(Z|X) ${entropy.toFixed(2)} nats a token)`;
+
+/** `alarm at step 15: in-group reward std fell under …`; null for events that the terminal does not print. */
+export function formatFinding({ kind, step, message, data }: RunEvent): string | null {
+  if (kind === 'alarm') return `alarm at step ${Number(data?.step ?? step)}: ${message}`;
+  if (kind === 'early_stop') return `stopped early at step ${step}: ${message}`;
+  return null;
+}
