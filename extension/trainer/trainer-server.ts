@@ -35,7 +35,7 @@ import type { Viewer } from './live-view';
 import type { RunControl } from './run-control';
 import { isSameSecret } from './same-secret';
 
-/** Unix limits the length of a socket's path (104 on macOS). */
+/** Unix limits the bytes of a socket's path (104 on macOS); of a longer one Node.js would take the beginning, which is another place. */
 const longestPath = 100;
 const statusEveryMs = 100;
 /** How long a stranger stays connected after being refused. */
@@ -56,11 +56,18 @@ export interface ServedRun {
   status(): RunStatus;
 }
 
-/** Where the socket of a run goes: in its folder, or where that path is too long in a folder of its own in the temporary one. */
+/**
+ * Where the socket of a run goes: in its folder, or where that path is too long in a folder of its own in the temporary one, or in /tmp
+ * where that one's path is too long as well.
+ */
 export function endpointFor(runFolder: string, id: string): string {
   if (process.platform === 'win32') return `\\\\.\\pipe\\ragen-${id}-${process.pid}`;
+  const fits = (path: string): boolean => Buffer.byteLength(path) <= longestPath;
   const inside = join(runFolder, 'trainer.sock');
-  return inside.length <= longestPath ? inside : join(tmpdir(), `ragen-${randomBytes(8).toString('hex')}`, 's');
+  if (fits(inside)) return inside;
+  const own = join(`ragen-${randomBytes(8).toString('hex')}`, 's');
+  const temporary = join(tmpdir(), own);
+  return fits(temporary) ? temporary : join('/tmp', own);
 }
 
 export class TrainerServer {

@@ -104,6 +104,23 @@ test.skipIf(process.platform === 'win32')(
   },
 );
 
+test.skipIf(process.platform === 'win32')(
+  'a socket’s path is measured in bytes, in the run folder and in the temporary one',
+  () => {
+    const deep = join('/home', '日本語'.repeat(9), '.ragen/runs/20260101-000000-quickstart-0000');
+    expect(deep.length).toBeLessThan(90); // 142 bytes with the socket’s name
+    expect(endpointFor(deep, 'run-1').startsWith(join(tmpdir(), 'ragen-'))).toBe(true);
+    const usual = process.env.TMPDIR;
+    process.env.TMPDIR = join('/home', 'ё'.repeat(45));
+    try {
+      expect(endpointFor(deep, 'run-1')).toMatch(/^\/tmp\/ragen-[0-9a-f]{16}\/s$/);
+    } finally {
+      if (usual === undefined) delete process.env.TMPDIR;
+      else process.env.TMPDIR = usual;
+    }
+  },
+);
+
 test('hello with the token is answered with run, process and status', async () => {
   const watcher = await stranger();
   expect(await watcher.hello('secret')).toEqual({ run: 'run-1', pid: process.pid, status });
