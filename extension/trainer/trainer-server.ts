@@ -9,7 +9,7 @@ import { mkdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { ResponseError, ErrorCodes } from 'vscode-jsonrpc/node';
-import type { MessageConnection } from 'vscode-jsonrpc/node';
+import type { MessageConnection, MessageWriter } from 'vscode-jsonrpc/node';
 import type { RunEvent, RunStatus } from '../protocol/run-folder';
 import { clearedWriter } from './cleared-writer';
 import { socketMessages } from '../protocol/socket-messages';
@@ -42,7 +42,7 @@ const statusEveryMs = 100;
 const hangUpMs = 100;
 /** How long a watcher may take to read the last messages. */
 const lastWordsMs = 1000;
-/** A watcher that has left so many messages unread (a suspended editor) is cut off; it can join again. */
+/** A connection that has left so many messages unread, answers among them (a suspended editor), is cut off; it can join again. */
 const mostUnread = 1000;
 /** Until they have said hello, connections have so long, so many bytes, and there are so many of them: the oldest makes room. */
 const [helloMs, helloBytes, mostStrangers] = [5000, 65_536, 16];
@@ -71,8 +71,8 @@ export function endpointFor(runFolder: string, id: string): string {
 }
 
 export class TrainerServer {
-  /** Who has said hello, with the number of messages on their way to them. */
-  private readonly watchers = new Map<MessageConnection, { socket: Socket; unread: number }>();
+  /** Who has said hello. */
+  private readonly watchers = new Map<MessageConnection, Socket>();
   private readonly sockets = new Set<Socket>();
   /** Who has not said hello yet, the oldest first, with what ends their time. */
   private readonly strangers = new Map<Socket, NodeJS.Timeout>();
@@ -141,14 +141,10 @@ export class TrainerServer {
   }
 
   private to(connection: MessageConnection, send: (watcher: MessageConnection) => Promise<void>): void {
-    const watcher = this.watchers.get(connection);
-    if (!watcher) return;
-    if (++watcher.unread > mostUnread) watcher.socket.destroy();
+    const socket = this.watchers.get(connection);
+    if (!socket) return;
     const sent = (async () => send(connection))(); // throws at once where the connection is closed
-    sent.then(
-      () => watcher.unread--,
-      () => watcher.socket.destroy(),
-    );
+    sent.catch(() => socket.destroy());
   }
 
   private greeted(socket: Socket): void {
@@ -161,7 +157,7 @@ export class TrainerServer {
     const connection = socketMessages(
       socket,
       () => (this.strangers.has(socket) ? helloBytes : largestMessage),
-      clearedWriter,
+      writer => boundedWriter(clearedWriter(writer), () => socket.destroy()),
     );
     this.strangers.set(
       socket,
@@ -188,7 +184,7 @@ export class TrainerServer {
         throw new ResponseError(ErrorCodes.InvalidRequest, 'wrong token');
       }
       this.greeted(socket);
-      this.watchers.set(connection, { socket, unread: 0 });
+      this.watchers.set(connection, socket);
       return { run: run.id, pid: process.pid, status: run.status() };
     });
     const { control } = run;
@@ -249,4 +245,19 @@ export class TrainerServer {
     );
     connection.listen();
   }
+}
+
+/** The same writer, which calls `full` where more than `mostUnread` messages wait for the reader. */
+function boundedWriter(writer: MessageWriter, full: () => void): MessageWriter {
+  const write = writer.write.bind(writer);
+  let unread = 0;
+  writer.write = async message => {
+    if (++unread > mostUnread) full();
+    try {
+      await write(message);
+    } finally {
+      unread--;
+    }
+  };
+  return writer;
 }

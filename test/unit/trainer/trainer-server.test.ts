@@ -283,6 +283,18 @@ test('a watcher that does not read is cut off, and is not waited for at the end'
   server = await TrainerServer.listen(endpoint, { id: 'run-1', token: 'secret', control, status: () => status });
 });
 
+test('a watcher that asks without end and reads no answer is cut off', async () => {
+  const socket = await mute(framed({ id: 1, method: 'ragen/hello', params: { token: 'secret' } }));
+  await until('it is greeted', () => socket.readableLength > 0);
+  let gone = false;
+  socket.once('close', () => (gone = true)); // a write fails: it reads nothing
+  for (let asked = 0; !gone; asked++) {
+    expect(asked).toBeLessThan(10_000);
+    socket.write(framed({ id: asked + 2, method: 'ragen/resume', params: null }));
+    await new Promise(resolve => setImmediate(resolve)); // it answers one at a time
+  }
+});
+
 test('a client that stops in the middle of a message leaves nothing that keeps the process alive', async () => {
   const timers = () => process.getActiveResourcesInfo().filter(kind => kind === 'Timeout').length;
   const half = 'Content-Length: 1000\r\n\r\n{"jsonrpc"';
