@@ -76,6 +76,9 @@ export class SessionLost extends Error {
 /** Bytes of an answer: an observation with its pictures. */
 const mostBodyBytes = 2 ** 26;
 
+/** Characters of what a server says of an error. */
+const mostWords = 300;
+
 /** Codes of connections that never came about. */
 const neverConnected = new Set([
   'ECONNREFUSED',
@@ -119,7 +122,8 @@ export async function ask(
   });
   const { status } = response;
   if (response.ok) return { type: response.headers.get('content-type') ?? '', body: bytes };
-  const words = withoutKey(Buffer.from(bytes).toString('utf8'), options).slice(0, 300);
+  const told = withoutKey(Buffer.from(bytes).toString('utf8'), options);
+  const words = told.length > mostWords ? `${told.slice(0, mostWords)}…` : told; // the mark tells readers that a key may be cut there
   const said = `${path} was answered with ${status}: ${words}`;
   if (status === 503 || status === 429)
     throw new NotTaken(said, Number(response.headers.get('retry-after') ?? NaN) || undefined);

@@ -60,7 +60,7 @@ process.on('uncaughtException', (error: unknown) => {
   if (atWork.dying) return; // the first is the cause
   atWork.dying = true;
   log.fatal({ stack }, message);
-  const sentence = `trainer: it met an unexpected error (${message.slice(0, 500)}): resume the run from its newest checkpoint, and report this with the end of trainer.log`;
+  const sentence = `trainer: it met an unexpected error (${secrets.text(message).slice(0, 500)}): resume the run from its newest checkpoint, and report this with the end of trainer.log`;
   void (atWork.journal?.crash(sentence, lastWordsMs) ?? Promise.resolve()).finally(() => {
     atWork.lease?.release();
     process.exit(1);

@@ -1,7 +1,8 @@
 // The keys and tokens that this process knows, and texts without them. A service, an environment or a program may repeat a key that it was
 // given; what comes from them is cleared when it arrives, so that a model, its tokens and its texts stay of a piece, and what is
 // written, printed or sent is cleared once more. A text without a secret is returned as it is, to the bit.
-// A secret is the value of a variable: one that a configuration names, one that the editor keeps, or one whose name says so.
+// A secret is the value of a variable: one that a configuration names, one that the editor keeps, or one whose name says so; and the
+// password of an address in any variable. Messages are cut to a length: a beginning of a secret that is left before a cut is cleared too.
 
 /** Variables named in it, with commas between, hold secrets: the editor says which it keeps. */
 const namesVariable = 'RAGEN_SECRET_NAMES';
@@ -10,13 +11,40 @@ const namesVariable = 'RAGEN_SECRET_NAMES';
 const shortest = 8;
 /** The same for values of variables that nobody named, whose names alone look like that of a secret. */
 const shortestGuessed = 12;
+/** The same where they are letters alone. */
+const shortestLetters = 20;
+/** Characters of a secret's beginning that are cleared where a text was cut within it; the longest beginning that is looked for. */
+const [shortestBeginning, longestBeginning] = [8, 1024];
+/** Where a text was cut. */
+const cuts = /…|\.\.\.|$/g;
 
 /** The editor's own list, and names as tools use them. */
-const telling = /(^|_)(API_?KEY|ACCESS_KEY|PRIVATE_KEY|SECRET_KEY|KEY|TOKEN|SECRET|PASSWORD|PASSWD)$/i;
+const telling =
+  /((^|_)(API_?KEY|ACCESS_KEY|PRIVATE_KEY|SECRET_KEY|KEY|TOKEN|SECRET|PAT|CREDENTIALS?)|_PWD|PASS|PASSWORD|PASSWD|PASSPHRASE)$/i;
 
-/** Whether the value of a variable that nobody named is a secret: no path, no address, no plain word or number. */
-const looksSecret = (name: string, value: string): boolean =>
-  telling.test(name) && value.length >= shortestGuessed && /\d/.test(value) && /[a-z]/i.test(value) && !/^([./~]|\w+:\/\/)/.test(value); // prettier-ignore
+/** No path, no address, no plain word or number. Tokens of some services (the hub's) are letters alone, small and capital ones. */
+const looksRandom = (value: string): boolean =>
+  value.length >= shortestGuessed &&
+  !/^([./~]|\w+:\/\/|[a-z]:[\\/])/i.test(value) &&
+  /[a-z]/i.test(value) &&
+  (/\d/.test(value) ||
+    (value.length >= shortestLetters && /^[\w-]+$/.test(value) && /[a-z][A-Z]|[A-Z]{2}[a-z]/.test(value)));
+
+/** The password of a value that is an address with one (of a proxy, of a database), or the token in the user's place. */
+function passwordIn(value: string): string[] {
+  if (!/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*@/i.test(value) || !URL.canParse(value)) return [];
+  const { username, password } = new URL(value);
+  const written = password || username;
+  return [written, ...decodedOf(written)].filter(looksRandom);
+}
+
+function decodedOf(written: string): string[] {
+  try {
+    return [decodeURIComponent(written)];
+  } catch {
+    return [];
+  }
+}
 
 /** Clears texts of secrets, in the forms in which they travel. */
 export class Secrets {
@@ -24,9 +52,15 @@ export class Secrets {
   /** What stands for each form of a secret. */
   private readonly marks = new Map<string, string>();
   private pattern: RegExp | undefined;
+  /** Beginnings of the forms by their last characters, longer ones first. */
+  private readonly beginnings = new Map<string, { beginning: string; mark: string }[]>();
 
   constructor(private readonly env: NodeJS.ProcessEnv = process.env) {
-    for (const [name, value = ''] of Object.entries(env)) if (looksSecret(name, value)) this.add(name, value);
+    for (const [name, given = ''] of Object.entries(env)) {
+      const value = given.trim(); // a line's end, from a file, is not sent along
+      if (telling.test(name) && looksRandom(value)) this.add(name, value);
+      else for (const password of passwordIn(value)) this.addForms(name, password);
+    }
     this.name(...(env[namesVariable] ?? '').split(','));
   }
 
@@ -45,9 +79,14 @@ export class Secrets {
       for (const [inner, value] of Object.entries(config)) this.nameAllIn(value, inner);
   }
 
-  /** The text with `[redacted NAME]` in place of each secret. */
+  /** The text with `[redacted NAME]` in place of each secret, and of the beginning of one where the text was cut within it. */
   text(text: string): string {
-    return this.pattern ? text.replace(this.pattern, form => this.marks.get(form)!) : text;
+    return this.withoutBeginnings(this.uncut(text), true);
+  }
+
+  /** The same for a text whose end is still to come. */
+  unended(text: string): string {
+    return this.withoutBeginnings(this.uncut(text), false);
   }
 
   /** The same for all texts in a value, names of properties too; what holds none is returned itself. */
@@ -75,10 +114,47 @@ export class Secrets {
     return most;
   }
 
+  private uncut(text: string): string {
+    return this.pattern ? text.replace(this.pattern, form => this.marks.get(form)!) : text;
+  }
+
+  private withoutBeginnings(text: string, ends: boolean): string {
+    if (!this.pattern) return text;
+    let cleared = '';
+    let from = 0;
+    for (const { index, 0: cut } of text.matchAll(cuts)) {
+      const found = cut !== '' || ends ? this.beginningBefore(text, from, index) : undefined;
+      if (!found) continue;
+      cleared += text.slice(from, index - found.beginning.length) + found.mark;
+      from = index;
+    }
+    return from === 0 ? text : cleared + text.slice(from);
+  }
+
+  private beginningBefore(text: string, from: number, end: number): { beginning: string; mark: string } | undefined {
+    const known = this.beginnings.get(text.slice(Math.max(from, end - shortestBeginning), end));
+    return known?.find(({ beginning: { length }, beginning }) => end - length >= from && text.startsWith(beginning, end - length)); // prettier-ignore
+  }
+
   private add(name: string, value: string): void {
     if (this.names.has(name)) return;
     this.names.add(name);
-    for (const form of formsOf(value)) if (!this.marks.has(form)) this.marks.set(form, `[redacted ${name}]`);
+    this.addForms(name, value);
+  }
+
+  private addForms(name: string, value: string): void {
+    const mark = `[redacted ${name}]`;
+    for (const form of formsOf(value)) {
+      if (this.marks.has(form)) continue;
+      this.marks.set(form, mark);
+      for (let length = shortestBeginning; length < Math.min(form.length, longestBeginning); length++) {
+        const end = form.slice(length - shortestBeginning, length);
+        const same = this.beginnings.get(end) ?? [];
+        const longer = same.findIndex(other => other.beginning.length < length);
+        same.splice(longer < 0 ? same.length : longer, 0, { beginning: form.slice(0, length), mark });
+        this.beginnings.set(end, same);
+      }
+    }
     // The longest first: one secret may begin with another.
     const forms = [...this.marks.keys()].sort((a, b) => b.length - a.length);
     this.pattern = new RegExp(forms.map(form => form.replace(/[.*+?^${}()|[\]\\/-]/g, '\\$&')).join('|'), 'g');
@@ -107,7 +183,7 @@ export class SecretStream {
 
   /** What can be passed on of it now. */
   take(piece: string): string {
-    const text = this.secrets.text(this.kept + piece);
+    const text = this.secrets.unended(this.kept + piece);
     const begun = this.secrets.begun(text);
     this.kept = text.slice(text.length - begun);
     return text.slice(0, text.length - begun);
@@ -117,13 +193,16 @@ export class SecretStream {
   rest(): string {
     const { kept } = this;
     this.kept = '';
-    return kept;
+    return this.secrets.text(kept);
   }
 }
 
 /** A secret as it is, as JSON, URLs and HTTP headers write it, and in hexadecimal digits. */
 function formsOf(secret: string): Set<string> {
-  const forms = new Set([secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret)]);
+  const inJson = JSON.stringify(secret).slice(1, -1);
+  const inUrls = encodeURIComponent(secret);
+  const forms = new Set([secret, inJson, inJson.replaceAll('/', '\\/'), inUrls]);
+  forms.add(inUrls.replace(/%../g, digits => digits.toLowerCase()));
   const bytes = Buffer.from(secret);
   forms.add(bytes.toString('hex'));
   forms.add(bytes.toString('hex').toUpperCase());

@@ -9,7 +9,7 @@ import { mkdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { ResponseError, ErrorCodes } from 'vscode-jsonrpc/node';
-import type { MessageConnection } from 'vscode-jsonrpc/node';
+import type { MessageConnection, MessageWriter } from 'vscode-jsonrpc/node';
 import type { RunEvent, RunStatus } from '../protocol/run-folder';
 import { clearedWriter } from './cleared-writer';
 import { socketMessages } from '../protocol/socket-messages';
@@ -35,14 +35,14 @@ import type { Viewer } from './live-view';
 import type { RunControl } from './run-control';
 import { isSameSecret } from './same-secret';
 
-/** Unix limits the length of a socket's path (104 on macOS). */
+/** Unix limits the bytes of a socket's path (104 on macOS); of a longer one Node.js would take the beginning, which is another place. */
 const longestPath = 100;
 const statusEveryMs = 100;
 /** How long a stranger stays connected after being refused. */
 const hangUpMs = 100;
 /** How long a watcher may take to read the last messages. */
 const lastWordsMs = 1000;
-/** A watcher that has left so many messages unread (a suspended editor) is cut off; it can join again. */
+/** A connection that has left so many messages unread, answers among them (a suspended editor), is cut off; it can join again. */
 const mostUnread = 1000;
 /** Until they have said hello, connections have so long, so many bytes, and there are so many of them: the oldest makes room. */
 const [helloMs, helloBytes, mostStrangers] = [5000, 65_536, 16];
@@ -56,16 +56,23 @@ export interface ServedRun {
   status(): RunStatus;
 }
 
-/** Where the socket of a run goes: in its folder, or where that path is too long in a folder of its own in the temporary one. */
+/**
+ * Where the socket of a run goes: in its folder, or where that path is too long in a folder of its own in the temporary one, or in /tmp
+ * where that one's path is too long as well.
+ */
 export function endpointFor(runFolder: string, id: string): string {
   if (process.platform === 'win32') return `\\\\.\\pipe\\ragen-${id}-${process.pid}`;
+  const fits = (path: string): boolean => Buffer.byteLength(path) <= longestPath;
   const inside = join(runFolder, 'trainer.sock');
-  return inside.length <= longestPath ? inside : join(tmpdir(), `ragen-${randomBytes(8).toString('hex')}`, 's');
+  if (fits(inside)) return inside;
+  const own = join(`ragen-${randomBytes(8).toString('hex')}`, 's');
+  const temporary = join(tmpdir(), own);
+  return fits(temporary) ? temporary : join('/tmp', own);
 }
 
 export class TrainerServer {
-  /** Who has said hello, with the number of messages on their way to them. */
-  private readonly watchers = new Map<MessageConnection, { socket: Socket; unread: number }>();
+  /** Who has said hello. */
+  private readonly watchers = new Map<MessageConnection, Socket>();
   private readonly sockets = new Set<Socket>();
   /** Who has not said hello yet, the oldest first, with what ends their time. */
   private readonly strangers = new Map<Socket, NodeJS.Timeout>();
@@ -134,14 +141,10 @@ export class TrainerServer {
   }
 
   private to(connection: MessageConnection, send: (watcher: MessageConnection) => Promise<void>): void {
-    const watcher = this.watchers.get(connection);
-    if (!watcher) return;
-    if (++watcher.unread > mostUnread) watcher.socket.destroy();
+    const socket = this.watchers.get(connection);
+    if (!socket) return;
     const sent = (async () => send(connection))(); // throws at once where the connection is closed
-    sent.then(
-      () => watcher.unread--,
-      () => watcher.socket.destroy(),
-    );
+    sent.catch(() => socket.destroy());
   }
 
   private greeted(socket: Socket): void {
@@ -154,7 +157,7 @@ export class TrainerServer {
     const connection = socketMessages(
       socket,
       () => (this.strangers.has(socket) ? helloBytes : largestMessage),
-      clearedWriter,
+      writer => boundedWriter(clearedWriter(writer), () => socket.destroy()),
     );
     this.strangers.set(
       socket,
@@ -181,7 +184,7 @@ export class TrainerServer {
         throw new ResponseError(ErrorCodes.InvalidRequest, 'wrong token');
       }
       this.greeted(socket);
-      this.watchers.set(connection, { socket, unread: 0 });
+      this.watchers.set(connection, socket);
       return { run: run.id, pid: process.pid, status: run.status() };
     });
     const { control } = run;
@@ -242,4 +245,19 @@ export class TrainerServer {
     );
     connection.listen();
   }
+}
+
+/** The same writer, which calls `full` where more than `mostUnread` messages wait for the reader. */
+function boundedWriter(writer: MessageWriter, full: () => void): MessageWriter {
+  const write = writer.write.bind(writer);
+  let unread = 0;
+  writer.write = async message => {
+    if (++unread > mostUnread) full();
+    try {
+      await write(message);
+    } finally {
+      unread--;
+    }
+  };
+  return writer;
 }

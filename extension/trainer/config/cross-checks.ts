@@ -58,18 +58,22 @@ function groupRules({ es_manager, custom_envs }: RunConfig): BrokenRule[] {
 }
 
 /** Keys whose value is a secret, and addresses that hold a password. */
-const secretKey = /(^|_)(api_?key|passw(or)?d|secret|(access|auth|api|bearer|hub|hf)_?token)$/i;
+const secretKey = /(^|[_-])(api[_-]?key|passw(or)?d|secret|authorization|(access|auth|api|bearer|hub|hf)[_-]?token)$/i;
+const variableOfKey = /(^|_)key_env$/;
 const secretAddress = /^[a-z][a-z\d+.-]*:\/\/[^\s/?#@]*:[^\s/?#@]+@/i;
 
-/** The manifest keeps the whole configuration: what an environment is given must hold no secret, which this never repeats. */
-function secretRules({ custom_envs }: RunConfig): BrokenRule[] {
+/** Whether the value of a key with this name may be a secret, also by mistake: no message repeats it. */
+export const mayHoldSecret = (name: string): boolean => secretKey.test(name) || variableOfKey.test(name);
+
+/** The manifest keeps the whole configuration: what an environment or a service is given must hold no secret, which this never repeats. */
+function secretRules({ custom_envs, model_info, model_path }: RunConfig): BrokenRule[] {
   const found = (value: unknown, key: string, name: string): BrokenRule[] => {
     if (typeof value === 'string') {
       if (secretAddress.test(value))
         return [{ key, unshown: true, sentence: 'is an address with a password, which the run’s folder would keep: give the address alone' }]; // prettier-ignore
       if (secretKey.test(name) && value !== '')
         return [{ key, unshown: true, sentence: 'holds a secret, which the run’s folder would keep: take it out and put it into a variable, which api_key_env names where the environment has that key' }]; // prettier-ignore
-      if (/(^|_)key_env$/.test(name) && !/^[A-Z_][A-Z0-9_]{0,63}$/.test(value))
+      if (variableOfKey.test(name) && !/^[A-Z_][A-Z0-9_]{0,63}$/.test(value))
         return [{ key, unshown: true, sentence: 'is no variable’s name: give the name in capitals of the variable that has the key, never the key itself' }]; // prettier-ignore
       return [];
     }
@@ -77,9 +81,15 @@ function secretRules({ custom_envs }: RunConfig): BrokenRule[] {
     if (typeof value !== 'object' || value === null) return [];
     return Object.entries(value).flatMap(([name, child]) => found(child, `${key}.${name}`, name));
   };
-  return Object.entries(custom_envs).flatMap(([tag, { env_config }]) =>
-    found(env_config, `custom_envs.${tag}.env_config`, ''),
-  );
+  return [
+    ...Object.entries(custom_envs).flatMap(([tag, { env_config }]) =>
+      found(env_config, `custom_envs.${tag}.env_config`, ''),
+    ),
+    ...Object.entries(model_info ?? {}).flatMap(([name, { generation_kwargs }]) =>
+      found(generation_kwargs, `model_info.${name}.generation_kwargs`, ''),
+    ),
+    ...found(model_path, 'model_path', ''),
+  ];
 }
 
 /** A rollout for the gradients alone has the tags in training's shares. */

@@ -7,7 +7,7 @@ import { didYouMean } from '../../protocol/suggest';
 import { restrictions, unavailable } from './availability';
 import { shown } from './config-error';
 import type { ConfigProblem } from './config-error';
-import { brokenRules } from './cross-checks';
+import { brokenRules, mayHoldSecret } from './cross-checks';
 import { ignoredKeys } from './ignored-keys';
 import { configJsonSchema, runConfigSchema } from './schema';
 import type { RunConfig } from './schema';
@@ -58,7 +58,8 @@ export function validate(
     if (problems.some(problem => problem.message === message)) return;
     const place = placeOf(root, path, at);
     const { override } = place;
-    const cut = at === 'unshown' && override !== undefined ? { override: override.replace(/=.*/s, '=…') } : {};
+    const isUnshown = at === 'unshown' || mayHoldSecret(String(path.at(-1)));
+    const cut = isUnshown && override !== undefined ? { override: override.replace(/=.*/s, '=…') } : {};
     problems.push({ key, message, ...place, ...cut });
   };
 
@@ -117,7 +118,8 @@ function reportIssues(
     } else {
       const expected = expectation(schemaAt(configJsonSchema, issue.path) ?? {});
       const node = nodeAt(root, issue.path);
-      if (node) report(issue.path, key => `config: ${key} is ${shown(toPlain(node))}: use ${expected}`);
+      const value = mayHoldSecret(String(issue.path.at(-1))) ? () => '…' : shown;
+      if (node) report(issue.path, key => `config: ${key} is ${value(toPlain(node))}: use ${expected}`);
       else report(issue.path, key => `config: ${key} is missing: add it (${expected})`);
     }
   }

@@ -33,6 +33,8 @@ interface Failure {
 
 /** Bytes of an answer; the longest that models write have some hundred thousand tokens. */
 const mostBodyBytes = 2 ** 22;
+/** Of an error's text so much is looked at. */
+const mostReadBytes = 65_536;
 /** A longer wait than this is not waited for. */
 const longestAskedMs = 15 * 60_000;
 
@@ -115,7 +117,7 @@ export class ApiClient {
       const answer = this.service.read(JSON.parse(text));
       return { ...answer, text: secrets.text(answer.text) }; // what comes in is what is played on with
     } catch {
-      return { why: `its reply is not what its protocol says: ${this.withoutSecrets(text.slice(0, 80))}` };
+      return { why: `its reply is not what its protocol says: ${this.withoutSecrets(text, 80)}` };
     }
   }
 
@@ -136,13 +138,14 @@ export class ApiClient {
     throw new UserError(`api: ${this.service.url} refuses requests (${why}): ${remedy}`);
   }
 
-  private withoutSecrets(text: string): string {
+  /** Cut after it is cleared: the beginning of a key would not be found. */
+  private withoutSecrets(text: string, most = 300): string {
     return secrets
-      .text(text)
+      .text(text.slice(0, mostReadBytes))
       .replaceAll(this.service.secret, '***')
       .replace(/\b(sk|key|tgp)[-_][\w*.-]{6,}/g, '***')
       .replace(/\s+/g, ' ')
-      .slice(0, 300);
+      .slice(0, most);
   }
 }
 
@@ -154,7 +157,7 @@ function errorOf(text: string): { message: string; code: string | undefined } {
     const code = [error?.code, error?.type].find(value => typeof value === 'string');
     return { message: typeof error?.message === 'string' ? error.message : '', code };
   } catch {
-    return { message: text.slice(0, 200), code: undefined };
+    return { message: text, code: undefined };
   }
 }
 

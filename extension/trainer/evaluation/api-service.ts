@@ -73,7 +73,7 @@ export function apiService(
   const { base, key } = providers[model.provider_name];
   const variable = model.api_key_env ?? key;
   const address = new URL(model.base_url ?? base);
-  if (address.username !== '' || address.password !== '' || address.search !== '')
+  if (address.username !== '' || address.password !== '' || address.search !== '' || address.hash !== '')
     throw new UserError(
       `config: model_info.${name}.base_url holds a user, a password or parameters, which would be written down: give the address alone and the key in ${variable}`,
     );

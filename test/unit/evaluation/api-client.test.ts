@@ -180,6 +180,27 @@ describe('what does not pass', () => {
     for (const { message, stack } of [unauthorised, crashed])
       for (const secret of [key, wrong]) expect(`${message} ${stack}`).not.toContain(secret);
   });
+
+  test('no beginning of the key is left where a message is cut within it', async () => {
+    const key = 'Zq0KPIxDjkMyKE9m9iMfw05QayguKr';
+    process.env.RAGEN_TEST_CUT_KEY = key;
+    try {
+      const service = apiService('test', entry({ api_key_env: 'RAGEN_TEST_CUT_KEY' }), 77, process.env);
+      const asked = new ApiClient(service, { timeoutMs: 300, maxRetries: 0, signal: abort.signal });
+      for (const length of [80, 200, 300])
+        for (let kept = 8; kept < key.length; kept += 7) {
+          const text = `${'x'.repeat(length - kept)}${key}x`;
+          peer.mishaps = [{ text }, { status: 500, body: text }, { status: 500, error: { message: text } }];
+          for (const _ of peer.mishaps.slice()) {
+            const { message } = await failureOf(asked.ask(conversation));
+            expect(message).toContain('xxx');
+            expect(message).not.toContain(key.slice(0, 8));
+          }
+        }
+    } finally {
+      delete process.env.RAGEN_TEST_CUT_KEY;
+    }
+  });
 });
 
 describe('configuration', () => {

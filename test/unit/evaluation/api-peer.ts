@@ -11,7 +11,7 @@ export interface PeerMessage {
 
 /** What the peer does with a request instead of answering it. */
 export type Mishap =
-  | { status: number; headers?: Record<string, string>; error?: Record<string, unknown> | string }
+  | { status: number; headers?: Record<string, string>; error?: Record<string, unknown> | string; body?: string }
   | { drop: true }
   | { hang: true }
   | { text: string };
@@ -75,7 +75,12 @@ export async function startPeer(key = 'sk-secret-4f9a7c1e8b2d'): Promise<ApiPeer
       if ('drop' in mishap) return void request.socket.destroy();
       if ('hang' in mishap) return void hanging.add(response);
       if ('text' in mishap) return reply(response, 200, mishap.text);
-      return reply(response, mishap.status, { error: mishap.error ?? { message: 'told to fail' } }, mishap.headers);
+      return reply(
+        response,
+        mishap.status,
+        mishap.body ?? { error: mishap.error ?? { message: 'told to fail' } },
+        mishap.headers,
+      );
     }
     const anthropic = path === '/v1/messages';
     if (!anthropic && path !== '/v1/chat/completions')

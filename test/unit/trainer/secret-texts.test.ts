@@ -50,6 +50,56 @@ describe('a secret is found', () => {
   });
 });
 
+describe('a secret is known', () => {
+  test.each([
+    ['HF_TOKEN', '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', 'letters alone, as the hub’s are'],
+    ['OPENAI_API_KEY', 'sk-1122334455667788\n', 'with the end of a line, as a file gives it'],
+    ['PGPASSWORD', 'QN9CpscYi0zaEIJrp7EY', 'a password of a tool’s own name'],
+    ['MYSQL_PWD', 'cpFr2jUssFMEHP3M4V5h', 'a password in short'],
+    ['GH_PAT', 'ghp_cEokd5ihu9lEmJcADwyQNeLn', 'an access token in short'],
+  ])('%s=%j: %s', (name, value) => {
+    const known = new Secrets({ [name]: value });
+    expect(known.text(`a ${value.trim()} b`)).toBe(`a [redacted ${name}] b`);
+  });
+
+  test.each([
+    ['HTTPS_PROXY', 'http://me:Zq0KPIxDjk%2BMy@127.0.0.1:3128', ['Zq0KPIxDjk%2BMy', 'Zq0KPIxDjk+My']],
+    ['DATABASE_URL', 'postgres://me:Zq0KPIxDjkMyKE@db/x?y=1', ['Zq0KPIxDjkMyKE']],
+    ['PIP_INDEX_URL', 'https://ghp_cEokd5ihu9lEmJcADwyQ@pypi.example/simple', ['ghp_cEokd5ihu9lEmJcADwyQ']],
+  ])('the password of the address in %s', (name, value, forms) => {
+    const known = new Secrets({ [name]: value });
+    for (const form of forms) expect(known.text(`a ${form} b`)).toBe(`a [redacted ${name}] b`);
+    expect(known.text(`${value} b`)).not.toContain(forms[0]);
+  });
+
+  test('in small digits of a URL, and with the slashes of some writers of JSON', () => {
+    const known = new Secrets({ AWS_SECRET_ACCESS_KEY: 'abcd1234/EFGH+ijkl' });
+    for (const form of ['abcd1234%2fEFGH%2bijkl', 'abcd1234\\/EFGH+ijkl'])
+      expect(known.text(form)).toBe('[redacted AWS_SECRET_ACCESS_KEY]');
+  });
+});
+
+describe('of a secret that a text was cut within', () => {
+  const cut = new Secrets({ FOO_TOKEN: 'hS1Jx9cJNtgsIGvQ77Zz' });
+  test.each(['', '…', '…" in step', '... and more', '… (further output of this second is left out)\n'])(
+    'nothing is left before %j',
+    end => {
+      for (let length = 8; length < 20; length++)
+        expect(cut.text(`x ${'hS1Jx9cJNtgsIGvQ77Zz'.slice(0, length)}${end}`)).toBe(`x [redacted FOO_TOKEN]${end}`);
+    },
+  );
+
+  test('nothing is left by a stream that ends there', () => {
+    const stream = cut.stream();
+    expect(stream.take('x hS1Jx9cJNtgs') + stream.rest()).toBe('x [redacted FOO_TOKEN]');
+  });
+
+  test('fewer than 8 characters, and texts with many marks, stay as they are', () => {
+    const text = 'hS1Jx9c… and … and ... '.repeat(100);
+    expect(cut.text(text)).toBe(text);
+  });
+});
+
 test('a variable that a configuration names holds one', () => {
   const named = new Secrets({ MY_SERVER: 'letmein-now', OTHER: 'something-else' });
   expect(named.text('letmein-now')).toBe('letmein-now');
@@ -62,6 +112,10 @@ test.each([
   ['a number', { MAX_TOKEN: '123456789012', RAGEN_SECRET_NAMES: 'MAX_TOKEN' }],
   ['a plain word', { DB_PASSWORD: 'postgresdatabase' }],
   ['a path', { PRIVATE_KEY: '/home/me/.ssh/id_ed25519' }],
+  ['a long plain word', { DB_PASSWORD: 'thedatabaseofthispostgres' }],
+  ['an address without a password', { HTTP_PROXY: 'http://proxy.example:3128/a@b1' }],
+  ['a plain password of an address', { DATABASE_URL: 'postgres://postgres:postgresdatabase@localhost/db' }],
+  ['a path of Windows', { SSH_KEY: 'C:\\Users\\me1\\id_ed25519' }],
   ['an address', { TOKEN: 'https://example.org/v1' }],
   ['of a name that says nothing', { EDITOR_THEME: 'solarized-dark-2' }],
 ])('what is %s is none', (_, variables: Record<string, string>) => {

@@ -161,6 +161,23 @@ test.each([
     'custom_envs.Far.env_config.api_key_env=sk-MARKED',
     /env_config\.api_key_env is no variable’s name: .*never the key itself \(override [^ ]*=…\)/,
   ],
+  [
+    'model_path=https://me:MARKED@hub.example/some-org/some-model',
+    /model_path is an address with a password, .* \(override [^ ]*=…\)/,
+  ],
+  [
+    'model_info={chat: {provider_name: openai, model_name: m, generation_kwargs: {extra_headers: {Authorization: Bearer MARKED}}}}',
+    /model_info\.chat\.generation_kwargs\.extra_headers\.Authorization holds a secret, .* \(override [^ ]*=…\)/,
+  ],
+  [
+    'model_info={chat: {provider_name: openai, model_name: m, api_key_env: sk-MARKED}}',
+    /model_info\.chat\.api_key_env is …: use .* \(override [^ ]*=…\)/,
+  ],
+  [
+    'model_info={chat: {provider_name: openai, model_name: m, api_key: MARKED}}',
+    /model_info\.chat\.api_key is not a known key: .* \(override [^ ]*=…\)/,
+  ],
+  ['trainer.wandb_api_key=MARKED', /trainer\.wandb_api_key is not a known key: .* \(override [^ ]*=…\)/],
 ])('a secret in the configuration is refused before anything is written: %s', async (override, sentence) => {
   const before = readdirSync(join(workspace.folder, '.ragen', 'runs')).length;
   const said = await terminal('train', '--config-name', 'far', override.replace(/^/, '++'));

@@ -104,6 +104,23 @@ test.skipIf(process.platform === 'win32')(
   },
 );
 
+test.skipIf(process.platform === 'win32')(
+  'a socket’s path is measured in bytes, in the run folder and in the temporary one',
+  () => {
+    const deep = join('/home', '日本語'.repeat(9), '.ragen/runs/20260101-000000-quickstart-0000');
+    expect(deep.length).toBeLessThan(90); // 142 bytes with the socket’s name
+    expect(endpointFor(deep, 'run-1').startsWith(join(tmpdir(), 'ragen-'))).toBe(true);
+    const usual = process.env.TMPDIR;
+    process.env.TMPDIR = join('/home', 'ё'.repeat(45));
+    try {
+      expect(endpointFor(deep, 'run-1')).toMatch(/^\/tmp\/ragen-[0-9a-f]{16}\/s$/);
+    } finally {
+      if (usual === undefined) delete process.env.TMPDIR;
+      else process.env.TMPDIR = usual;
+    }
+  },
+);
+
 test('hello with the token is answered with run, process and status', async () => {
   const watcher = await stranger();
   expect(await watcher.hello('secret')).toEqual({ run: 'run-1', pid: process.pid, status });
@@ -264,6 +281,18 @@ test('a watcher that does not read is cut off, and is not waited for at the end'
   expect(performance.now() - began).toBeLessThan(3000);
   socket.destroy();
   server = await TrainerServer.listen(endpoint, { id: 'run-1', token: 'secret', control, status: () => status });
+});
+
+test('a watcher that asks without end and reads no answer is cut off', async () => {
+  const socket = await mute(framed({ id: 1, method: 'ragen/hello', params: { token: 'secret' } }));
+  await until('it is greeted', () => socket.readableLength > 0);
+  let gone = false;
+  socket.once('close', () => (gone = true)); // a write fails: it reads nothing
+  for (let asked = 0; !gone; asked++) {
+    expect(asked).toBeLessThan(10_000);
+    socket.write(framed({ id: asked + 2, method: 'ragen/resume', params: null }));
+    await new Promise(resolve => setImmediate(resolve)); // it answers one at a time
+  }
 });
 
 test('a client that stops in the middle of a message leaves nothing that keeps the process alive', async () => {
