@@ -98,11 +98,9 @@ export async function follow(
   }
 }
 
-/** All metric lines of a run. */
-export function metricLines(folder: RunFolder): MetricsLine[] {
-  return [...readValues(folder.file(runFiles.metrics), line => metricsLineSchema.parse(line))].map(
-    ({ value }) => value,
-  );
+/** The metric lines of a run, one at a time: a log may be longer than memory. */
+export function* metricLines(folder: RunFolder): Generator<MetricsLine> {
+  for (const { value } of readValues(folder.file(runFiles.metrics), line => metricsLineSchema.parse(line))) yield value;
 }
 
 /**

@@ -15,24 +15,42 @@ export interface RunSummary {
   tokens_per_s: { rollout: number | null; train: number | null };
 }
 
-export function summarize(folder: RunFolder, lines: readonly MetricsLine[], status: RunStatus | null): RunSummary {
-  const validation = lines.flatMap(line => {
+export function summarize(folder: RunFolder, lines: Iterable<MetricsLine>, status: RunStatus | null): RunSummary {
+  const validation: RunSummary['validation'] = [];
+  const rates = { rollout: new Mean(), train: new Mean() };
+  let wallSeconds = 0;
+  for (const line of lines) {
     const success = validationSuccess(numbers(line));
-    return success === null ? [] : [{ step: line.step, success }];
-  });
-  const mean = (key: string): number | null => {
-    const values = lines.map(line => line[key]).filter(x => typeof x === 'number');
-    return values.length > 0 ? values.reduce((sum, x) => sum + x, 0) / values.length : null;
-  };
+    if (success !== null) validation.push({ step: line.step, success });
+    rates.rollout.add(line['perf/rollout_tokens_per_s']);
+    rates.train.add(line['perf/train_tokens_per_s']);
+    wallSeconds = line.wall_s;
+  }
   return {
     run: folder.id,
     folder: folder.path,
     state: status?.state ?? 'failed',
     steps: status?.step ?? 0,
     validation,
-    wall_s: lines.at(-1)?.wall_s ?? 0,
-    tokens_per_s: { rollout: mean('perf/rollout_tokens_per_s'), train: mean('perf/train_tokens_per_s') },
+    wall_s: wallSeconds,
+    tokens_per_s: { rollout: rates.rollout.value, train: rates.train.value },
   };
+}
+
+/** The mean of the numbers among what is added; null of none. */
+class Mean {
+  private sum = 0;
+  private count = 0;
+
+  add(value: unknown): void {
+    if (typeof value !== 'number') return;
+    this.sum += value;
+    this.count++;
+  }
+
+  get value(): number | null {
+    return this.count > 0 ? this.sum / this.count : null;
+  }
 }
 
 /** The closing words: before → after, where the run lies and how to open it. `episodes` are those of an evaluation, which takes no steps. */
