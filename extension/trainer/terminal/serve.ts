@@ -89,8 +89,9 @@ export async function start(
 export async function resume(id: string, flags: ResumeFlags): Promise<Answer> {
   const workspace = workspaceOf(flags.workspace);
   const folder = RunFolder.find(workspace, id);
+  const pid = readLease(folder.path)?.lease?.pid;
   if (flags.checkpoint === undefined && (await wakeTrainer(folder)))
-    return followTrainer(folder, workspace, { ended: () => null }, flags);
+    return followTrainer(folder, workspace, { pid, ended: () => null }, flags);
   requireTrusted(folder, flags);
   const args = flags.checkpoint === undefined ? ['--resume'] : ['--checkpoint', flags.checkpoint];
   const accepts = flags.acceptDamagedLogs ? ['--accept-damaged-logs'] : [];
