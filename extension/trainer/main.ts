@@ -68,6 +68,12 @@ process.on('uncaughtException', (error: unknown) => {
   });
 });
 
+/** The end of a trainer whose run is not its own any more: nothing but the sentence is written. */
+function abandon(sentence: string): never {
+  log.fatal(sentence);
+  endNow();
+}
+
 /**
  * Ends this process and what it started at once. The engine's worker may be within native code, which would abort the process when the
  * worker is ended: so the system ends it, after whoever listens for the exit has ended its own processes.
@@ -103,10 +109,7 @@ async function main(): Promise<void> {
     pid: process.pid,
     endpoint,
     token,
-    onLost: sentence => {
-      log.fatal(sentence);
-      endNow();
-    },
+    onLost: abandon,
   });
   atWork.lease = lease;
   const logFile = folder.file(runFiles.log);
@@ -191,11 +194,8 @@ async function serve(folder: RunFolder, { endpoint, token, workspace, checkpoint
     await journal.sync();
     log.info({ step: sitting.step() }, end);
   } catch (error) {
-    const failure = isFolderGone(folder)
-      ? new UserError(folderGone(folder))
-      : error instanceof RunStopped
-        ? await stoppedEarly(journal)
-        : (error as Error);
+    if (!existsSync(folder.path)) abandon(folderGone(folder)); // whatever failed, failed for it
+    const failure = error instanceof RunStopped ? await stoppedEarly(journal) : (error as Error);
     if (failure) {
       const { message, stack } = failure;
       log.error({ stack }, message);
@@ -210,9 +210,6 @@ async function serve(folder: RunFolder, { endpoint, token, workspace, checkpoint
     await watched.server.close();
   }
 }
-
-/** Whether the folder of the run is not there any more: whatever failed, failed for it. */
-const isFolderGone = (folder: RunFolder): boolean => !existsSync(folder.path);
 
 /** Steps that a run is to take: none in an evaluation. */
 function plannedSteps(folder: RunFolder): number {
