@@ -99,9 +99,7 @@ export async function takeLease(request: LeaseRequest, world: LeaseWorld = realW
     const its = holder(found, world);
     const isNew = seen?.found.touched !== found.touched || seen.found.lease?.token !== found.lease?.token;
     if (its === 'held' || (its === 'unknown' && seen !== undefined && isNew))
-      throw new UserError(
-        `run ${request.run} is already being trained by ${nameOf(found.lease, world)}: stop it first or resume after it ended`,
-      );
+      throw new UserError(alreadyTrained(request.run, request.runFolder, found.lease, world));
     if (seen === undefined || isNew) seen = { found, since: world.monotonic() };
     const isAbandoned =
       its === 'gone' || world.now() - found.touched > longAgoMs || world.monotonic() - seen.since > leaseStaleMs;
@@ -165,6 +163,10 @@ function lossSentence({ runFolder, run }: LeaseRequest, file: string, world: Lea
     ? `run ${run}: ${nameOf(other, world)} holds ${file} now, so that this trainer has ended: follow that one, or stop it and resume the run`
     : `run ${run}: ${file} was removed, which ends its trainer: resume the run`;
 }
+
+/** The refusal to train a run that another process trains. */
+export const alreadyTrained = (run: string, folder: string, lease: Lease | null, world?: LeaseWorld): string =>
+  `run ${run} is already being trained by ${nameOf(lease, world)}: stop it first or resume after it ended, or remove ${join(folder, runFiles.lease)} where that process is no trainer`;
 
 /** What is said of a run whose folder is not there any more while it is trained or followed. */
 export const folderGone = ({ path, id }: { path: string; id: string }): string =>

@@ -23,13 +23,14 @@ const reachMs = 30_000;
 
 /**
  * Follows until the trainer has ended; gives the run's last status. With `halt`, that asks the run to stop, and interrupts are the
- * caller's.
+ * caller's. `hasEnded` says whether the trainer is known to have ended, whatever the lease names.
  */
 export async function follow(
   folder: RunFolder,
   table: StepTable | null,
   halt?: AbortSignal,
   limits = { answerMs, reachMs },
+  hasEnded: () => boolean = () => false,
 ): Promise<RunStatus | null> {
   let offset = 0;
   let connection: MessageConnection | undefined;
@@ -82,7 +83,7 @@ export async function follow(
       tellToStop();
       showNew();
       const status = folder.readStatus();
-      if (!readLease(folder.path)?.live) {
+      if (hasEnded() || !readLease(folder.path)?.live) {
         showNew();
         const last = folder.readStatus();
         if (last) table?.status(last); // no message may have told of the end

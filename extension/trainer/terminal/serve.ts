@@ -129,7 +129,8 @@ async function followTrainer(
       words: `Run ${folder.id} is ${evaluates ? 'playing' : 'training'}: ${folder.path}`,
     };
   process.stderr.write(`Run ${folder.id} → ${folder.path}\n`);
-  const status = await follow(folder, new StepTable(evaluates ? 'episode' : 'step'));
+  const table = new StepTable(evaluates ? 'episode' : 'step');
+  const status = await follow(folder, table, undefined, undefined, () => trainer.ended() !== null);
   const summary = summarize(folder, metricLines(folder), status);
   const gone = status === null || unended.includes(status.state);
   const failed = gone ? await endWithoutWord(folder, trainer) : status?.error;

@@ -17,7 +17,7 @@ import { installation } from '../installation';
 import { configuredModel } from '../evaluation/api-service';
 import { openEnvironments } from '../run-environments';
 import { requireNoLinks, trustFlag } from '../trusted-run';
-import { folderGone, nameOf, readLease } from '../store/lease';
+import { alreadyTrained, folderGone, readLease } from '../store/lease';
 import { openToAppendSync } from '../store/regular-file';
 import { RunFolder } from '../store/run-folder';
 import { modelFacts } from './model-facts';
@@ -132,9 +132,7 @@ export async function startTrainer(
 ): Promise<TrainerProcess> {
   const other = readLease(folder.path);
   if (other?.live)
-    throw new UserError(
-      `run ${folder.id} is already being trained by ${nameOf(other.lease)}: stop it first or resume after it ended`,
-    );
+    throw new UserError(alreadyTrained(folder.id, folder.path, other.lease));
   requireNoLinks(folder);
   const earlier = folder.readStatus()?.updated;
   const logFile = openToAppendSync(folder.file(runFiles.log));

@@ -4,6 +4,7 @@ import { existsSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSyn
 import { basename, dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { RunReader } from '../../../extension/host/run-reader';
+import { startOf } from '../../../extension/protocol/process-identity';
 import { childrenOf, document, isAlive, killAll, leaseOf, ragen, runsOf, startDetached, until, untilStep } from './terminal'; // prettier-ignore
 import { makeWorkspace, type Workspace } from './workspace';
 
@@ -53,6 +54,29 @@ test.each(['moved', 'deleted'])(
     renameSync(moved, run);
     const resumed = await document(workspace.folder, ['resume', basename(run), '--detach']);
     expect(resumed.code, resumed.stderr).toBe(0);
+  },
+);
+
+test.skipIf(process.platform !== 'linux').each(['of here', 'of an earlier version'])(
+  'a terminal that follows a run ends with the sentence where a lease %s names a living process that is no trainer',
+  { timeout: 120_000 },
+  async form => {
+    const following = ragen(workspace.folder, ['train', '--config-name', 'words', ...endless]);
+    const run = await until('there is a run', () => runsOf(workspace.folder)[0]);
+    await untilStep(run, 1);
+    const { host, boot, pid_namespace, process_start: _, ...rest } = leaseOf(run)!;
+    const place = { host, boot, pid_namespace, process_start: startOf(1) };
+    rmSync(join(run, 'lease'));
+    const forged = { ...rest, pid: 1, token: 'x', ...(form === 'of here' && place) };
+    writeFileSync(join(run, 'lease'), JSON.stringify(forged));
+    const { code, stderr } = await following;
+    expect(code).toBe(1);
+    expect(stderr.trimEnd().split('\n').at(-1)).toBe(
+      `run ${basename(run)}: process 1 holds ${join(run, 'lease')} now, so that this trainer has ended: follow that one, or stop it and resume the run`,
+    );
+    const resumed = await document<{ error: { message: string } }>(workspace.folder, ['resume', basename(run)]);
+    expect(resumed.answer.error.message).toMatch(/ by process 1: .*, or remove .*lease where that process is no trainer$/);
+    rmSync(join(run, 'lease'));
   },
 );
 
