@@ -1,7 +1,7 @@
 // Supervised fine-tuning from a configuration to a model folder: demonstrations by solvers, training, checkpoints, and at the end
 // the model with its adapters merged, which reinforcement learning takes as model_path. Everything lies in one folder; what was
 // interrupted goes on from its newest checkpoint when the same is asked for again.
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { appendAll } from '../../protocol/lists';
@@ -26,6 +26,7 @@ import type { StoredCheckpoint } from '../store/checkpoint';
 import type { RunSeal } from '../store/manifest-seal';
 import { digestFile, makeFolder, replaceFile, storeError } from '../store/files';
 import { LineLog, readValues } from '../store/line-log';
+import { readRegularSync } from '../store/regular-file';
 import { demonstrations } from './demonstrations';
 import { crossEntropy, fineTune, stepsOf } from './fine-tune';
 import type { FineTuneStep, Shown } from './fine-tune';
@@ -277,8 +278,9 @@ function readAbout(folder: string): { hash: string; result?: SftResult } | null 
   const file = join(folder, names.about);
   if (!existsSync(file)) return null;
   try {
-    return JSON.parse(readFileSync(file, 'utf8')) as { hash: string; result?: SftResult };
-  } catch {
+    return JSON.parse(readRegularSync(file).toString('utf8')) as { hash: string; result?: SftResult };
+  } catch (error) {
+    if (error instanceof UserError) throw error;
     throw new UserError(`sft: ${file} is damaged: remove the folder to begin anew`);
   }
 }
