@@ -12,7 +12,8 @@ export async function writeEnvironmentTypes(extensionPath: string, folder: strin
   if (onlyAgain && !existsSync(types)) return;
   for (const [file, text] of await declarations(extensionPath)) {
     const path = join(types, file);
-    if (existsSync(path) && (await readBounded(path, { most: 65_536, within: null })).toString('utf8') === text) continue;
+    if (existsSync(path) && (await readBounded(path, { most: 65_536, within: null })).toString('utf8') === text)
+      continue;
     await mkdir(dirname(path), { recursive: true });
     await writeFile(path, text);
   }

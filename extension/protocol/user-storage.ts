@@ -88,7 +88,9 @@ const mostAcceptedBytes = 2 ** 26;
 export function acceptedFiles(): AcceptedFile[] {
   let text: string;
   try {
-    text = readBoundedSync(join(userStorage(), acceptedName), { most: mostAcceptedBytes, within: null }).toString('utf8');
+    text = readBoundedSync(join(userStorage(), acceptedName), { most: mostAcceptedBytes, within: null }).toString(
+      'utf8',
+    );
   } catch {
     return [];
   }

@@ -38,7 +38,9 @@ export function configNames(folder: string): string[] {
 
 /** The file `<name>.yaml` in the first folder that has it; what is no regular file is found too, and refused when it is read. */
 export function findConfig(name: string, folders: readonly string[]): string | undefined {
-  return nameForm.test(name) ? folders.map(folder => join(resolve(folder), `${name}.yaml`)).find(existsSync) : undefined;
+  return nameForm.test(name)
+    ? folders.map(folder => join(resolve(folder), `${name}.yaml`)).find(existsSync)
+    : undefined;
 }
 
 /** The sentence about a name that no folder has. */

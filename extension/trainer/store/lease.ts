@@ -1,7 +1,17 @@
 // The lease says which process trains a run. It is created exclusively and touched each second. Whether its trainer lives is decided by
 // protocol/lease-judgement.ts: here by the process alone, of another machine or container by the touches. Taking over happens under a
 // second exclusive file, so that of two who find an abandoned lease one gets it.
-import { existsSync, lstatSync, mkdirSync, realpathSync, rmSync, statSync, unlinkSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  unlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { holderOf, isFresh, placeOfLease, type LeaseHolder } from '../../protocol/lease-judgement';

@@ -209,7 +209,13 @@ export async function adoptLogs(runFolder: string): Promise<void> {
     for (const name of files) {
       if (name === runFiles.episodeIndex || !fileName.safeParse(name).success) continue;
       const size = await lstat(join(runFolder, name)).then(stat => (stat.isFile() ? stat.size : 0), () => 0); // prettier-ignore
-      if (size > 0) ledger.note({ file: name, from: 0, to: size, sha256: (await digestFile(join(runFolder, name), { to: size })).sha256 });
+      if (size > 0)
+        ledger.note({
+          file: name,
+          from: 0,
+          to: size,
+          sha256: (await digestFile(join(runFolder, name), { to: size })).sha256,
+        });
     }
     ledger.flush();
     ledger.sync();

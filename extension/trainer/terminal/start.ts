@@ -131,8 +131,7 @@ export async function startTrainer(
   args: readonly string[],
 ): Promise<TrainerProcess> {
   const other = readLease(folder.path);
-  if (other?.live)
-    throw new UserError(alreadyTrained(folder.id, folder.path, other.lease));
+  if (other?.live) throw new UserError(alreadyTrained(folder.id, folder.path, other.lease));
   requireNoLinks(folder);
   const earlier = folder.readStatus()?.updated;
   const logFile = openToAppendSync(folder.file(runFiles.log));

@@ -155,7 +155,10 @@ const wholeBatch = { maxTokens: Infinity, maxRows: Infinity };
 /** Trains the weights on demonstrations and writes them. */
 async function imitate(config: RunConfig, pool: EnvironmentProcess, environments: LoadedEnvironment[]): Promise<void> {
   const tokenizer = readTokenizer(folder);
-  const decoder = parseDecoderConfig(JSON.parse(readRegularSync(join(folder, 'config.json')).toString('utf8')), 'config.json');
+  const decoder = parseDecoderConfig(
+    JSON.parse(readRegularSync(join(folder, 'config.json')).toString('utf8')),
+    'config.json',
+  );
   const weights = new Weights(parameterSpecs(decoder));
   initialize(weights, new RandomStream(firstSeed), 0.04);
   const session = { threads: Math.min(2, cpus().length) };

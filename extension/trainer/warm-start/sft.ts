@@ -240,9 +240,11 @@ async function save(
 
 /** sha256 (hex) of the metrics up to `offset`: a line a step, so that they are hashed whole each time. */
 const sumOf = async (folder: string, offset: number): Promise<string> =>
-  (await digestFile(join(folder, names.metrics), { to: offset }).catch((error: unknown) => {
-    throw storeError('read', join(folder, names.metrics), error);
-  })).sha256;
+  (
+    await digestFile(join(folder, names.metrics), { to: offset }).catch((error: unknown) => {
+      throw storeError('read', join(folder, names.metrics), error);
+    })
+  ).sha256;
 
 /** Throws a UserError where the metrics are not those that the checkpoint was written with. */
 async function refuseOtherMetrics(

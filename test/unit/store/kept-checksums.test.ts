@@ -22,28 +22,32 @@ async function loaded() {
   }
 }
 
-test.each(kinds)('the %s of a file is computed once, and again when the file has changed', async (kind, sum) => {
-  const { keptChecksum } = await loaded();
-  const file = join(folder(), 'weights');
-  writeFileSync(file, 'one');
-  const compute = vi.fn(() => Promise.resolve(sum));
-  // What was written a moment ago may change within one tick of the file system's clock, and is not kept.
-  await vi.waitFor(
-    async () => {
-      compute.mockClear();
-      expect(await keptChecksum(file, kind, compute)).toBe(sum);
-      expect(compute).not.toHaveBeenCalled();
-    },
-    { timeout: 30_000, interval: 100 },
-  );
-  expect(await keptChecksum(file, kind, compute, true)).toBe(sum);
-  expect(compute).toHaveBeenCalledTimes(1);
-  const other = kinds.find(([each]) => each !== kind)!;
-  expect(await keptChecksum(file, other[0], () => Promise.resolve(other[1]))).toBe(other[1]);
-  writeFileSync(file, 'two');
-  await keptChecksum(file, kind, compute);
-  expect(compute).toHaveBeenCalledTimes(2);
-}, 60_000);
+test.each(kinds)(
+  'the %s of a file is computed once, and again when the file has changed',
+  async (kind, sum) => {
+    const { keptChecksum } = await loaded();
+    const file = join(folder(), 'weights');
+    writeFileSync(file, 'one');
+    const compute = vi.fn(() => Promise.resolve(sum));
+    // What was written a moment ago may change within one tick of the file system's clock, and is not kept.
+    await vi.waitFor(
+      async () => {
+        compute.mockClear();
+        expect(await keptChecksum(file, kind, compute)).toBe(sum);
+        expect(compute).not.toHaveBeenCalled();
+      },
+      { timeout: 30_000, interval: 100 },
+    );
+    expect(await keptChecksum(file, kind, compute, true)).toBe(sum);
+    expect(compute).toHaveBeenCalledTimes(1);
+    const other = kinds.find(([each]) => each !== kind)!;
+    expect(await keptChecksum(file, other[0], () => Promise.resolve(other[1]))).toBe(other[1]);
+    writeFileSync(file, 'two');
+    await keptChecksum(file, kind, compute);
+    expect(compute).toHaveBeenCalledTimes(2);
+  },
+  60_000,
+);
 
 test('a cache that is no folder costs time alone', async () => {
   const { keptChecksum } = await loaded();

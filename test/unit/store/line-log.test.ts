@@ -121,7 +121,9 @@ test('a file that is not there has no lines; a writer may append while another r
 test('of a damaged file, lines longer than any trainer writes are left out and a torn tail is given', () => {
   writeFileSync(file(), `1\n${'x'.repeat(mostLineBytes + 100_000)}\n2\n{"torn"`);
   expect([...readDamagedLines(file())].map(line => line.text)).toEqual(['1', '2', '{"torn"']);
-  expect(() => [...readLines(file())]).toThrow(/the line at byte 2 of .*log\.jsonl has more than \d+ bytes: remove the file/);
+  expect(() => [...readLines(file())]).toThrow(
+    /the line at byte 2 of .*log\.jsonl has more than \d+ bytes: remove the file/,
+  );
   writeFileSync(file(), `1\n${'x'.repeat(mostLineBytes + 100_000)}`);
   expect([...readDamagedLines(file())].map(line => line.text)).toEqual(['1']);
 });

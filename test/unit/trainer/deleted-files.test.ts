@@ -21,7 +21,13 @@ const ragen = (...args: string[]) => document<Answer>(workspace.folder, args);
 
 beforeAll(async () => {
   workspace = makeWorkspace();
-  const made = await ragen('train', '--config-name', 'words', 'trainer.total_training_steps=3', 'workbench.keep_checkpoints=9');
+  const made = await ragen(
+    'train',
+    '--config-name',
+    'words',
+    'trainer.total_training_steps=3',
+    'workbench.keep_checkpoints=9',
+  );
   expect(made.code, made.stderr).toBe(0);
   run = made.answer.folder;
   expected = results(run);

@@ -75,7 +75,9 @@ test.skipIf(process.platform !== 'linux').each(['of here', 'of an earlier versio
       `run ${basename(run)}: process 1 holds ${join(run, 'lease')} now, so that this trainer has ended: follow that one, or stop it and resume the run`,
     );
     const resumed = await document<{ error: { message: string } }>(workspace.folder, ['resume', basename(run)]);
-    expect(resumed.answer.error.message).toMatch(/ by process 1: .*, or remove .*lease where that process is no trainer$/);
+    expect(resumed.answer.error.message).toMatch(
+      / by process 1: .*, or remove .*lease where that process is no trainer$/,
+    );
     rmSync(join(run, 'lease'));
   },
 );

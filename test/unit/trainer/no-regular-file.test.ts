@@ -54,16 +54,19 @@ async function saidOf(kind: (typeof kinds)[number], name: string, args: readonly
 }
 
 describe.skipIf(process.platform === 'win32').each(kinds)('a %s', kind => {
-  test.each(['config.json', 'model.safetensors', 'tokenizer.json', 'tokenizer_config.json', 'chat_template.jinja', 'generation_config.json'])(
-    'as %s of a model is refused by name',
-    { timeout: 60_000 },
-    async name => {
-      const message = await saidOf(kind, `models/random/${name}`, ['train', '--config-name', 'words']);
-      expect(message).toContain('models/random');
-      expect(message).toContain(name);
-      expect(message).not.toMatch(/\n|ENXIO|EOPNOTSUPP/);
-    },
-  );
+  test.each([
+    'config.json',
+    'model.safetensors',
+    'tokenizer.json',
+    'tokenizer_config.json',
+    'chat_template.jinja',
+    'generation_config.json',
+  ])('as %s of a model is refused by name', { timeout: 60_000 }, async name => {
+    const message = await saidOf(kind, `models/random/${name}`, ['train', '--config-name', 'words']);
+    expect(message).toContain('models/random');
+    expect(message).toContain(name);
+    expect(message).not.toMatch(/\n|ENXIO|EOPNOTSUPP/);
+  });
 
   test.each([
     ['a preset', 'config/words.yaml', ['--config-name', 'words']],
@@ -89,7 +92,10 @@ describe.skipIf(process.platform === 'win32').each(kinds)('a %s', kind => {
 
   test('that environment code imports is refused by name', async () => {
     const path = join(workspace.folder, 'environments/part.ts');
-    const source = workspace.write('environments/whole.ts', `import { part } from './part.ts';\nexport default part;\n`);
+    const source = workspace.write(
+      'environments/whole.ts',
+      `import { part } from './part.ts';\nexport default part;\n`,
+    );
     await make(kind, path);
     try {
       const refused = await bundleEnvironment(source).then(() => undefined, (error: unknown) => error); // prettier-ignore
