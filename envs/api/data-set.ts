@@ -2,10 +2,11 @@
 // memory nor a long start. Of a folder, those files count that belong to the wanted configuration and split, by the names that the hub's
 // data sets use (`main/train-00000-of-00001.parquet`); of several forms, Parquet before JSON Lines before JSON.
 import { asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects } from 'hyparquet';
-import { closeSync, existsSync, openSync, readdirSync, readSync, statSync } from 'node:fs';
+import { closeSync, existsSync, readdirSync, readSync, statSync } from 'node:fs';
 import { basename, dirname, extname, join, relative, resolve, sep } from 'node:path';
 import * as zlib from 'node:zlib';
 import { MissingDependency } from './environment';
+import { openRegularFile } from './regular-file';
 import { rowExtents } from './row-extents';
 
 export type Row = Record<string, unknown>;
@@ -125,7 +126,7 @@ function openJson(file: string): DataSet {
   return {
     length: starts.length,
     row(index) {
-      const descriptor = openSync(file, 'r');
+      const descriptor = openRegularFile(file);
       try {
         const bytes = Buffer.alloc(ends[index] - starts[index]);
         readSync(descriptor, bytes, 0, bytes.length, starts[index]);
@@ -148,6 +149,7 @@ const compressors = {
 };
 
 async function openParquet(path: string): Promise<DataSet> {
+  closeSync(openRegularFile(path));
   const file = await asyncBufferFromFile(path);
   const metadata = await parquetMetadataAsync(file);
   const ends: number[] = [];

@@ -1,6 +1,7 @@
 // Where each row of a JSON file begins and ends, in bytes: the lines of JSON Lines, or the objects of one array, told apart by the
 // file's first character. The file is read once in pieces and nothing of it is kept.
-import { closeSync, openSync, readSync } from 'node:fs';
+import { closeSync, readSync } from 'node:fs';
+import { openRegularFile } from './regular-file';
 
 export interface RowExtents {
   starts: number[];
@@ -50,7 +51,7 @@ export function rowExtents(file: string): RowExtents {
       if (depth++ === 0) starts.push(at);
     } else if (byte === closeBrace && --depth === 0) ends.push(at + 1);
   };
-  const descriptor = openSync(file, 'r');
+  const descriptor = openRegularFile(file);
   try {
     const piece = Buffer.allocUnsafe(pieceBytes);
     for (let offset = 0, count = -1; count !== 0; offset += count) {

@@ -2,10 +2,11 @@
 // model.onnx (or onnx/model.onnx), whose first output is the last hidden state of each token, or an embedding already pooled. Pooled as
 // 1_Pooling/config.json says, by the mean over tokens where there is none, and brought to length one. Runs on the CPU.
 import { Tokenizer } from '@huggingface/tokenizers';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { InferenceSession, Tensor } from 'onnxruntime-node';
 import { MissingDependency } from '../api/environment';
+import { readRegularText } from '../api/regular-file';
 
 /** Tokens of a text that are read where the folder names no limit: what BERT has positions for. */
 const mostTokens = 512;
@@ -30,7 +31,7 @@ export class TextEmbedder {
     if (model === undefined || !existsSync(join(folder, 'tokenizer.json')))
       throw new MissingDependency(`finds no embedding model in ${folder}`, remedy);
     const json = (name: string): Record<string, unknown> =>
-      existsSync(join(folder, name)) ? (JSON.parse(readFileSync(join(folder, name), 'utf8')) as never) : {};
+      existsSync(join(folder, name)) ? (JSON.parse(readRegularText(join(folder, name))) as never) : {};
     try {
       const settings = json('tokenizer_config.json');
       const tokenizer = new Tokenizer(json('tokenizer.json'), settings);

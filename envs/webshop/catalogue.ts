@@ -1,9 +1,10 @@
 // The shop's products and their BM25 index, read from WebShop's own files: products (items_shuffle.json) with attributes and
 // instructions by asin (items_ins_v2.json). Prices given as a range are drawn from one seeded stream in the file's order.
 import MiniSearch from 'minisearch';
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { MissingDependency } from '../api/environment';
+import { readRegularText } from '../api/regular-file';
 import { PythonRandom } from '../api/random/python-random';
 
 export interface Product {
@@ -46,7 +47,7 @@ const remedy = 'give env_config.file_path the folder with items_shuffle.json and
 /** A JSON file's content. */
 export function readShopFile(path: string): unknown {
   try {
-    return JSON.parse(readFileSync(path, 'utf8'));
+    return JSON.parse(readRegularText(path));
   } catch (error) {
     throw new MissingDependency(`cannot read ${path} (${(error as Error).message})`, remedy);
   }

@@ -3,7 +3,7 @@
 // machine's paths: names in the bundle are relative to the source's folder and the source map is not hashed.
 import { build, type BuildFailure, type Message } from 'esbuild';
 import { createHash } from 'node:crypto';
-import { existsSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { basename, dirname, extname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { SourceProblem } from '../protocol/environment-link';
@@ -85,6 +85,8 @@ export async function bundleEnvironment(source: string): Promise<Bundle> {
       'does not exist: correct env_type to the name of an environment or the path of its file',
       [whole('this environment is gone: restore the file')],
     );
+  const refused = refusalOf(source);
+  if (refused !== undefined) throw new BuildError(source, refused, [whole(refused)]);
   const folder = dirname(source);
   try {
     const result = await build({
@@ -113,11 +115,12 @@ export async function bundleEnvironment(source: string): Promise<Bundle> {
               const path = builtInSource(installation, name);
               return path === undefined ? undefined : { path, pluginData: { builtIn: true } };
             });
-            onLoad({ filter: /\.ts$/ }, ({ path, pluginData }) =>
-              (pluginData as { builtIn?: boolean } | undefined)?.builtIn
-                ? { contents: builtInText(installation, path), loader: 'ts' }
-                : undefined,
-            );
+            onLoad({ filter: /.*/ }, ({ path, pluginData }) => {
+              if ((pluginData as { builtIn?: boolean } | undefined)?.builtIn)
+                return { contents: builtInText(installation, path), loader: 'ts' };
+              const refused = refusalOf(path);
+              return refused === undefined ? undefined : { errors: [{ text: `${path} ${refused}` }] };
+            });
           },
         },
       ],
@@ -148,6 +151,17 @@ export async function bundleEnvironment(source: string): Promise<Bundle> {
     const at = errors[0].location ? `${problems[0].file}:${problems[0].line}` : source;
     throw new BuildError(at, `does not build (${errors[0].text}): mend the file and save it`, problems);
   }
+}
+
+/** Bytes of the largest file that goes into a bundle. */
+const mostBytes = 2 ** 26;
+
+/** Why a file does not go into a bundle, as a predicate; undefined where it may: esbuild itself would wait for the writer of a pipe. */
+function refusalOf(path: string): string | undefined {
+  const found = statSync(path, { throwIfNoEntry: false });
+  if (found === undefined) return undefined; // esbuild says so
+  if (!found.isFile()) return 'is no regular file: put the environment’s code there';
+  return found.size > mostBytes ? `has ${found.size} bytes, more than the ${mostBytes} of a file of code: restore it` : undefined; // prettier-ignore
 }
 
 /** UTF-16 units in the first `bytes` of a line. */

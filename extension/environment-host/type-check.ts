@@ -168,7 +168,7 @@ class Project {
   private read(file: string): { text: string; version: number } | undefined {
     const known = this.texts.get(file);
     if (known && (known.read === this.checks || file.includes('/node_modules/'))) return known;
-    const text = this.ts.sys.readFile(file);
+    const text = this.ts.sys.fileExists(file) ? this.ts.sys.readFile(file) : undefined; // regular files alone
     if (text === undefined) {
       this.texts.delete(file);
       return undefined;

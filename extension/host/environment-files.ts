@@ -1,6 +1,6 @@
 // The environment files of the workspace, told by what they hold: a default export and `defineEnvironment(`.
-import { readFile } from 'node:fs/promises';
 import * as vscode from 'vscode';
+import { readBounded } from '../protocol/bounded-file';
 
 /** More TypeScript files than these are not looked at. */
 const mostFiles = 3000;
@@ -19,10 +19,13 @@ export function definitionLine(text: string): number | undefined {
 export const mayBeEnvironment = ({ path }: vscode.Uri): boolean =>
   path.endsWith('.ts') && !/\.(d|test|spec)\.ts$/.test(path) && !/\/(node_modules|\.ragen|\.git|dist|out)\//.test(path);
 
+/** Bytes of the largest file that is looked at. */
+const mostBytes = 2 ** 24;
+
 /** The line of a file's definition; undefined where it holds none or cannot be read. */
 export async function definitionIn(uri: vscode.Uri): Promise<number | undefined> {
-  const text = await readFile(uri.fsPath, 'utf8').catch(() => '');
-  return definitionLine(text);
+  const text = await readBounded(uri.fsPath, { most: mostBytes, within: null }).catch(() => '');
+  return definitionLine(text.toString('utf8'));
 }
 
 /** The workspace's environment files, by path. */

@@ -4,6 +4,7 @@
 import { existsSync } from 'node:fs';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { readBounded } from '../protocol/bounded-file';
 
 /** Writes the declarations of a workspace's folder; `onlyAgain` where there are some already. */
 export async function writeEnvironmentTypes(extensionPath: string, folder: string, onlyAgain = false): Promise<void> {
@@ -11,7 +12,8 @@ export async function writeEnvironmentTypes(extensionPath: string, folder: strin
   if (onlyAgain && !existsSync(types)) return;
   for (const [file, text] of await declarations(extensionPath)) {
     const path = join(types, file);
-    if (existsSync(path) && (await readFile(path, 'utf8')) === text) continue;
+    if (existsSync(path) && (await readBounded(path, { most: 65_536, within: null })).toString('utf8') === text)
+      continue;
     await mkdir(dirname(path), { recursive: true });
     await writeFile(path, text);
   }

@@ -96,14 +96,7 @@ export async function readBounded(path: string, bounds: Bounds): Promise<Buffer>
     try {
       const { size } = await handle.stat();
       refuseLarger(path, size, most);
-      const bytes = Buffer.from(new ArrayBuffer(size));
-      let filled = 0;
-      while (filled < size) {
-        const { bytesRead } = await handle.read(bytes, filled, size - filled, filled);
-        if (bytesRead === 0) break;
-        filled += bytesRead;
-      }
-      return bytes.subarray(0, filled);
+      return await readFrom(handle, size);
     } finally {
       await handle.close();
     }
@@ -117,17 +110,35 @@ export function readBoundedSync(path: string, { most, within }: Bounds): Buffer 
   try {
     const { size } = fstatSync(fd);
     refuseLarger(path, size, most);
-    const bytes = Buffer.from(new ArrayBuffer(size));
-    let filled = 0;
-    while (filled < size) {
-      const read = readSync(fd, bytes, filled, size - filled, filled);
-      if (read === 0) break;
-      filled += read;
-    }
-    return bytes.subarray(0, filled);
+    return readFromSync(fd, size);
   } finally {
     closeSync(fd);
   }
+}
+
+/** Bytes that are asked of the system at a time: it takes less than 2 GiB. */
+const mostAtOnce = 2 ** 30;
+
+/** The first `size` bytes of an open file, or all that it has, in a buffer of their own. */
+export async function readFrom(handle: Pick<FileHandle, 'read'>, size: number): Promise<Buffer> {
+  const bytes = Buffer.from(new ArrayBuffer(size));
+  for (let filled = 0; filled < size;) {
+    const { bytesRead } = await handle.read(bytes, filled, Math.min(size - filled, mostAtOnce), filled);
+    if (bytesRead === 0) return bytes.subarray(0, filled);
+    filled += bytesRead;
+  }
+  return bytes;
+}
+
+/** As `readFrom`, at once. */
+export function readFromSync(fd: number, size: number): Buffer {
+  const bytes = Buffer.from(new ArrayBuffer(size));
+  for (let filled = 0; filled < size;) {
+    const read = readSync(fd, bytes, filled, Math.min(size - filled, mostAtOnce), filled);
+    if (read === 0) return bytes.subarray(0, filled);
+    filled += read;
+  }
+  return bytes;
 }
 
 /**

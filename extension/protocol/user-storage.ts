@@ -2,10 +2,11 @@
 // of other people's run folders that the user has accepted. Only its owner may read it. `RAGEN_USER_STORAGE` names another folder.
 // No `vscode` here: editor, terminal and trainer share it.
 import { randomBytes } from 'node:crypto';
-import { appendFileSync, constants, copyFileSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'; // prettier-ignore
+import { appendFileSync, constants, copyFileSync, linkSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'; // prettier-ignore
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { readBoundedSync } from './bounded-file';
 import { jsonOrNothing } from './json';
 import { UserError } from './user-error';
 
@@ -27,7 +28,7 @@ export function userStorage(
 /** The user's signing key, 32 bytes; undefined where none was made yet or it cannot be read. */
 export function signingKey(): Buffer | undefined {
   try {
-    const key = readFileSync(join(userStorage(), keyName));
+    const key = readBoundedSync(join(userStorage(), keyName), { most: 4096, within: null });
     return key.length === keyBytes ? key : undefined;
   } catch {
     return undefined;
@@ -80,11 +81,16 @@ const acceptedSchema = z.object({ run: z.string(), file: z.string(), sha256: z.s
 /** A file of a run folder, by the run's id, its name in the folder (forward slashes) and the sha256 (hex) of its bytes. */
 export type AcceptedFile = z.infer<typeof acceptedSchema>;
 
+/** Bytes of the list of accepted files. */
+const mostAcceptedBytes = 2 ** 26;
+
 /** The files that the user has accepted. A line that is damaged accepts nothing. */
 export function acceptedFiles(): AcceptedFile[] {
   let text: string;
   try {
-    text = readFileSync(join(userStorage(), acceptedName), 'utf8');
+    text = readBoundedSync(join(userStorage(), acceptedName), { most: mostAcceptedBytes, within: null }).toString(
+      'utf8',
+    );
   } catch {
     return [];
   }

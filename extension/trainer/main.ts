@@ -1,6 +1,7 @@
 // Entry of the trainer: `node trainer.cjs --run <folder> [--workspace <folder>] [--resume] [--checkpoint step-000100] [--trust-code <sha256>]
 // [--accept-damaged-logs]` serves one run from its lease to its end. Standard error is the run's trainer.log. Whatever happens, the status on disk tells how the run ended, and in
 // one sentence why.
+import { existsSync } from 'node:fs';
 import { basename, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import pino from 'pino';
@@ -26,7 +27,7 @@ import {
   verifyCheckpoint,
 } from './store/checkpoint';
 import type { StoredCheckpoint } from './store/checkpoint';
-import { takeLease } from './store/lease';
+import { folderGone, takeLease } from './store/lease';
 import type { HeldLease } from './store/lease';
 import { adoptLogs } from './store/log-ledger';
 import { rotateLog } from './store/rotate-log';
@@ -63,9 +64,24 @@ process.on('uncaughtException', (error: unknown) => {
   const sentence = `trainer: it met an unexpected error (${secrets.text(message).slice(0, 500)}): resume the run from its newest checkpoint, and report this with the end of trainer.log`;
   void (atWork.journal?.crash(sentence, lastWordsMs) ?? Promise.resolve()).finally(() => {
     atWork.lease?.release();
-    process.exit(1);
+    endNow();
   });
 });
+
+/** The end of a trainer whose run is not its own any more: nothing but the sentence is written. */
+function abandon(sentence: string): never {
+  log.fatal(sentence);
+  endNow();
+}
+
+/**
+ * Ends this process and what it started at once. The engine's worker may be within native code, which would abort the process when the
+ * worker is ended: so the system ends it, after whoever listens for the exit has ended its own processes.
+ */
+function endNow(): never {
+  process.on('exit', () => process.kill(process.pid, 'SIGKILL'));
+  process.exit(1);
+}
 
 /** Milliseconds between two looks at how long the log is: what environments print is limited by the second. */
 const logLookMs = 10_000;
@@ -93,10 +109,7 @@ async function main(): Promise<void> {
     pid: process.pid,
     endpoint,
     token,
-    onLost: () => {
-      log.fatal('the lease is in other hands: this trainer stops writing');
-      process.exit(1);
-    },
+    onLost: abandon,
   });
   atWork.lease = lease;
   const logFile = folder.file(runFiles.log);
@@ -181,6 +194,7 @@ async function serve(folder: RunFolder, { endpoint, token, workspace, checkpoint
     await journal.sync();
     log.info({ step: sitting.step() }, end);
   } catch (error) {
+    if (!existsSync(folder.path)) abandon(folderGone(folder)); // whatever failed, failed for it
     const failure = error instanceof RunStopped ? await stoppedEarly(journal) : (error as Error);
     if (failure) {
       const { message, stack } = failure;

@@ -1,22 +1,13 @@
 // One checksum of a model's weights files: a run's manifest holds it, and a run that reads the base model again compares it, since another
-// base under the same adapters trains otherwise. Files are hashed whole. What a hash was is kept in the user's cache by the file's identity
-// (device, inode, size, times of change to the nanosecond), so that an unchanged file is read once.
+// base under the same adapters trains otherwise. Files are hashed whole, and an unchanged file once (store/kept-checksums.ts).
 import { createHash } from 'node:crypto';
-import { readFileSync, readdirSync } from 'node:fs';
-import { realpath, stat } from 'node:fs/promises';
-import { basename, join } from 'node:path';
-import { z } from 'zod';
-import { jsonOrNothing } from '../protocol/json';
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Manifest } from '../protocol/run-folder';
 import { UserError } from '../protocol/user-error';
-import { installation } from './installation';
-import { digestFile, makeFolder, replaceFile, storeError } from './store/files';
+import { digestFile, storeError } from './store/files';
 import { matchesEtag, readDownloaded } from './store/hub-cache';
-
-const storedSchema = z.object({ identity: z.string(), sha256: z.string().regex(/^[0-9a-f]{64}$/) });
-
-/** A file that was changed so shortly ago may change again within the same tick of the file system's clock: its hash is not kept. */
-const settledMs = 2000;
+import { keptChecksum } from './store/kept-checksums';
 
 export const isWeights = (name: string): boolean => name.endsWith('.safetensors');
 
@@ -66,41 +57,8 @@ async function isAsFetched(folder: string): Promise<boolean> {
 
 async function fileChecksum(file: string, fresh: boolean): Promise<string> {
   try {
-    const path = await realpath(file);
-    const kept = join(installation.cache, 'checksums', `${createHash('sha256').update(path).digest('hex').slice(0, 32)}.json`); // prettier-ignore
-    const identity = await identityOf(path);
-    const known = fresh ? undefined : keptChecksum(kept);
-    if (known?.identity === identity.text) return known.sha256;
-    const { sha256 } = await digestFile(file, { within: null });
-    const settled = Math.abs(Date.now() - identity.changedMs) > settledMs;
-    if (settled && (await identityOf(path)).text === identity.text) await keep(kept, identity.text, sha256);
-    return sha256;
+    return await keptChecksum(file, 'sha256', async () => (await digestFile(file, { within: null })).sha256, fresh);
   } catch (error) {
     throw storeError('read', file, error);
-  }
-}
-
-/** What changes with a file's bytes: the system sets the time of change, no program can. */
-async function identityOf(path: string): Promise<{ text: string; changedMs: number }> {
-  const { dev, ino, size, mtimeNs, ctimeNs } = await stat(path, { bigint: true });
-  const changedMs = Math.max(Number(mtimeNs), Number(ctimeNs)) / 1e6;
-  return { text: [basename(path), dev, ino, size, mtimeNs, ctimeNs].join(' '), changedMs };
-}
-
-function keptChecksum(file: string): z.infer<typeof storedSchema> | undefined {
-  try {
-    return storedSchema.safeParse(jsonOrNothing(readFileSync(file, 'utf8'))).data;
-  } catch {
-    return undefined;
-  }
-}
-
-/** A cache that cannot be written costs time alone. */
-async function keep(file: string, identity: string, sha256: string): Promise<void> {
-  try {
-    await makeFolder(join(file, '..'));
-    await replaceFile(file, `${JSON.stringify({ identity, sha256 })}\n`);
-  } catch {
-    return;
   }
 }

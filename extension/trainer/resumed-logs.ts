@@ -1,15 +1,18 @@
 // What a resume makes of the logs that it finds. Logs are results: weights do not depend on them, so a damaged one stops a resume until the user
 // accepts it (`--accept-damaged-logs`). Then the damaged file is set aside in `damaged/`, the lines of it that can be read stay, and an event
 // tells of it. The settings in effect do come from events.jsonl: they must be those of the checkpoint, accepted or not.
-import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { eventSchema, runFiles } from '../protocol/run-folder';
+import type { RunEvent } from '../protocol/run-folder';
+import { jsonOrNothing } from '../protocol/json';
 import { configInEffect } from '../protocol/settings';
 import { UserError } from '../protocol/user-error';
 import type { StoredCheckpoint } from './store/checkpoint';
 import { rebuildIndex } from './store/episode-index-log';
-import { replaceFile, storeError } from './store/files';
-import { checkLogs, cutUncovered } from './store/log-ledger';
+import { makeFolderSync, replaceFile, storeError } from './store/files';
+import { readDamagedLines, readLines } from './store/line-log';
+import { checkLogs, cutUncovered, isGone } from './store/log-ledger';
 import type { LogDamage } from './store/log-ledger';
 import type { RunFolder } from './store/run-folder';
 import { settingsOf } from './stored-config';
@@ -70,7 +73,7 @@ export async function acceptEvaluation(folder: RunFolder, { accept, command }: A
   const results = `${runFiles.episodes}/val-000000.jsonl`;
   const { damages, covered } = existsSync(ledger)
     ? await checkLogs(folder.path, null, isEpisodes)
-    : { damages: [{ file: runFiles.checksums, how: 'is gone', gone: false }], covered: new Map<string, number>() };
+    : { damages: [{ file: runFiles.checksums, how: isGone, gone: false }], covered: new Map<string, number>() };
   const missing = damages.map(damage => ({ ...damage, gone: false }));
   if (missing.length > 0 && !accept) throw refusal(folder, missing, command);
   if (missing.length === 0) {
@@ -102,8 +105,10 @@ const isDerived = (file: string): boolean => file === runFiles.columns || file =
 
 /** Makes a derived file again: columns when the log is opened next, the index from the episodes. */
 function remake(folder: RunFolder, file: string): void {
-  if (file === runFiles.episodeIndex) rebuildIndex(folder.file(file), folder.file(runFiles.episodes));
-  else rmSync(folder.file(file), { force: true });
+  if (file === runFiles.episodeIndex) {
+    makeFolderSync(folder.file(runFiles.episodes), folder.path); // a folder that was removed to make room
+    rebuildIndex(folder.file(file), folder.file(runFiles.episodes));
+  } else rmSync(folder.file(file), { force: true });
 }
 
 function refusal(folder: RunFolder, [first, ...others]: readonly LogDamage[], command: string): UserError {
@@ -114,15 +119,17 @@ function refusal(folder: RunFolder, [first, ...others]: readonly LogDamage[], co
 }
 
 const accepted = ({ file, how }: LogDamage): string =>
-  `${file} ${how}; the user accepted it: the damaged file is in ${setAside}/`;
+  how === isGone
+    ? `${file} ${how}; the user accepted it`
+    : `${file} ${how}; the user accepted it: the damaged file is in ${setAside}/`;
 
 /** A run with checksums of a step that was saved, but without any checkpoint, has lost them: it must not begin anew over its results. */
 function refuseLostCheckpoints(folder: RunFolder): void {
-  const events = folder.file(runFiles.events);
-  if (!existsSync(events) || !readFileSync(events, 'utf8').includes('"kind":"checkpoint"')) return;
-  throw new UserError(
-    `store: ${folder.file(runFiles.checkpoints)} holds no checkpoint, though the run has saved some: restore one, or start a new run`,
-  );
+  for (const { text } of readLines(folder.file(runFiles.events)))
+    if (text.includes('"kind":"checkpoint"'))
+      throw new UserError(
+        `store: ${folder.file(runFiles.checkpoints)} holds no checkpoint, though the run has saved some: restore one, or start a new run`,
+      );
 }
 
 /** Copies a damaged file away and keeps of it the lines that can be read, up to `step`. Gives its length by its name. */
@@ -137,10 +144,21 @@ async function salvage(folder: RunFolder, file: string, step: number): Promise<R
     throw storeError('copy', path, error);
   }
   if (!file.endsWith('.jsonl')) return { [file]: statSync(path).size };
-  const lines = readFileSync(path, 'utf8').split('\n');
-  const kept = lines.filter(line => stepOf(line) <= step).map(line => `${line}\n`);
-  await replaceFile(path, kept.join(''));
-  return { [file]: Buffer.byteLength(kept.join('')) };
+  await replaceFile(path, readableLines(path, step));
+  return { [file]: statSync(path).size };
+}
+
+/** The lines of a damaged log that can be read, up to `step`, as bytes of about a mebibyte: a log may be longer than memory. */
+function* readableLines(path: string, step: number): Generator<Buffer> {
+  let held = '';
+  for (const { text } of readDamagedLines(path)) {
+    if (stepOf(text) > step) continue;
+    held += `${text}\n`;
+    if (held.length < 2 ** 20) continue;
+    yield Buffer.from(held);
+    held = '';
+  }
+  yield Buffer.from(held);
 }
 
 /** Infinity where the line cannot be read. */
@@ -158,18 +176,19 @@ function refuseOtherSettings(folder: RunFolder, { manifest, folder: path }: Stor
   const { settings } = manifest.state as { settings?: Record<string, number> };
   if (settings === undefined) return; // of an earlier version
   const file = folder.file(runFiles.events);
-  const text = existsSync(file) ? readFileSync(file).subarray(0, end).toString('utf8') : '';
-  const events = text.split('\n').flatMap(line => {
-    try {
-      return [eventSchema.parse(JSON.parse(line))];
-    } catch {
-      return [];
-    }
-  });
-  const found = settingsOf(configInEffect(folder.manifest.config, events));
+  const found = settingsOf(configInEffect(folder.manifest.config, eventsIn(file, end)));
   const key = Object.keys(settings).find(each => settings[each] !== found[each]);
   if (key === undefined) return;
   throw new UserError(
     `store: ${file} makes ${key} ${found[key]}, but ${path} was trained with ${settings[key]}: restore events.jsonl, or start a new run with trainer.resume_mode=resume_path`,
   );
+}
+
+/** The events of a log that can be read, up to byte `end`. */
+function* eventsIn(file: string, end: number): Generator<RunEvent> {
+  for (const { text, next } of readDamagedLines(file)) {
+    if (next > end) return;
+    const { data } = eventSchema.safeParse(jsonOrNothing(text));
+    if (data) yield data;
+  }
 }

@@ -2,7 +2,6 @@
 // need be. The trainer fetches, and not whoever starts it, so that an editor or terminal may go away meanwhile, sees how far it
 // is in the status, and can stop it as it stops a run.
 import { existsSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { runFiles } from '../protocol/run-folder';
 import { UserError } from '../protocol/user-error';
@@ -15,6 +14,7 @@ import { RunStopped } from './run-control';
 import { replaceFile, storeError } from './store/files';
 import { findHubModel, fetchHubModel } from './store/hub-model';
 import type { HubProgress } from './store/hub-model';
+import { readRegular } from './store/regular-file';
 import type { RunFolder } from './store/run-folder';
 
 /** The status is told and written so often, and at each file. */
@@ -57,7 +57,7 @@ export async function keepTokenizer(folder: RunFolder, modelFolder: string): Pro
   const kept = folder.file(runFiles.tokenizer);
   if (existsSync(kept)) return;
   try {
-    await replaceFile(kept, await readFile(join(modelFolder, runFiles.tokenizer), 'utf8'));
+    await replaceFile(kept, [await readRegular(join(modelFolder, runFiles.tokenizer))]);
   } catch (error) {
     throw storeError('write', kept, error);
   }

@@ -1,6 +1,7 @@
 // The configuration that a run folder keeps: resolved and checked when the run was made, by the version that made it; and the one in
 // effect, with what was changed since.
 import { eventSchema, runFiles } from '../protocol/run-folder';
+import type { RunEvent } from '../protocol/run-folder';
 import { configInEffect, settingKeys, valueAt } from '../protocol/settings';
 import { UserError } from '../protocol/user-error';
 import { runConfigSchema } from './config/schema';
@@ -43,9 +44,10 @@ export const settingsOf = (config: unknown): Record<string, number> =>
 
 /** The same, of any version. */
 export function changedConfig(folder: RunFolder): Readonly<Record<string, unknown>> {
-  const events = [...readValues(folder.file(runFiles.events), line => eventSchema.parse(line))];
-  return configInEffect(
-    folder.manifest.config,
-    events.map(({ value }) => value),
-  );
+  return configInEffect(folder.manifest.config, eventsOf(folder));
+}
+
+/** The events of a run, one at a time. */
+function* eventsOf(folder: RunFolder): Generator<RunEvent> {
+  for (const { value } of readValues(folder.file(runFiles.events), line => eventSchema.parse(line))) yield value;
 }

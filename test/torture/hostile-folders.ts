@@ -153,7 +153,7 @@ async function readAll(folder: string, workspace: string): Promise<unknown[]> {
     () => run().readStatus(),
     () => run().readLabels(),
     () => run().keptEnvironment(version),
-    () => metricLines(run()).length,
+    () => Array.from(metricLines(run())).length,
     () => readLease(folder)?.live,
     () => newestValid(folder),
     () => RunFolder.survey(workspace).damaged,

@@ -1,6 +1,6 @@
 // Puts a configuration together from files, as Hydra does with a `defaults` list: the files named are merged in order, later ones
 // win, `_self_` marks the file's own place (last unless said). Names are looked up beside the file first, then in the preset folders.
-import { readdirSync, statSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import type { ConfigProblem, Place } from './config-error';
 import { shown } from './config-error';
@@ -36,11 +36,11 @@ export function configNames(folder: string): string[] {
   }
 }
 
-const isFile = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isFile() ?? false;
-
-/** The file `<name>.yaml` in the first folder that has it. */
+/** The file `<name>.yaml` in the first folder that has it; what is no regular file is found too, and refused when it is read. */
 export function findConfig(name: string, folders: readonly string[]): string | undefined {
-  return nameForm.test(name) ? folders.map(folder => join(resolve(folder), `${name}.yaml`)).find(isFile) : undefined;
+  return nameForm.test(name)
+    ? folders.map(folder => join(resolve(folder), `${name}.yaml`)).find(existsSync)
+    : undefined;
 }
 
 /** The sentence about a name that no folder has. */

@@ -1,7 +1,8 @@
 // Which environments there are and how they are named: the built-in ones by RAGEN's env_type, and the workspace's own by their file.
 // A workspace's own lie in `envs/<name>/<name>.ts`, `envs/<name>/index.ts` or `envs/<name>.ts`; any other file is named by its path.
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
+import { readBoundedSync } from '../../protocol/bounded-file';
 import type { EnvironmentSpec } from '../../protocol/environment-link';
 import { withDataSets } from '../data-sets';
 import { installation } from '../installation';
@@ -21,8 +22,20 @@ export function workspaceTypes(workspace: string): string[] {
     .sort()
     .flatMap(name => candidates(workspace, name.replace(/\.ts$/, '')));
   return [...new Set(own)]
-    .filter(file => definition.test(readFileSync(file, 'utf8')))
+    .filter(file => definition.test(textOf(file)))
     .map(file => relative(workspace, file).replaceAll('\\', '/'));
+}
+
+/** Bytes of the largest file that is looked at. */
+const mostBytes = 2 ** 24;
+
+/** Empty where the file cannot be read, or is too large for an environment. */
+function textOf(file: string): string {
+  try {
+    return readBoundedSync(file, { most: mostBytes, within: null }).toString('utf8');
+  } catch {
+    return '';
+  }
 }
 
 /** The files that a name may stand for in a workspace, those that are there. */

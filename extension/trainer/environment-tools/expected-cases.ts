@@ -1,9 +1,10 @@
 // Cases that an environment's author wrote down beside it, in `<file>.cases.json`: episodes by seed and actions with what they must come
 // to. They are checked with the contract.
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { z } from 'zod';
 import type { EnvironmentSpec } from '../../protocol/environment-link';
 import type { ContractCheck, Transcript } from '../../protocol/environment-tools';
+import { readRegularSync } from '../store/regular-file';
 import { transcriptsOf } from './transcripts';
 
 const casesSchema = z.array(
@@ -37,7 +38,7 @@ export async function checkCases(
 ): Promise<ContractCheck[]> {
   const file = source.replace(/\.[cm]?[jt]s$/, '.cases.json');
   if (!existsSync(file)) return [];
-  const text = readFileSync(file, 'utf8');
+  const text = readRegularSync(file).toString('utf8');
   const parsed = casesSchema.safeParse(jsonOrNothing(text));
   if (!parsed.success) {
     const [{ path, message }] = parsed.error.issues;

@@ -32,6 +32,33 @@ export function equals(a: RuntimeValue, b: RuntimeValue): boolean {
   return a.value === b.value;
 }
 
+/**
+ * The first of all items that equal each other, as the keys of a Python set do, in time linear in the items. Texts differ by their case alone
+ * where `caseSensitive`. @throws Error where an item has no hash in Python: a list or a mapping
+ */
+export function distinct(items: readonly RuntimeValue[], caseSensitive: boolean): RuntimeValue[] {
+  const seen = new Set<unknown>();
+  return items.filter(item => {
+    const text = !caseSensitive && typeof item.value === 'string' ? item.value.toLowerCase() : undefined;
+    const key = text === undefined ? hashKey(item) : textKey(text);
+    return !seen.has(key) && seen.add(key);
+  });
+}
+
+const textKey = (text: string): string => `'${JSON.stringify(text)}`;
+
+/** A primitive, or for what equals itself alone the value: the same for values that are equal in Python, and for no others. */
+function hashKey(value: RuntimeValue): unknown {
+  if (isNumeric(value)) return Number.isNaN(value.value) ? value : Number(value.value);
+  if (typeof value.value === 'string') return textKey(value.value);
+  if (isArray(value) && isTuple(value)) {
+    const keys = value.value.map(hashKey);
+    return keys.some(key => typeof key === 'object') ? value : `(${keys.map(key => `${typeof key} ${String(key)}`).join(',')})`; // prettier-ignore
+  }
+  if (isArray(value) || isMap(value)) throw new Error(`unhashable type: '${isMap(value) ? 'dict' : 'list'}'`);
+  return value.type === 'NullValue' || value.type === 'UndefinedValue' ? value.type : value;
+}
+
 /** Python's `str(value)`; Jinja's undefined is an empty text. */
 export function str(value: RuntimeValue): string {
   if (typeof value.value === 'string') return value.value;

@@ -1,7 +1,7 @@
 // The interpreter of chat templates, with Python's values: what an expression prints, ==, in, ~, % and the filters that write or count text. The rest is
 // @huggingface/jinja's. A text counts in code points, as Python's does. What the library lacks stays refused; nothing is guessed.
 import { Environment, Interpreter } from '@huggingface/jinja';
-import { dumps, equals, isArray, isMap, isNumeric, str, tuples } from './jinja-values';
+import { distinct, dumps, equals, isArray, isMap, isNumeric, str, tuples } from './jinja-values';
 import { capitalized, strip } from './python-text';
 import type { RuntimeValue } from './jinja-values';
 
@@ -143,8 +143,9 @@ export class PythonInterpreter extends Interpreter {
       case 'trim':
         return made(strip(str(operand), first && str(value(first)), true, true));
       case 'unique':
-        if (!isArray(operand) || first) return undefined;
-        return new List(operand.value.filter((item, i) => operand.value.findIndex(other => equals(other, item)) === i));
+        if (!isArray(operand)) return undefined;
+        if (argument('attribute')) throw new Error('the filter unique takes no attribute here');
+        return new List(distinct(operand.value, Boolean((first ? value(first) : named('case_sensitive'))?.value)));
       default:
         return textFilters.has(name) && typeof operand.value !== 'string'
           ? this.library({ ...node, operand: known(made(str(operand))) }, environment)

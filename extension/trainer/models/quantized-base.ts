@@ -2,7 +2,7 @@
 // beside other caches, from where onnxruntime maps it. Embedding, norms and biases stay as they are. Processors without VNNI add
 // pairs of products in 16 bits, which saturates at full range: there seven bits are used, and the products are exact on every machine.
 import { createHash } from 'node:crypto';
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { isAlive, thisPlace } from '../../protocol/process-identity';
@@ -10,6 +10,7 @@ import { UserError } from '../../protocol/user-error';
 import { Graph } from '../engine/graph';
 import { Session, float32 } from '../engine/session';
 import { digestFile, makeFolder, replaceFile } from '../store/files';
+import { readRegularSync } from '../store/regular-file';
 import { SafetensorsFile } from '../store/safetensors';
 import { embeddingTensor, headTensor, parameterSpecs } from './decoder-config';
 import type { DecoderConfig, ParameterSpec } from './decoder-config';
@@ -104,7 +105,7 @@ async function isWhole(file: string, layout: Layout): Promise<boolean> {
       const tensor = stored.tensors.get(name);
       return tensor?.begin === begin && tensor.end === end;
     });
-    return fits && existsSync(sumOf(file)) && readFileSync(sumOf(file), 'utf8').trim() === (await digestFile(file)).sha256; // prettier-ignore
+    return fits && existsSync(sumOf(file)) && readRegularSync(sumOf(file)).toString('utf8').trim() === (await digestFile(file)).sha256; // prettier-ignore
   } catch (error) {
     if (error instanceof UserError) return false;
     throw error;

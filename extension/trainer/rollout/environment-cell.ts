@@ -18,6 +18,7 @@ import type {
 import { appendAll } from '../../protocol/lists';
 import { Turns } from '../../protocol/turns';
 import { UserError } from '../../protocol/user-error';
+import { HeldEpisodes, type LiveEpisode, type TagState } from './held-episodes';
 import { ProcessLife, type ProcessEnd, type ProcessLifeOptions } from './process-life';
 import type { Offence } from './process-watch';
 
@@ -34,32 +35,12 @@ export interface Isolation {
   cellOf(tag: string): EnvironmentCell | undefined;
 }
 
-/** What a cell holds of one tag. */
-export interface TagState {
-  spec: EnvironmentSpec;
-  builds: [string, EnvironmentSpec][];
-  live: [string, LiveEpisode][];
-  lost: [string, LostEpisode][];
-}
-
-export interface LostEpisode {
-  tag: string;
-  failure: EnvironmentFailure;
-}
-
 /** Hears of episodes as soon as they are ready. */
 export type StatesListener<State extends EpisodeState> = (states: State[]) => void;
 
 type Method = EnvironmentRequest['method'];
 type Content<M extends Method> = Omit<Extract<EnvironmentRequest, { method: M }>, 'id' | 'method'>;
 type Reply<M extends Method> = Extract<EnvironmentReply, { method: M }>;
-
-/** What is needed to rebuild a live episode. */
-export interface LiveEpisode {
-  reset: EpisodeReset;
-  actions: (number | string)[];
-  version: string;
-}
 
 /** Milliseconds a process may take to end by itself. */
 const grace = 1000;
@@ -79,18 +60,11 @@ export class EnvironmentCell {
   private readonly turns = new Turns();
   /** The newest load. */
   private loading: Promise<unknown> = Promise.resolve();
-  private readonly specs = new Map<string, EnvironmentSpec>();
-  /** By tag and version, in the order of their loads: what is run now, and what live episodes began on. */
-  private readonly builds = new Map<string, EnvironmentSpec>();
-  private readonly live = new Map<string, LiveEpisode>();
-  /** Episodes that did not survive a restart. */
-  private readonly lost = new Map<string, LostEpisode>();
+  private readonly held: HeldEpisodes;
   /** Work that is done with nothing else in hand: the process died over something. */
   private alone: Promise<unknown> | undefined;
   /** How the process ended the last time. */
   private lastEnd: ProcessEnd = { how: '' };
-  /** Tags of episodes that were moved to another cell. */
-  private readonly moved = new Map<string, string>();
   private dead: UserError | undefined;
   private stopping: Promise<void> | undefined;
 
@@ -100,11 +74,7 @@ export class EnvironmentCell {
     private readonly isolation?: Isolation,
     held?: TagState,
   ) {
-    if (!held) return;
-    this.specs.set(held.spec.tag, held.spec);
-    for (const [build, spec] of held.builds) this.builds.set(build, spec);
-    for (const [episode, live] of held.live) this.live.set(episode, live);
-    for (const [episode, failure] of held.lost) this.lost.set(episode, failure);
+    this.held = new HeldEpisodes(held);
   }
 
   /** Starts the process and waits until it answers. @throws UserError when it cannot be started. */
@@ -125,7 +95,7 @@ export class EnvironmentCell {
     return this.afterLoads(async () => {
       const { environments, error } = await this.request('load', this.loads(specs));
       for (const environment of environments)
-        this.keep(
+        this.held.keep(
           specs.find(({ tag }) => tag === environment.tag)!,
           environment,
         );
@@ -163,7 +133,7 @@ export class EnvironmentCell {
   /** Episodes reset from here on run what was prepared last. A process that dies meanwhile comes back with this code. */
   use(prepared: readonly { spec: EnvironmentSpec; environment: LoadedEnvironment }[]): Promise<void> {
     return this.afterLoads(async () => {
-      const environments = prepared.map(({ spec, environment }) => this.keep(spec, environment));
+      const environments = prepared.map(({ spec, environment }) => this.held.keep(spec, environment));
       await this.request('use', { tags: environments.map(({ tag }) => tag) });
       const { error } = await this.request('load', this.loads(environments)); // where it died and forgot what was prepared
       if (error) throw new UserError(error.message);
@@ -179,19 +149,7 @@ export class EnvironmentCell {
 
   /** Gives up a tag with all that is held of it; what is in hand of it is done where the isolation says. */
   release(tag: string): TagState {
-    const spec = this.specs.get(tag)!;
-    const take = <T>(from: Map<string, T>, concerns: (value: T, key: string) => boolean): [string, T][] => {
-      const found = [...from].filter(([key, value]) => concerns(value, key));
-      for (const [key] of found) from.delete(key);
-      return found;
-    };
-    this.specs.delete(tag);
-    const builds = take(this.builds, ({ tag: own }) => own === tag);
-    const live = take(this.live, ({ reset }) => reset.tag === tag);
-    for (const [episode] of live) this.moved.set(episode, tag);
-    const lost = take(this.lost, ({ tag: own }) => own === tag);
-    for (const [episode] of lost) this.moved.set(episode, tag);
-    return { spec, builds, live, lost };
+    return this.held.release(tag);
   }
 
   /** Has the lines counted that episodes reach from their reset on, or no more; gives the counts since the last time, none where they are lost. */
@@ -203,18 +161,6 @@ export class EnvironmentCell {
     return { environments, timeout_ms: this.options.stepTimeoutMs };
   }
 
-  /** Remembers what a tag runs: the same code is loaded again after a death, whatever the file holds then. */
-  private keep(spec: EnvironmentSpec, { version, bundle, files }: LoadedEnvironment): EnvironmentSpec {
-    const kept = { ...spec, built: { bundle, files } };
-    const before = this.specs.get(spec.tag); // of which episodes may be beginning
-    this.specs.set(spec.tag, kept);
-    const played = new Set([...this.live.values()].map(buildOf));
-    for (const [build, known] of this.builds)
-      if (known.tag === spec.tag && known !== before && !played.has(build)) this.builds.delete(build);
-    this.builds.set(buildOf({ reset: spec, version }), kept);
-    return kept;
-  }
-
   private afterLoads<T>(job: () => Promise<T>): Promise<T> {
     const work = this.loading.then(job);
     this.loading = work.catch(() => undefined);
@@ -224,13 +170,7 @@ export class EnvironmentCell {
   /** Begins episodes; the states come in the order of the request, each with its own `error` where it failed. */
   reset(episodes: EpisodeReset[], onStates?: StatesListener<EpisodeState>): Promise<EpisodeState[]> {
     const resets = new Map(episodes.map(reset => [reset.episode, reset]));
-    const settled = (state: EpisodeState): EpisodeState => {
-      const { episode, version, error } = state;
-      this.lost.delete(episode);
-      if (error) this.live.delete(episode);
-      else this.live.set(episode, { reset: resets.get(episode)!, actions: [], version });
-      return state;
-    };
+    const settled = (state: EpisodeState) => this.held.begun(resets.get(state.episode)!, state);
     return this.turns.take([...resets.keys()], leave =>
       this.loading.then(() => this.states('reset', episodes, settled, leave, onStates)),
     );
@@ -238,17 +178,7 @@ export class EnvironmentCell {
 
   /** Executes actions in order, stopping after the one that ends its episode. */
   step(episodes: EpisodeActions[], onSteps?: StatesListener<EpisodeStep>): Promise<EpisodeStep[]> {
-    const settled = (step: EpisodeStep): EpisodeStep => {
-      const live = this.live.get(step.episode);
-      if (live)
-        appendAll(
-          live.actions,
-          step.outcomes.map(({ action }) => action),
-        );
-      const error = this.lost.get(step.episode)?.failure ?? step.error;
-      if (error) this.live.delete(step.episode);
-      return error ? { ...step, error } : step;
-    };
+    const settled = (step: EpisodeStep) => this.held.stepped(step);
     const names = episodes.map(({ episode }) => episode);
     return this.turns.take(names, leave => this.states('step', episodes, settled, leave, onSteps));
   }
@@ -265,10 +195,7 @@ export class EnvironmentCell {
   /** Ends episodes; unknown ones are passed over. */
   closeEpisodes(episodes: string[]): Promise<void> {
     return this.turns.take(episodes, async () => {
-      for (const episode of episodes) {
-        this.live.delete(episode);
-        this.lost.delete(episode);
-      }
+      for (const episode of episodes) this.held.close(episode);
       await this.mayFail(() => this.request('close', { episodes })); // a new process knows nothing of them
     });
   }
@@ -309,9 +236,9 @@ export class EnvironmentCell {
     };
     const take = (answered: State[]) => finish(answered.map(settled));
     const open = () => episodes.filter(({ episode }) => !done.has(episode));
-    const tags = new Map(episodes.map(item => [item.episode, this.tagOf(item)]));
+    const tags = new Map(episodes.map(item => [item.episode, this.held.tagOf(item)]));
     const cellOf = ({ episode }: { episode: string }): EnvironmentCell | undefined => {
-      const tag = tags.get(episode) ?? this.moved.get(episode);
+      const tag = tags.get(episode) ?? this.held.movedTo(episode);
       return tag === undefined ? undefined : this.isolation?.cellOf(tag);
     };
     /** Whether there are answers for all of them: from the process, and for tags that were moved from the cells that they are in. */
@@ -346,8 +273,9 @@ export class EnvironmentCell {
       if (this.alone || !(await answers(open())))
         await this.withNothingElse(async () => {
           if (await answers(open())) return; // most deaths have other causes, such as memory that another program took
-          this.moveApart([...this.specs.keys()]);
-          for (const item of open()) if (!(await answers([item]))) fail([item], () => this.endedBy(method, item));
+          this.moveApart(this.held.tags);
+          for (const item of open())
+            if (!(await answers([item]))) fail([item], () => this.held.endedBy(method, item, this.lastEnd));
         });
     } catch (error) {
       if (!(error instanceof Unavailable)) throw error;
@@ -356,64 +284,32 @@ export class EnvironmentCell {
     return episodes.map(({ episode }) => done.get(episode)!);
   }
 
-  /** Why an episode failed over whose request the process died when there was nothing else in hand. */
-  private endedBy(
-    method: 'reset' | 'step',
-    item: { episode: string } | EpisodeReset | EpisodeActions,
-  ): EnvironmentFailure {
-    const live = this.live.get(item.episode);
-    const reset = 'tag' in item ? item : live?.reset;
-    const actions = 'tag' in item ? [] : live?.actions;
-    const given = 'actions' in item ? item.actions.map(action => JSON.stringify(action).slice(0, 80)).join(', ') : '';
-    const tag = reset?.tag ?? '';
-    const where = reset ? ` at seed ${reset.seed}, member ${reset.member} after ${actions?.length ?? 0} actions` : '';
-    return this.failure(tag, ` in ${method}(${given})${where}`);
-  }
-
-  /** The failure that the last end of the process amounts to, for a tag that is to blame. */
-  private failure(tag: string, where: string): EnvironmentFailure {
-    const source = this.specs.get(tag)?.source;
-    const { how, offence } = this.lastEnd;
-    const { what, remedy } = offence ?? {
-      what: `ended its process (${how})`,
-      remedy: 'throw an error instead, or look for native code that fails',
-    };
-    const message = `environment ${tag} (${source}) ${what}${where}: ${remedy}`;
-    return { kind: offence?.kind === 'silent' ? 'timed_out' : 'died', message, at: source };
-  }
-
-  private tagOf(item: { episode: string } | EpisodeReset): string | undefined {
-    return 'tag' in item ? item.tag : this.live.get(item.episode)?.reset.tag;
-  }
-
   /** The process has ended. Whom it is known that he is to blame, or all where nobody is, gets a process of his own. */
   private died(end: ProcessEnd): void {
     this.lastEnd = end;
     const { offence } = end;
     if (!offence || this.dead) return;
     this.report(offence);
-    const tags = [...this.specs.keys()];
+    const { tags } = this.held;
     const blamed = offence.tag ?? (tags.length === 1 ? tags[0] : undefined);
     // Episodes that hold the memory would take it again when they were rebuilt; those in hand are tried where a call of theirs may have taken it.
     if (offence.kind === 'memory' && blamed !== undefined)
-      for (const [episode, { reset }] of [...this.live])
-        if (reset.tag === blamed && (offence.children || !this.turns.has(episode))) {
-          this.live.delete(episode);
-          this.lost.set(episode, { tag: blamed, failure: this.failure(blamed, ` at seed ${reset.seed}, member ${reset.member}`) }); // prettier-ignore
-        }
+      for (const [episode, { reset }] of this.held.liveOf(blamed))
+        if (offence.children || !this.turns.has(episode))
+          this.held.lose(reset, this.held.failure(blamed, ` at seed ${reset.seed}, member ${reset.member}`, end));
     this.moveApart(offence.tag === undefined ? tags : [offence.tag]);
   }
 
   /** To the run's log: what the process was ended for, also where no episode comes to harm. */
   private report({ tag, what, remedy }: Offence): void {
-    const who = tag ?? [...this.specs.keys()].join(' or ');
+    const who = tag ?? this.held.tags.join(' or ');
     const text = `environment process: ${who} ${what}: ${remedy}\n`;
     this.options.onNotice({ method: 'log', tag: tag ?? '', stream: 'stderr', text });
   }
 
   private moveApart(tags: readonly string[]): void {
-    if (this.specs.size > 1 && !this.dead)
-      this.isolation?.moveApart(tags.filter(tag => this.specs.has(tag)), this.lastEnd.how); // prettier-ignore
+    if (this.held.tags.length > 1 && !this.dead)
+      this.isolation?.moveApart(tags.filter(tag => this.held.specs.has(tag)), this.lastEnd.how); // prettier-ignore
   }
 
   /** Asks, and asks again where the process died. @throws UserError where it died again, or was stopped */
@@ -507,14 +403,7 @@ export class EnvironmentCell {
    */
   private async rebuild(life: ProcessLife, careful: boolean): Promise<boolean> {
     const timeout_ms = this.options.stepTimeoutMs;
-    const present = [...this.specs.values()];
-    const live = [...this.live.values()];
-    const past = [...this.builds].flatMap(([build, spec]) => {
-      const episodes = present.includes(spec) ? [] : live.filter(episode => buildOf(episode) === build);
-      return episodes.length > 0 ? [{ environments: [spec], episodes }] : [];
-    });
-    const others = live.filter(episode => !past.some(({ episodes }) => episodes.includes(episode)));
-    for (const { environments, episodes } of [...past, { environments: present, episodes: others }]) {
+    for (const { environments, episodes } of this.held.replays()) {
       const loaded = await this.ask(life, 'load', { environments, timeout_ms });
       if (this.dead) throw this.dead;
       if (!loaded && careful) throw await this.unloadable(life);
@@ -523,7 +412,7 @@ export class EnvironmentCell {
       for (const part of careful ? episodes.map(episode => [episode]) : [episodes]) {
         if (part.length === 0 || (await this.replay(life, part))) continue;
         await life.ended;
-        if (careful) this.lose(part[0].reset, `ended its process (${this.lastEnd.how}) when it was played again`);
+        if (careful) this.held.lose(part[0].reset, `ended its process (${this.lastEnd.how}) when it was played again`);
         return false;
       }
     }
@@ -534,30 +423,17 @@ export class EnvironmentCell {
   private async replay(life: ProcessLife, live: readonly LiveEpisode[]): Promise<boolean> {
     const begun = await this.ask(life, 'reset', { episodes: live.map(({ reset }) => reset) });
     const episodes = live.map(({ reset, actions }) => ({ episode: reset.episode, actions }));
-    const check = (reply: Reply<'step'>) => {
-      for (const { episode, version, error } of reply.episodes) {
-        const lived = this.live.get(episode);
-        if (!lived) continue;
-        if (error) this.lose(lived.reset, error);
-        else if (version !== lived.version) this.lose(lived.reset, 'changed and then its process died');
-      }
-    };
+    const check = (reply: Reply<'step'>) => this.held.replayed(reply.episodes);
     const stepped = begun && (await this.ask(life, 'step', { episodes }, check));
     if (stepped) check(stepped);
     return stepped !== undefined;
   }
 
-  private lose({ episode, tag, seed, member }: EpisodeReset, why: string | EnvironmentFailure): void {
-    const message = `environment ${tag} ${String(why)}, so the episode at seed ${seed}, member ${member} is lost: nothing is to be done, the next episodes go on`;
-    this.live.delete(episode);
-    this.lost.set(episode, { tag, failure: typeof why === 'string' ? { kind: 'died', message } : why });
-  }
-
   private async unloadable(life: ProcessLife): Promise<UserError> {
     const { nodePath = process.execPath, entry } = this.options;
     await life.ended;
-    if (this.specs.size > 0) {
-      const tags = [...this.specs.keys()].join(', ');
+    if (this.held.tags.length > 0) {
+      const tags = this.held.tags.join(', ');
       const message = `environment process: it ends while it loads ${tags} (${this.lastEnd.how}): mend the environment that ends it, or see the run's log for what it printed`;
       return new Unavailable({ kind: 'died', message });
     }
@@ -566,6 +442,3 @@ export class EnvironmentCell {
     ));
   }
 }
-
-/** The code that an episode runs. */
-const buildOf = ({ reset, version }: { reset: { tag: string }; version: string }): string => `${reset.tag} ${version}`;

@@ -2,10 +2,10 @@
 // their checksums last; then the folder is renamed into place. Older ones are removed only afterwards. Whenever the process dies,
 // the newest valid checkpoint is either the one before or the new one.
 import { createHash, randomBytes } from 'node:crypto';
-import { lstatSync } from 'node:fs';
+import { existsSync, lstatSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { z } from 'zod';
-import { regularTargetSync } from '../../protocol/bounded-file';
+import { isMissing, regularTargetSync } from '../../protocol/bounded-file';
 import { checkpointFolder, runFiles } from '../../protocol/run-folder';
 import { UserError } from '../../protocol/user-error';
 import { bytesOf, digestFile, fileSystem, makeFolder, storeError, syncFolder, writeNewFile } from './files';
@@ -75,7 +75,7 @@ export async function writeCheckpoint(
   const temporary = join(parent, `.tmp-${basename(folder)}-${randomBytes(6).toString('hex')}`);
   const replaced = join(parent, `.old-${basename(folder)}`);
   try {
-    await makeFolder(parent, fs);
+    await makeFolder(parent, fs, runFolder);
     await recover(parent, fs);
     await fs.mkdir(temporary);
     const files: CheckpointManifest['files'] = {};
@@ -247,7 +247,7 @@ const damaged = (folder: string, name: string, how: string): UserError =>
   new UserError(`store: ${join(folder, name)} ${how}: resume from another checkpoint`);
 
 async function readManifest(folder: string, fs: FileSystem): Promise<CheckpointManifest> {
-  const target = regularTargetSync(join(folder, manifestName));
+  const target = targetOf(folder, manifestName);
   if (lstatSync(target).size > mostManifestBytes)
     throw damaged(folder, manifestName, 'is larger than any checkpoint’s');
   const text = await fs.readFile(target, 'utf8');
@@ -276,9 +276,19 @@ function manifestSum({ sha256: _, ...rest }: CheckpointManifest): string {
   return createHash('sha256').update(canonicalJson(rest)).digest('hex');
 }
 
+/** The real path of a checkpoint's file. */
+function targetOf(folder: string, name: string): string {
+  try {
+    return regularTargetSync(join(folder, name));
+  } catch (error) {
+    if (isMissing(error) && existsSync(folder)) throw damaged(folder, name, 'is gone');
+    throw error;
+  }
+}
+
 async function verify(folder: string, name: string, manifest: CheckpointManifest, fs: FileSystem): Promise<void> {
   const expected = manifest.files[name];
-  const size = lstatSync(regularTargetSync(join(folder, name))).size;
+  const size = lstatSync(targetOf(folder, name)).size;
   if (size !== expected.bytes) throw damaged(folder, name, `has ${size} bytes instead of ${expected.bytes}`);
   const { bytes, sha256 } = await digestFile(join(folder, name), { fs });
   if (bytes !== expected.bytes) throw damaged(folder, name, `has ${bytes} bytes instead of ${expected.bytes}`);

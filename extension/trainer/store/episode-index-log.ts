@@ -5,6 +5,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { addToIndex, indexLine, isIndexLine, type EpisodeIndexLine } from '../../protocol/episode-index';
+import { jsonOrNothing } from '../../protocol/json';
 import { episodeSchema, episodesFile, type Episode } from '../../protocol/run-folder';
 import type { LogPiece } from './append-log';
 import { LineLog, readLines } from './line-log';
@@ -97,7 +98,7 @@ export function rebuildIndex(file: string, folder: string): void {
       const line = indexLine(mode, step, 0);
       let has = false;
       for (const { text, next } of readLines(join(folder, name))) {
-        const episode = episodeSchema.safeParse(JSON.parse(text)).data;
+        const episode = episodeSchema.safeParse(jsonOrNothing(text)).data;
         if (!episode) continue;
         addToIndex(line, episode, next);
         has = true;

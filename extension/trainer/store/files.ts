@@ -66,30 +66,31 @@ export function storeError(doing: string, file: string, error: unknown): UserErr
 /**
  * Makes a folder, and those around it, where they are not there. Node.js's `recursive` is not used: where the system refuses a folder for another
  * reason than rights or room (a file system that has turned read-only), it reports that the path does not exist, and a run would
- * end instead of waiting. Errors are UserErrors.
+ * end instead of waiting. `root` is a folder above that is never made: a run's, which somebody may move away. Errors are UserErrors.
  */
 export async function makeFolder(
   folder: string,
   fs: Pick<FileSystem, 'mkdir'> = fileSystem,
+  root?: string,
   tries = mostTries,
 ): Promise<void> {
   try {
     await fs.mkdir(folder);
   } catch (error) {
-    if (!lacksParent(folder, error, tries)) return;
-    await makeFolder(dirname(folder), fs);
-    await makeFolder(folder, fs, tries - 1);
+    if (!lacksParent(folder, error, root, tries)) return;
+    await makeFolder(dirname(folder), fs, root);
+    await makeFolder(folder, fs, root, tries - 1);
   }
 }
 
 /** As `makeFolder`, at once. */
-export function makeFolderSync(folder: string, tries = mostTries): void {
+export function makeFolderSync(folder: string, root?: string, tries = mostTries): void {
   try {
     nodeFs.mkdirSync(folder);
   } catch (error) {
-    if (!lacksParent(folder, error, tries)) return;
-    makeFolderSync(dirname(folder));
-    makeFolderSync(folder, tries - 1);
+    if (!lacksParent(folder, error, root, tries)) return;
+    makeFolderSync(dirname(folder), root);
+    makeFolderSync(folder, root, tries - 1);
   }
 }
 
@@ -97,10 +98,11 @@ export function makeFolderSync(folder: string, tries = mostTries): void {
 const mostTries = 5;
 
 /** Whether a folder could not be made for want of the one around it; false where it is there. Throws other errors as UserErrors. */
-function lacksParent(folder: string, error: unknown, tries: number): boolean {
+function lacksParent(folder: string, error: unknown, root: string | undefined, tries: number): boolean {
   const { code } = error as NodeJS.ErrnoException;
   if (code === 'EEXIST') return false;
-  if (code === 'ENOENT' && dirname(folder) !== folder && tries > 1) return true;
+  const parent = dirname(folder);
+  if (code === 'ENOENT' && parent !== folder && parent !== root && tries > 1) return true;
   throw storeError('make', folder, error);
 }
 
@@ -172,10 +174,13 @@ const temporaryName = (file: string): string =>
 /** Whether `name` is that of a file on its way to replace another. */
 export const isTemporary = (name: string): boolean => name.startsWith('.tmp-');
 
-/** sha256 (hex) and size of a regular file, read in chunks. `within` is a folder that no link may lead out of, by default the file's. */
+/**
+ * sha256 (hex) and number of the bytes of a regular file, of those before `to` where it is given, read in chunks. `within` is a folder that
+ * no link may lead out of, by default the file's.
+ */
 export async function digestFile(
   file: string,
-  { fs = fileSystem, within }: { fs?: FileSystem; within?: string | null } = {},
+  { fs = fileSystem, within, to = Infinity }: { fs?: FileSystem; within?: string | null; to?: number } = {},
 ): Promise<{ bytes: number; sha256: string }> {
   const hash = createHash('sha256');
   const buffer = Buffer.allocUnsafe(chunkBytes);
@@ -183,7 +188,7 @@ export async function digestFile(
   let bytes = 0;
   try {
     for (;;) {
-      const { bytesRead } = await handle.read(buffer, 0, buffer.length, bytes);
+      const { bytesRead } = await handle.read(buffer, 0, Math.min(buffer.length, to - bytes), bytes);
       if (bytesRead === 0) return { bytes, sha256: hash.digest('hex') };
       hash.update(buffer.subarray(0, bytesRead));
       bytes += bytesRead;

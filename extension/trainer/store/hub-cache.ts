@@ -4,7 +4,7 @@
 // was when it was fetched, and `partial/` holds what is on its way. The cache's place: HF_HUB_CACHE, HF_HOME, XDG_CACHE_HOME.
 import { createHash, randomBytes, type Hash } from 'node:crypto';
 import { constants } from 'node:fs';
-import { copyFile, link, readdir, readFile, realpath, rename, rm, stat, symlink, mkdir } from 'node:fs/promises';
+import { copyFile, link, readdir, realpath, rename, rm, stat, symlink, mkdir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { getHFHubCachePath, getRepoFolderName } from '@huggingface/hub';
 import { z } from 'zod';
@@ -12,7 +12,8 @@ import { jsonOrNothing } from '../../protocol/json';
 import { isAlive, thisPlace } from '../../protocol/process-identity';
 import { replaceFile, storeError, syncFolder } from './files';
 import type { HubFile } from './hub-client';
-import { openRegular } from './regular-file';
+import { keptChecksum } from './kept-checksums';
+import { openRegular, readRegular } from './regular-file';
 
 const manifestName = 'download.json';
 const manifestSchema = z.object({
@@ -28,9 +29,11 @@ export interface CachedModel {
   files: HubFile[];
 }
 
+const readText = async (file: string): Promise<string> => (await readRegular(file)).toString('utf8');
+
 /** The files that a model folder of the cache was fetched with; none where it is no such folder. */
 export async function readDownloaded(folder: string): Promise<HubFile[]> {
-  const text = await readFile(join(folder, manifestName), 'utf8').catch(() => '');
+  const text = await readText(join(folder, manifestName)).catch(() => '');
   return manifestSchema.safeParse(jsonOrNothing(text)).data?.files ?? [];
 }
 
@@ -41,11 +44,18 @@ export function hashFor({ etag, bytes }: Pick<HubFile, 'etag' | 'bytes'>): Hash 
 
 /** Whether the bytes of a file are those that its etag names. */
 export async function matchesEtag(path: string, file: HubFile): Promise<boolean> {
+  return (await contentSum(path, file)) === file.etag;
+}
+
+async function contentSum(path: string, file: HubFile): Promise<string> {
   const hash = hashFor(file);
   const handle = await openRegular(path);
   for await (const chunk of handle.createReadStream()) hash.update(chunk as Buffer); // closes the handle
-  return hash.digest('hex') === file.etag;
+  return hash.digest('hex');
 }
+
+/** Whether an etag is a checksum: in a cache without links, other tools leave files under their own names. */
+const isChecksum = (etag: string): boolean => /^([0-9a-f]{40}|[0-9a-f]{64})$/.test(etag);
 
 /** A file of another machine's process that was not written to for so long belongs to nobody. */
 const foreignStaleMs = 120_000;
@@ -94,11 +104,39 @@ export class HubCache {
   async whole(commit: string): Promise<CachedModel | null> {
     const folder = join(this.own, commit);
     try {
-      const { files } = manifestSchema.parse(JSON.parse(await readFile(join(folder, manifestName), 'utf8')));
+      const { files } = manifestSchema.parse(JSON.parse(await readText(join(folder, manifestName))));
       const sizes = await Promise.all(files.map(({ name }) => sizeOf(join(folder, name))));
       return files.every(({ bytes }, i) => sizes[i] === bytes) ? { folder, commit, files } : null;
     } catch {
       return null; // not there, or damaged: then it is made anew
+    }
+  }
+
+  /**
+   * The first file of a model folder whose content is not what the hub calls it by; undefined where all are. A file is read when it is checked
+   * first and when it has changed.
+   */
+  async damagedFile({ folder, files }: CachedModel): Promise<HubFile | undefined> {
+    for (const file of files) {
+      if (!isChecksum(file.etag)) continue;
+      const path = join(folder, file.name);
+      const kind = file.etag.length === 64 ? 'sha256' : 'git';
+      const sum = await keptChecksum(path, kind, () => contentSum(path, file)).catch((error: unknown) => {
+        throw storeError('read', path, error);
+      });
+      if (sum !== file.etag) return file;
+    }
+    return undefined;
+  }
+
+  /** Removes a model folder with a damaged file, and the content where it is damaged too, so that it is fetched again. */
+  async discard({ folder }: CachedModel, file: HubFile): Promise<void> {
+    const blob = this.blob(file.etag);
+    try {
+      if ((await sizeOf(blob)) !== null && !(await matchesEtag(blob, file))) await rm(blob, { force: true });
+      await rm(folder, { recursive: true, force: true });
+    } catch (error) {
+      throw storeError('remove', folder, error);
     }
   }
 
@@ -243,7 +281,7 @@ async function isWritten(file: string): Promise<boolean> {
 }
 
 async function commitIn(file: string): Promise<string | null> {
-  const text = (await readFile(file, 'utf8').catch(() => '')).trim();
+  const text = (await readText(file).catch(() => '')).trim();
   return isCommit(text) ? text : null;
 }
 

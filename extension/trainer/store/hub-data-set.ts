@@ -4,7 +4,7 @@ import { UserError } from '../../protocol/user-error';
 import { HubUnreachable, type HubModel } from './hub-call';
 import { HubCache } from './hub-cache';
 import { HubClient, type HubFile } from './hub-client';
-import { checkRoom, download, type FetchOptions } from './hub-model';
+import { checkRoom, damagedOffline, download, wholeOrDiscarded, type FetchOptions } from './hub-model';
 
 /** `hf://datasets/organisation/name`, a revision after an @, and a folder of it behind a slash. */
 export interface HubDataSet {
@@ -38,10 +38,11 @@ export async function fetchHubDataSet(set: HubDataSet, options: FetchOptions = {
   const partOf = (commit: string) => (folder === '' ? commit : `${commit}-${encodeURIComponent(folder)}`);
   const known = await cache.commitOf(revision);
   const whole = known === null ? null : await cache.whole(partOf(known));
-  if (whole) return whole.folder;
+  const damaged = whole && (await cache.damagedFile(whole));
+  if (whole && !damaged) return whole.folder;
   try {
     if (client.options.offline) throw new HubUnreachable('hub: HF_HUB_OFFLINE is set', 'unset it');
-    const { commit, files } = await client.list(model, options.signal);
+    const { commit, files } = await client.list(damaged ? { ...model, revision: known! } : model, options.signal); // the same again
     const rows = rowFiles(files, folder);
     if (rows.length === 0)
       throw new UserError(
@@ -49,12 +50,14 @@ export async function fetchHubDataSet(set: HubDataSet, options: FetchOptions = {
       );
     await cache.prepare();
     await cache.keepRevision(revision, commit);
+    await wholeOrDiscarded(cache, partOf(commit));
     await checkRoom(rows, model, cache);
     await download(rows, model, commit, cache, { ...options, client });
     const sources = rows.map(({ etag }) => cache.blob(etag));
     return (await cache.assemble(partOf(commit), rows, sources)).folder;
   } catch (error) {
     if (!(error instanceof HubUnreachable)) throw error;
+    if (whole && damaged) throw damagedOffline(whole, damaged, error);
     throw new UserError(
       `${error.what}, and ${cache.root} does not hold the data set ${repo} at ${revision}: go online once to fetch it, or give a folder with its files`,
       { cause: error },

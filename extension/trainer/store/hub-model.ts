@@ -1,7 +1,8 @@
 // A model of the hub as a folder on disk: what is there is used without asking the network, the rest is fetched, and nothing is shown
 // before all of it is there and right. Only what the trainer reads is fetched: configuration, tokenizer, safetensors weights (or an
 // adapter's), and none of a repository's other files.
-import { readFile, statfs } from 'node:fs/promises';
+import { statfs } from 'node:fs/promises';
+import { join } from 'node:path';
 import { UserError } from '../../protocol/user-error';
 import type { FileSystem } from './files';
 import { HubCache } from './hub-cache';
@@ -11,6 +12,7 @@ import type { HubModel } from './hub-call';
 import { HubClient } from './hub-client';
 import type { HubFile } from './hub-client';
 import { downloadFile } from './hub-download';
+import { readRegular } from './regular-file';
 
 const small = [
   'config.json',
@@ -61,23 +63,27 @@ export async function findHubModel(model: HubModel, options: FetchOptions = {}):
   const cache = new HubCache(repo);
   const known = await cache.commitOf(revision);
   const whole = known === null ? null : await cache.whole(known);
-  if (whole) return { repo, ...whole };
+  const damaged = whole && (await cache.damagedFile(whole));
+  if (whole && !damaged) return { repo, ...whole };
   try {
     if (client.options.offline) throw new HubUnreachable('hub: HF_HUB_OFFLINE is set', 'unset it');
-    const { commit, files } = await client.list(model, options.signal);
+    const { commit, files } = await client.list(damaged ? { ...model, revision: known! } : model, options.signal); // the same again
     await cache.prepare();
     await cache.keepRevision(revision, commit);
-    const again = await cache.whole(commit); // fetched under another revision's name
+    const again = await wholeOrDiscarded(cache, commit); // fetched under another revision's name, or damaged
     if (again) return { repo, ...again };
     const light = files.filter(({ name }) => small.includes(name) || name === index || name === adapter[0]);
     await download(light, model, commit, cache, { ...options, client });
-    const names = await modelFiles(model, files, index => readFile(cache.blob(index.etag), 'utf8'));
+    const names = await modelFiles(model, files, index => readText(cache.blob(index.etag)));
     const own = files.filter(({ name }) => names.has(name));
     const [rest, weights] = [own.filter(file => !isWeights(file)), own.filter(isWeights)];
     return { repo, commit, files: [...rest, ...weights], folder: null }; // in the order of their fetching
   } catch (error) {
     if (!(error instanceof HubUnreachable)) throw error;
+    if (whole && damaged) throw damagedOffline(whole, damaged, error);
     const found = await fetchedByOthers(model, cache);
+    const broken = found && (await cache.damagedFile(found));
+    if (found && broken) throw damagedOffline(found, broken, error);
     if (found) return { repo, ...found };
     throw new UserError(
       `${error.what}, and ${cache.root} does not hold ${repo} at ${revision}: go online once to fetch it, or give a folder with a model`,
@@ -85,6 +91,23 @@ export async function findHubModel(model: HubModel, options: FetchOptions = {}):
     );
   }
 }
+
+/** The model folder of a commit where it is whole and as the hub has it; what is damaged is removed. */
+export async function wholeOrDiscarded(cache: HubCache, commit: string): Promise<CachedModel | null> {
+  for (;;) {
+    const whole = await cache.whole(commit);
+    const damaged = whole && (await cache.damagedFile(whole));
+    if (!whole || !damaged) return whole;
+    await cache.discard(whole, damaged);
+  }
+}
+
+/** The refusal of a cached file that is not what the hub has, where the hub cannot be asked for another. */
+export const damagedOffline = ({ folder }: CachedModel, { name, etag }: HubFile, error: HubUnreachable): UserError =>
+  new UserError(
+    `hub: ${join(folder, name)} is damaged (its content is not ${etag}), and it cannot be fetched again now (${error.what}): go online once, or delete ${folder} and put the files there by hand`,
+    { cause: error },
+  );
 
 /** The model's folder, fetched where need be. Throws as `findHubModel`, and for a full disk; may be called again after any failure. */
 export async function fetchHubModel(model: HubModel, options: FetchOptions = {}): Promise<CachedModel> {
@@ -106,6 +129,8 @@ export function withSmallFiles<T>(facts: HubModelFacts, work: (folder: string) =
   const files = facts.files.filter(file => !isWeights(file));
   return new HubCache(facts.repo).withFiles(files, work);
 }
+
+const readText = async (file: string): Promise<string> => (await readRegular(file)).toString('utf8');
 
 const isWeights = ({ name }: HubFile): boolean => name.endsWith('.safetensors');
 
@@ -173,7 +198,7 @@ async function fetchedByOthers(model: HubModel, cache: HubCache): Promise<Cached
   const { commit, folder, files, sources } = snapshot;
   const place = (file: HubFile): string => sources[files.indexOf(file)];
   try {
-    const names = await modelFiles(model, files, index => readFile(place(index), 'utf8'));
+    const names = await modelFiles(model, files, index => readText(place(index)));
     if (!names.has('tokenizer.json') && !names.has(adapter[0])) return null;
     const chosen = files.filter(({ name }) => names.has(name));
     // A cache that may only be read is used as it is.

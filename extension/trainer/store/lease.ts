@@ -1,7 +1,17 @@
 // The lease says which process trains a run. It is created exclusively and touched each second. Whether its trainer lives is decided by
 // protocol/lease-judgement.ts: here by the process alone, of another machine or container by the touches. Taking over happens under a
 // second exclusive file, so that of two who find an abandoned lease one gets it.
-import { lstatSync, mkdirSync, realpathSync, rmSync, statSync, unlinkSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  unlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { holderOf, isFresh, placeOfLease, type LeaseHolder } from '../../protocol/lease-judgement';
@@ -59,8 +69,8 @@ export interface LeaseRequest {
   pid: number;
   endpoint: string;
   token: string;
-  /** Called once if the lease is found gone or in other hands: the trainer must stop writing. */
-  onLost(): void;
+  /** Called once if the lease is found gone or in other hands, with a sentence that says so: the trainer must stop writing. */
+  onLost(sentence: string): void;
 }
 
 interface Found {
@@ -99,9 +109,7 @@ export async function takeLease(request: LeaseRequest, world: LeaseWorld = realW
     const its = holder(found, world);
     const isNew = seen?.found.touched !== found.touched || seen.found.lease?.token !== found.lease?.token;
     if (its === 'held' || (its === 'unknown' && seen !== undefined && isNew))
-      throw new UserError(
-        `run ${request.run} is already being trained by ${nameOf(found.lease, world)}: stop it first or resume after it ended`,
-      );
+      throw new UserError(alreadyTrained(request.run, request.runFolder, found.lease, world));
     if (seen === undefined || isNew) seen = { found, since: world.monotonic() };
     const isAbandoned =
       its === 'gone' || world.now() - found.touched > longAgoMs || world.monotonic() - seen.since > leaseStaleMs;
@@ -122,7 +130,7 @@ export async function takeLease(request: LeaseRequest, world: LeaseWorld = realW
     if (stillOurs()) return touch(file, world);
     held = false;
     stop();
-    request.onLost();
+    request.onLost(lossSentence(request, file, world));
   });
   return {
     lease,
@@ -156,6 +164,23 @@ export function nameOf(lease: Lease | null, { place }: Pick<LeaseWorld, 'place'>
     ? `process ${lease.pid}`
     : `process ${lease.pid} of ${its.host} (another machine or container, where only its lease tells that it lives: it is touched)`;
 }
+
+/** Why a trainer ends whose lease is not its own any more, and what to do. */
+function lossSentence({ runFolder, run }: LeaseRequest, file: string, world: LeaseWorld): string {
+  if (!existsSync(runFolder)) return folderGone({ path: runFolder, id: run });
+  const other = find(file)?.lease;
+  return other
+    ? `run ${run}: ${nameOf(other, world)} holds ${file} now, so that this trainer has ended: follow that one, or stop it and resume the run`
+    : `run ${run}: ${file} was removed, which ends its trainer: resume the run`;
+}
+
+/** The refusal to train a run that another process trains. */
+export const alreadyTrained = (run: string, folder: string, lease: Lease | null, world?: LeaseWorld): string =>
+  `run ${run} is already being trained by ${nameOf(lease, world)}: stop it first or resume after it ended, or remove ${join(folder, runFiles.lease)} where that process is no trainer`;
+
+/** What is said of a run whose folder is not there any more while it is trained or followed. */
+export const folderGone = ({ path, id }: { path: string; id: string }): string =>
+  `run ${id}: its folder ${path} was moved, renamed or deleted while it was being trained: put it back there, then resume the run`;
 
 function find(file: string): Found | null {
   try {

@@ -63,12 +63,27 @@ export interface Line {
  * Whole lines of a file from byte `from` on, in order; a torn tail is left out. A file that does not exist has none. No link may lead out of
  * `within`, by default the file's folder. Throws a UserError where it is no regular file or has a line longer than any trainer writes.
  */
-export function* readLines(
+export function readLines(
   file: string,
   from = 0,
   fs: SyncFileSystem = syncFileSystem,
   within = dirname(file),
 ): Generator<Line> {
+  return linesOf(file, { from, fs, within, damaged: false });
+}
+
+/** As `readLines`, of a file that is damaged: lines that are too long are left out, and a torn tail is given. */
+export const readDamagedLines = (file: string): Generator<Line> =>
+  linesOf(file, { from: 0, fs: syncFileSystem, within: dirname(file), damaged: true });
+
+interface Reading {
+  from: number;
+  fs: SyncFileSystem;
+  within: string;
+  damaged: boolean;
+}
+
+function* linesOf(file: string, { from, fs, within, damaged }: Reading): Generator<Line> {
   let fd: number;
   try {
     fd = fs.openSync(regularTargetSync(file, within), readFlags);
@@ -83,11 +98,11 @@ export function* readLines(
     let position = from;
     for (;;) {
       const read = fs.readSync(fd, block, 0, block.length, position);
-      if (read === 0) return;
+      if (read === 0) break;
       let start = 0;
       for (let at = block.indexOf(newline); at >= 0 && at < read; at = block.indexOf(newline, start)) {
         pending.push(Buffer.from(block.subarray(start, at)));
-        yield { text: Buffer.concat(pending).toString('utf8'), next: position + at + 1 };
+        if (held <= mostLineBytes) yield { text: Buffer.concat(pending).toString('utf8'), next: position + at + 1 };
         pending = [];
         held = 0;
         start = at + 1;
@@ -95,11 +110,15 @@ export function* readLines(
       pending.push(Buffer.from(block.subarray(start, read)));
       held += read - start;
       position += read;
-      if (held > mostLineBytes)
+      if (held <= mostLineBytes) continue;
+      if (!damaged)
         throw new UserError(
           `store: the line at byte ${position - held} of ${file} has more than ${mostLineBytes} bytes: remove the file`,
         );
+      pending = [];
     }
+    if (damaged && held > 0 && held <= mostLineBytes)
+      yield { text: Buffer.concat(pending).toString('utf8'), next: position };
   } catch (error) {
     throw storeError('read', file, error);
   } finally {

@@ -2,12 +2,13 @@
 // sha256; each line's `chain` is a digest of the line and of the chain before it, and a checkpoint stores the last one, so that neither a log
 // nor this file can change before a checkpoint unnoticed. Pieces are hashed while they are appended: a checkpoint never reads a log again.
 import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { lstat, open, readdir, rm, truncate } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { runFiles } from '../../protocol/run-folder';
 import type { LogPiece } from './append-log';
-import { storeError } from './files';
+import { digestFile, storeError } from './files';
 import { LineLog, readLines } from './line-log';
 
 const blockBytes = 1 << 20;
@@ -36,6 +37,9 @@ export interface LogDamage {
   /** The whole file is gone. */
   gone: boolean;
 }
+
+/** How a log is damaged that is not there. */
+export const isGone = 'is gone';
 
 /** What a check of the logs found. */
 export interface LogCheck {
@@ -112,6 +116,7 @@ export async function checkLogs(
 
 /** Pieces by file, in order; what was written over is left out. */
 function readLedger(file: string, mark: LedgerMark | null): { pieces: Map<string, LogPiece[]> } | { how: string } {
+  if (!existsSync(file)) return { how: isGone };
   const pieces = new Map<string, LogPiece[]>();
   let [chain, line, end] = ['', 0, 0];
   for (const { text, next } of readLines(file)) {
@@ -122,8 +127,10 @@ function readLedger(file: string, mark: LedgerMark | null): { pieces: Map<string
       return { how: `does not match its own checksum in line ${line} (bytes ${end} to ${next})` };
     const { chain: next_, ...piece } = parsed.data;
     chain = next_;
-    const standing = (pieces.get(piece.file) ?? []).filter(({ to }) => to <= piece.from);
-    pieces.set(piece.file, [...standing, piece]);
+    const standing = pieces.get(piece.file) ?? [];
+    while (standing.length > 0 && standing.at(-1)!.to > piece.from) standing.pop();
+    standing.push(piece);
+    pieces.set(piece.file, standing);
     end = next;
   }
   if (mark && (end !== mark.offset || (mark.chain !== undefined && chain !== mark.chain)))
@@ -143,7 +150,7 @@ async function checkFile(path: string, pieces: readonly LogPiece[]): Promise<Omi
   try {
     if (!(await lstat(path)).isFile()) return { how: 'is no regular file', gone: false };
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return { how: 'is gone', gone: true };
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return { how: isGone, gone: true };
     throw storeError('read', path, error);
   }
   const handle = await open(path, 'r').catch((error: unknown) => {
@@ -202,28 +209,17 @@ export async function adoptLogs(runFolder: string): Promise<void> {
     for (const name of files) {
       if (name === runFiles.episodeIndex || !fileName.safeParse(name).success) continue;
       const size = await lstat(join(runFolder, name)).then(stat => (stat.isFile() ? stat.size : 0), () => 0); // prettier-ignore
-      if (size > 0) ledger.note({ file: name, from: 0, to: size, sha256: await sumOf(join(runFolder, name), size) });
+      if (size > 0)
+        ledger.note({
+          file: name,
+          from: 0,
+          to: size,
+          sha256: (await digestFile(join(runFolder, name), { to: size })).sha256,
+        });
     }
     ledger.flush();
     ledger.sync();
   } finally {
     ledger.close();
-  }
-}
-
-async function sumOf(path: string, size: number): Promise<string> {
-  const hash = createHash('sha256');
-  const block = Buffer.allocUnsafe(blockBytes);
-  const handle = await open(path, 'r');
-  try {
-    for (let at = 0; at < size;) {
-      const { bytesRead } = await handle.read(block, 0, Math.min(block.length, size - at), at);
-      if (bytesRead === 0) break;
-      hash.update(block.subarray(0, bytesRead));
-      at += bytesRead;
-    }
-    return hash.digest('hex');
-  } finally {
-    await handle.close();
   }
 }

@@ -2,8 +2,8 @@
 // and a checkpoint of another run are both found before anything is trained. The file is read raw: its seal covers keys that this version
 // does not know, and holds wherever the folder is moved or copied to.
 import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { readRunFileSync } from '../../protocol/run-file';
 import { runFiles } from '../../protocol/run-folder';
 import { UserError } from '../../protocol/user-error';
 import { canonicalJson, configHash } from '../config/config-hash';
@@ -31,7 +31,7 @@ export function verifiedSeal(runFolder: string): RunSeal & { sealed: boolean } {
   const file = join(runFolder, runFiles.manifest);
   let manifest: Record<string, unknown>;
   try {
-    manifest = JSON.parse(readFileSync(file, 'utf8')) as Record<string, unknown>;
+    manifest = JSON.parse(readRunFileSync(runFolder, runFiles.manifest).toString('utf8')) as Record<string, unknown>;
   } catch (error) {
     if (error instanceof SyntaxError) throw damaged(file, 'is not JSON');
     throw storeError('read', file, error);

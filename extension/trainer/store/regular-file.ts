@@ -1,6 +1,7 @@
 // Opens files of folders that come from elsewhere: regular files alone, also behind links, which the hub's cache is made of. A pipe would wait
 // for a writer for ever, a device has no end. Opening does not wait, so that there is no moment between a look and the opening.
-import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync } from 'node:fs';
+import { readFrom, readFromSync } from '../../protocol/bounded-file';
 import { UserError } from '../../protocol/user-error';
 import { fileSystem, storeError } from './files';
 import type { FileSystem } from './files';
@@ -21,7 +22,9 @@ interface Facts {
 
 /** Opens a regular file to read it. @throws the system's error, or a UserError for what is no regular file */
 export async function openRegular(file: string, fs: FileSystem = fileSystem): Promise<Handle> {
-  const handle = await fs.open(file, flags);
+  const handle = await fs.open(file, flags).catch((error: unknown) => {
+    throw refusalOf(file, error);
+  });
   try {
     checkRegular(file, await handle.stat());
     return handle;
@@ -35,14 +38,7 @@ export async function openRegular(file: string, fs: FileSystem = fileSystem): Pr
 export async function readRegular(file: string, fs: FileSystem = fileSystem): Promise<Buffer> {
   const handle = await openRegular(file, fs);
   try {
-    const bytes = Buffer.alloc(checkedSize(file, await handle.stat()));
-    let done = 0;
-    while (done < bytes.length) {
-      const { bytesRead } = await handle.read(bytes, done, bytes.length - done, done);
-      if (bytesRead === 0) break;
-      done += bytesRead;
-    }
-    return bytes.subarray(0, done);
+    return await readFrom(handle, checkedSize(file, await handle.stat()));
   } finally {
     await handle.close();
   }
@@ -50,20 +46,21 @@ export async function readRegular(file: string, fs: FileSystem = fileSystem): Pr
 
 /** The same, at once. */
 export function readRegularSync(file: string): Buffer {
-  const descriptor = openSync(file, flags);
+  const descriptor = openedSync(file);
   try {
     const facts = fstatSync(descriptor);
     checkRegular(file, facts);
-    const bytes = Buffer.alloc(checkedSize(file, facts));
-    let done = 0;
-    while (done < bytes.length) {
-      const read = readSync(descriptor, bytes, done, bytes.length - done, done);
-      if (read === 0) break;
-      done += read;
-    }
-    return bytes.subarray(0, done);
+    return readFromSync(descriptor, checkedSize(file, facts));
   } finally {
     closeSync(descriptor);
+  }
+}
+
+function openedSync(file: string): number {
+  try {
+    return openSync(file, flags);
+  } catch (error) {
+    throw refusalOf(file, error);
   }
 }
 
@@ -87,9 +84,15 @@ export function openToAppendSync(file: string): number {
 
 function checkRegular(file: string, facts: Facts): void {
   if (facts.isDirectory()) throw Object.assign(new Error('it is a folder'), { code: 'EISDIR' });
-  if (!facts.isFile())
-    throw new UserError(`store: cannot read ${file}: it is a pipe, a socket or a device: put a regular file there`);
+  if (!facts.isFile()) throw notRegular(file);
 }
+
+const notRegular = (file: string): UserError =>
+  new UserError(`store: cannot read ${file}: it is a pipe, a socket or a device: put a regular file there`);
+
+/** What a refused opening means: sockets and devices without a driver cannot be opened at all. */
+const refusalOf = (file: string, error: unknown): unknown =>
+  ['ENXIO', 'ENODEV', 'EOPNOTSUPP'].includes((error as NodeJS.ErrnoException).code ?? '') ? notRegular(file) : error;
 
 function checkedSize(file: string, { size }: Facts): number {
   if (size > mostBytes)

@@ -36,7 +36,7 @@ import {
   runNamesSync,
 } from '../../protocol/run-file';
 import { UserError } from '../../protocol/user-error';
-import { isTemporary, makeFolder, makeFolderSync, replaceFile, storeError } from './files';
+import { fileSystem, isTemporary, makeFolder, makeFolderSync, replaceFile, storeError } from './files';
 import type { LogPiece } from './append-log';
 import { EventLog, eventLogName } from './event-log';
 import { keptSources } from './kept-sources';
@@ -129,7 +129,11 @@ export class RunFolder {
   static find(workspace: string, id: string): RunFolder {
     const runs = resolve(workspace, runsFolder);
     const isFolder = isRunId(id) && lstatSync(join(runs, id), { throwIfNoEntry: false })?.isDirectory();
-    if (isFolder && existsSync(join(runs, id, runFiles.manifest))) return RunFolder.open(join(runs, id));
+    if (isFolder && hasEntrySync(join(runs, id), runFiles.manifest)) return RunFolder.open(join(runs, id));
+    if (isFolder)
+      throw new UserError(
+        `store: ${join(runs, id, runFiles.manifest)} is gone: restore it from a copy, or start a new run from one of its checkpoints with trainer.resume_mode=resume_path and trainer.resume_from_path=${join(runs, id, runFiles.checkpoints)}/step-…`,
+      );
     throw new UserError(`store: there is no run ${id} in ${runs}: see ragen runs for their ids`);
   }
 
@@ -217,7 +221,7 @@ export class RunFolder {
   eventLog(resumedAt: number | null): { name: string; log: EventLog; earlier: Record<string, number> } {
     const folder = this.file(runFiles.tensorboard);
     try {
-      makeFolderSync(folder);
+      makeFolderSync(folder, this.path);
       const names = readdirSync(folder).filter(name => name.includes('tfevents'));
       const earlier = names.map((name): [string, number] => [inTensorboard(name), statSync(join(folder, name)).size]);
       const sittings = names.map(name => Number(/\.(\d+)\.ragen$/.exec(name)?.[1] ?? 0));
@@ -236,13 +240,13 @@ export class RunFolder {
 
   /** Writer of a step's prompt groups; the folder is made with the first. */
   groups(step: number): LineLog {
-    makeFolderSync(this.file(runFiles.diagnostics));
+    makeFolderSync(this.file(runFiles.diagnostics), this.path);
     return new LineLog(this.file(groupsFile(step)), { fsync: 'explicit' });
   }
 
   /** Writes the document of a diagnosis; gives its bytes as a piece. The folder is made with the first. */
   async writeDiagnosis(name: string, document: unknown): Promise<LogPiece> {
-    makeFolderSync(this.file(runFiles.diagnostics));
+    makeFolderSync(this.file(runFiles.diagnostics), this.path);
     const text = `${secrets.json(document)}\n`;
     await replaceFile(this.file(name), text);
     return {
@@ -280,7 +284,7 @@ export class RunFolder {
     // The bundle goes last: what stands beside it is whole.
     const files = [...texts, { path: file(environmentFiles.about), text: written }, { path: file(environmentFiles.bundle), text: bundle }]; // prettier-ignore
     for (const { path, text } of files) {
-      await makeFolder(dirname(path));
+      await makeFolder(dirname(path), fileSystem, this.path);
       await replaceFile(path, text);
     }
     await sign(tags, sha256Of(Buffer.from(written)));
@@ -302,7 +306,7 @@ export class RunFolder {
 
   /** Writer of a file of what-if episodes; the folder is made with the first. */
   whatIf(file: string): LineLog {
-    makeFolderSync(this.file(runFiles.whatIf));
+    makeFolderSync(this.file(runFiles.whatIf), this.path);
     return new LineLog(this.file(file), { fsync: 'explicit' });
   }
 
@@ -328,6 +332,7 @@ export class RunFolder {
   }
 
   private async takeBack(step: number, offsets: Readonly<Record<string, number>>): Promise<void> {
+    await makeFolder(this.file(runFiles.episodes), fileSystem, this.path); // it may have been removed to make room
     for (const name of [runFiles.metrics, runFiles.events, runFiles.checksums]) {
       if (name === runFiles.checksums && !existsSync(this.file(name))) continue; // a run of a trainer that wrote none
       const log = new LineLog(this.file(name), { fsync: 'explicit' });

@@ -37,8 +37,7 @@ export function runsOf(plan: SweepPlan, workspace: string): Map<number, RunFolde
 /** Runs what is not finished. Gives the folders of all members that have one. */
 export async function runSweep(plan: SweepPlan, options: SweepOptions): Promise<Map<number, RunFolder>> {
   const runs = runsOf(plan, options.workspace);
-  const isDone = (m: number): boolean =>
-    isLive(runs.get(m)) === false && runs.get(m)?.readStatus()?.state === 'finished';
+  const isDone = (m: number): boolean => isLive(runs.get(m)) === false && isFinished(runs.get(m));
   const left = [...plan.members.keys()].filter(m => !isDone(m));
   const done = plan.members.length - left.length;
   if (done > 0) options.say(`${done} of ${plan.members.length} runs are finished already`);
@@ -76,21 +75,28 @@ async function play(
     earlier ?? (await makeRun({ configName, configFile, overrides, workspace, sweep, tags: plan.tags })).folder;
   runs.set(m, folder);
   const joined = earlier && isLive(earlier);
+  const pid = joined ? readLease(earlier.path)?.lease?.pid : undefined;
   if (earlier && !joined)
     requireTrusted(earlier, { remedy: `read it, then go on with it by ragen resume ${earlier.id}` });
   say(`${place}: ${joined ? 'joining' : earlier ? 'going on with' : 'starting'} ${folder.id}`);
   const trainer = joined ? undefined : await startTrainer(folder, workspace, earlier ? ['--resume'] : []);
-  const status = await follow(folder, table(), halt);
+  const status = await follow(folder, table(), halt, undefined, () => (trainer?.ended() ?? null) !== null);
   const gone = status === null || !['finished', 'stopped', 'failed'].includes(status.state);
-  const lost = gone
-    ? trainer
-      ? await endWithoutWord(folder, trainer)
-      : `trainer of ${folder.id}: it ended without a word`
-    : status.error;
+  const lost = gone ? await endWithoutWord(folder, trainer ?? { pid, ended: () => null }) : status.error;
   return { folder, status, lost };
 }
 
 const isLive = (run: RunFolder | undefined): boolean => (run ? (readLease(run.path)?.live ?? false) : false);
+
+/** Whether a run's status says so; false of one that cannot be read, which its own turn reports. */
+function isFinished(run: RunFolder | undefined): boolean {
+  try {
+    return run?.readStatus()?.state === 'finished';
+  } catch (error) {
+    if (error instanceof UserError) return false;
+    throw error;
+  }
+}
 
 /** The point of a run and, where the point has several, its seed. */
 function describe(plan: SweepPlan, { point, seed }: SweepMember): string {

@@ -23,13 +23,14 @@ const reachMs = 30_000;
 
 /**
  * Follows until the trainer has ended; gives the run's last status. With `halt`, that asks the run to stop, and interrupts are the
- * caller's.
+ * caller's. `hasEnded` says whether the trainer is known to have ended, whatever the lease names.
  */
 export async function follow(
   folder: RunFolder,
   table: StepTable | null,
   halt?: AbortSignal,
   limits = { answerMs, reachMs },
+  hasEnded: () => boolean = () => false,
 ): Promise<RunStatus | null> {
   let offset = 0;
   let eventOffset = 0;
@@ -91,7 +92,7 @@ export async function follow(
       tellToStop();
       showNew();
       const status = folder.readStatus();
-      if (!readLease(folder.path)?.live) {
+      if (hasEnded() || !readLease(folder.path)?.live) {
         showNew();
         const last = folder.readStatus();
         if (last) table?.status(last); // no message may have told of the end
@@ -107,16 +108,15 @@ export async function follow(
   }
 }
 
-/** All metric lines of a run. */
-export function metricLines(folder: RunFolder): MetricsLine[] {
-  return [...readValues(folder.file(runFiles.metrics), line => metricsLineSchema.parse(line))].map(
-    ({ value }) => value,
-  );
+/** The metric lines of a run, one at a time: a log may be longer than memory. */
+export function* metricLines(folder: RunFolder): Generator<MetricsLine> {
+  for (const { value } of readValues(folder.file(runFiles.metrics), line => metricsLineSchema.parse(line))) yield value;
 }
 
-/** All events of a run. */
-export const eventLines = (folder: RunFolder): RunEvent[] =>
-  [...readValues(folder.file(runFiles.events), line => eventSchema.parse(line))].map(({ value }) => value);
+/** The events of a run, one at a time. */
+export function* eventLines(folder: RunFolder): Generator<RunEvent> {
+  for (const { value } of readValues(folder.file(runFiles.events), line => eventSchema.parse(line))) yield value;
+}
 
 /**
  * The trainer's answer to a command.

@@ -89,8 +89,9 @@ export async function start(
 export async function resume(id: string, flags: ResumeFlags): Promise<Answer> {
   const workspace = workspaceOf(flags.workspace);
   const folder = RunFolder.find(workspace, id);
+  const pid = readLease(folder.path)?.lease?.pid;
   if (flags.checkpoint === undefined && (await wakeTrainer(folder)))
-    return followTrainer(folder, workspace, { ended: () => null }, flags);
+    return followTrainer(folder, workspace, { pid, ended: () => null }, flags);
   requireTrusted(folder, flags);
   const args = flags.checkpoint === undefined ? ['--resume'] : ['--checkpoint', flags.checkpoint];
   const accepts = flags.acceptDamagedLogs ? ['--accept-damaged-logs'] : [];
@@ -128,7 +129,8 @@ async function followTrainer(
       words: `Run ${folder.id} is ${evaluates ? 'playing' : 'training'}: ${folder.path}`,
     };
   process.stderr.write(`Run ${folder.id} → ${folder.path}\n`);
-  const status = await follow(folder, new StepTable(evaluates ? 'episode' : 'step'));
+  const table = new StepTable(evaluates ? 'episode' : 'step');
+  const status = await follow(folder, table, undefined, undefined, () => trainer.ended() !== null);
   const summary = summarize(folder, metricLines(folder), eventLines(folder), status);
   const gone = status === null || unended.includes(status.state);
   const failed = gone ? await endWithoutWord(folder, trainer) : status?.error;

@@ -1,7 +1,7 @@
 // Makes a run and starts its trainer: a detached Node process that outlives the terminal and the editor. Everything that can be wrong
 // with configuration, model or environment code is found here, before there is a run folder.
 import { spawn } from 'node:child_process';
-import { closeSync, fstatSync, readFileSync, readSync } from 'node:fs';
+import { closeSync, existsSync, fstatSync, readFileSync, readSync } from 'node:fs';
 import { arch, cpus, platform, totalmem } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -17,7 +17,7 @@ import { installation } from '../installation';
 import { configuredModel } from '../evaluation/api-service';
 import { openEnvironments } from '../run-environments';
 import { requireNoLinks, trustFlag } from '../trusted-run';
-import { nameOf, readLease } from '../store/lease';
+import { alreadyTrained, folderGone, readLease } from '../store/lease';
 import { openToAppendSync } from '../store/regular-file';
 import { RunFolder } from '../store/run-folder';
 import { modelFacts } from './model-facts';
@@ -114,6 +114,8 @@ function hashOf(load: () => LoadedConfig): string | undefined {
 
 /** How a trainer's process ended, while its parent lives: that alone is told. */
 export interface TrainerProcess {
+  /** Undefined where it is not known. */
+  readonly pid: number | undefined;
   /** Null while it runs, and where its end was not seen. */
   ended(): { code: number | null; signal: NodeJS.Signals | null } | null;
 }
@@ -129,10 +131,7 @@ export async function startTrainer(
   args: readonly string[],
 ): Promise<TrainerProcess> {
   const other = readLease(folder.path);
-  if (other?.live)
-    throw new UserError(
-      `run ${folder.id} is already being trained by ${nameOf(other.lease)}: stop it first or resume after it ended`,
-    );
+  if (other?.live) throw new UserError(alreadyTrained(folder.id, folder.path, other.lease));
   requireNoLinks(folder);
   const earlier = folder.readStatus()?.updated;
   const logFile = openToAppendSync(folder.file(runFiles.log));
@@ -153,6 +152,7 @@ export async function startTrainer(
   let failed: Error | undefined;
   child.once('error', error => (failed = error));
   const trainer: TrainerProcess = {
+    pid: child.pid,
     ended: () =>
       child.exitCode === null && child.signalCode === null ? null : { code: child.exitCode, signal: child.signalCode },
   };
@@ -177,13 +177,22 @@ type End = NonNullable<ReturnType<TrainerProcess['ended']>>;
 /** Why a trainer is gone that left no word in the status: its last error in its log, or what its end says. */
 function endBeforeServing(folder: RunFolder, pid: number | undefined, end: End): string {
   const log = folder.file(runFiles.log);
-  const lines = endedBySystem(end.code, end.signal) ? [] : logTail(folder).split('\n');
-  const errors = lines.flatMap(line => errorOf(line, pid) ?? []);
+  const said = endedBySystem(end.code, end.signal) ? undefined : lastError(folder, pid, levels.error);
   return (
-    errors.at(-1) ??
+    said ??
     `trainer of ${folder.id}: it ${explainExit(end.code, end.signal)} (before it served the run; its log is ${log})`
   );
 }
+
+/** Levels of the log (pino's): an error, and one that the process ended with at once. */
+const levels = { error: 50, fatal: 60 };
+
+/** The last error of at least this level that the process logged. */
+const lastError = (folder: RunFolder, pid: number | undefined, level: number): string | undefined =>
+  logTail(folder)
+    .split('\n')
+    .flatMap(line => errorOf(line, pid, level) ?? [])
+    .at(-1);
 
 /** Bytes of the log's end in which the last error is looked for. */
 const logTailBytes = 2 ** 20;
@@ -213,19 +222,22 @@ const reapMs = 1000;
 export async function endWithoutWord(folder: RunFolder, trainer: TrainerProcess): Promise<string> {
   for (const deadline = performance.now() + reapMs; trainer.ended() === null && performance.now() < deadline;)
     await sleep(20);
+  if (!existsSync(folder.path)) return folderGone(folder);
   const log = folder.file(runFiles.log);
   const end = trainer.ended();
+  const said = lastError(folder, trainer.pid, levels.fatal);
+  if (said !== undefined) return said;
   return end
     ? `trainer of ${folder.id}: it ${explainExit(end.code, end.signal)} (its log is ${log}; ragen resume ${folder.id} goes on)`
     : `trainer of ${folder.id}: it ended without a word: see ${log}, then ragen resume ${folder.id}`;
 }
 
 /** The message of a line of the log, where it is an error that this process logged. */
-function errorOf(line: string, pid: number | undefined): string | undefined {
+function errorOf(line: string, pid: number | undefined, level: number): string | undefined {
   if (!line.startsWith('{')) return undefined;
   try {
     const entry = JSON.parse(line) as { level?: number; pid?: number; msg?: string };
-    return entry.pid === pid && entry.level !== undefined && entry.level >= 50 ? entry.msg : undefined;
+    return entry.pid === pid && entry.level !== undefined && entry.level >= level ? entry.msg : undefined;
   } catch {
     return undefined; // what an environment printed
   }

@@ -30,38 +30,67 @@ export interface RunSummary {
   tokens_per_s: { rollout: number | null; train: number | null };
 }
 
+/** Metrics and events are gone through once, line by line. */
 export function summarize(
   folder: RunFolder,
-  lines: readonly MetricsLine[],
-  events: readonly RunEvent[],
+  lines: Iterable<MetricsLine>,
+  events: Iterable<RunEvent>,
   status: RunStatus | null,
 ): RunSummary {
-  const validation = lines.flatMap(line => {
+  const validation: RunSummary['validation'] = [];
+  const rates = { rollout: new Mean(), train: new Mean() };
+  let diagnosis: DiagnosedRegime | null = null;
+  let wallSeconds = 0;
+  for (const line of lines) {
     const metrics = numbers(line);
     const success = validationSuccess(metrics);
-    return success === null ? [] : [{ step: line.step, success, return: validationReturn(metrics) }];
-  });
-  const findings = (kind: 'alarm' | 'early_stop', name: string): Finding[] =>
-    events
-      .filter(event => event.kind === kind)
-      .map(({ step, message, data }) => ({ step: Number(data?.step ?? step), name: String(data?.[name] ?? kind), message })); // prettier-ignore
-  const diagnoses = lines.flatMap(line => regimeAt(line.step, numbers(line)) ?? []);
-  const mean = (key: string): number | null => {
-    const values = lines.map(line => line[key]).filter(x => typeof x === 'number');
-    return values.length > 0 ? values.reduce((sum, x) => sum + x, 0) / values.length : null;
-  };
+    if (success !== null) validation.push({ step: line.step, success, return: validationReturn(metrics) });
+    diagnosis = regimeAt(line.step, metrics) ?? diagnosis;
+    rates.rollout.add(line['perf/rollout_tokens_per_s']);
+    rates.train.add(line['perf/train_tokens_per_s']);
+    wallSeconds = line.wall_s;
+  }
+  const alarms: Finding[] = [];
+  let earlyStop: Finding | null = null;
+  for (const event of events) {
+    if (event.kind === 'alarm') alarms.push(findingOf(event, 'alarm'));
+    if (event.kind === 'early_stop') earlyStop = findingOf(event, 'type');
+  }
   return {
     run: folder.id,
     folder: folder.path,
     state: status?.state ?? 'failed',
     steps: status?.step ?? 0,
     validation,
-    alarms: findings('alarm', 'alarm'),
-    early_stop: findings('early_stop', 'type').at(-1) ?? null,
-    diagnosis: diagnoses.at(-1) ?? null,
-    wall_s: lines.at(-1)?.wall_s ?? 0,
-    tokens_per_s: { rollout: mean('perf/rollout_tokens_per_s'), train: mean('perf/train_tokens_per_s') },
+    alarms,
+    early_stop: earlyStop,
+    diagnosis,
+    wall_s: wallSeconds,
+    tokens_per_s: { rollout: rates.rollout.value, train: rates.train.value },
   };
+}
+
+/** An alarm or early stop, by the name that its event's data has at `key`. */
+const findingOf = ({ kind, step, message, data }: RunEvent, key: string): Finding => ({
+  step: Number(data?.step ?? step),
+  name: String(data?.[key] ?? kind),
+  message,
+});
+
+/** The mean of the numbers among what is added; null of none. */
+class Mean {
+  private sum = 0;
+  private count = 0;
+
+  add(value: unknown): void {
+    if (typeof value !== 'number') return;
+    this.sum += value;
+    this.count++;
+  }
+
+  get value(): number | null {
+    return this.count > 0 ? this.sum / this.count : null;
+  }
 }
 
 /** The closing words: before → after, where the run lies and how to open it. `episodes` are those of an evaluation, which takes no steps. */

@@ -1,7 +1,7 @@
 // Makes media/models/ragen-tiny: `npm run make:tiny-model`. A vocabulary is trained on transcripts of demonstrated episodes, then a
 // small Qwen2 decoder imitates demonstrations (supervised warm start). The demonstrator guesses in most turns, so the model knows
 // how to look and reason but rarely does: reinforcement learning has something to gain. Everything is seeded.
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { cpus } from 'node:os';
 import { learningRate } from '../algorithms/learning-rate';
@@ -24,6 +24,7 @@ import { environmentSpecs } from '../rollout/environment-specs';
 import { environmentVariables } from '../rollout/environment-variables';
 import type { LoadedEnvironment } from '../../protocol/environment-link';
 import { appendAll } from '../../protocol/lists';
+import { readRegularSync } from '../store/regular-file';
 import { writeSafetensors } from '../store/safetensors-writer';
 import { trainBpe } from './bpe';
 import { Demonstrator } from './demonstrator';
@@ -154,7 +155,10 @@ const wholeBatch = { maxTokens: Infinity, maxRows: Infinity };
 /** Trains the weights on demonstrations and writes them. */
 async function imitate(config: RunConfig, pool: EnvironmentProcess, environments: LoadedEnvironment[]): Promise<void> {
   const tokenizer = readTokenizer(folder);
-  const decoder = parseDecoderConfig(JSON.parse(readFileSync(join(folder, 'config.json'), 'utf8')), 'config.json');
+  const decoder = parseDecoderConfig(
+    JSON.parse(readRegularSync(join(folder, 'config.json')).toString('utf8')),
+    'config.json',
+  );
   const weights = new Weights(parameterSpecs(decoder));
   initialize(weights, new RandomStream(firstSeed), 0.04);
   const session = { threads: Math.min(2, cpus().length) };

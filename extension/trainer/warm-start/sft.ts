@@ -1,8 +1,7 @@
 // Supervised fine-tuning from a configuration to a model folder: demonstrations by solvers, training, checkpoints, and at the end
 // the model with its adapters merged, which reinforcement learning takes as model_path. Everything lies in one folder; what was
 // interrupted goes on from its newest checkpoint when the same is asked for again.
-import { createHash } from 'node:crypto';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { appendAll } from '../../protocol/lists';
@@ -25,8 +24,9 @@ import { deriveSeed } from '../rollout/seeds';
 import { newestCheckpoint, writeCheckpoint } from '../store/checkpoint';
 import type { StoredCheckpoint } from '../store/checkpoint';
 import type { RunSeal } from '../store/manifest-seal';
-import { makeFolder, replaceFile } from '../store/files';
+import { digestFile, makeFolder, replaceFile, storeError } from '../store/files';
 import { LineLog, readValues } from '../store/line-log';
+import { readRegularSync } from '../store/regular-file';
 import { demonstrations } from './demonstrations';
 import { crossEntropy, fineTune, stepsOf } from './fine-tune';
 import type { FineTuneStep, Shown } from './fine-tune';
@@ -190,7 +190,7 @@ async function trainAndExport(
       if (checkpoint) {
         done = checkpoint.manifest.step;
         await engine.restore({ actor: await readMoments(checkpoint, 'actor', done) });
-        refuseOtherMetrics(folder, checkpoint);
+        await refuseOtherMetrics(folder, checkpoint);
         metrics.truncateTo(checkpoint.manifest.offsets[names.metrics]);
         say(`going on after step ${done} of ${total}`);
       } else {
@@ -204,7 +204,7 @@ async function trainAndExport(
         if (due || signal.aborted) {
           metrics.sync();
           const files = await modelFiles(engine, loaded, modelFolder, model.partial_pretrain);
-          const log = { offset: metrics.offset, sum: sumOf(folder, metrics.offset) };
+          const log = { offset: metrics.offset, sum: await sumOf(folder, metrics.offset) };
           await save(folder, done, log, { engine, files, owner, keep: trainer.max_ckpt_to_keep });
         }
         return !signal.aborted;
@@ -239,12 +239,19 @@ async function save(
 }
 
 /** sha256 (hex) of the metrics up to `offset`: a line a step, so that they are hashed whole each time. */
-const sumOf = (folder: string, offset: number): string =>
-  createHash('sha256').update(readFileSync(join(folder, names.metrics)).subarray(0, offset)).digest('hex'); // prettier-ignore
+const sumOf = async (folder: string, offset: number): Promise<string> =>
+  (
+    await digestFile(join(folder, names.metrics), { to: offset }).catch((error: unknown) => {
+      throw storeError('read', join(folder, names.metrics), error);
+    })
+  ).sha256;
 
 /** Throws a UserError where the metrics are not those that the checkpoint was written with. */
-function refuseOtherMetrics(folder: string, { manifest: { offsets, log_chain } }: StoredCheckpoint): void {
-  if (log_chain !== undefined && sumOf(folder, offsets[names.metrics]) !== log_chain)
+async function refuseOtherMetrics(
+  folder: string,
+  { manifest: { offsets, log_chain } }: StoredCheckpoint,
+): Promise<void> {
+  if (log_chain !== undefined && (await sumOf(folder, offsets[names.metrics])) !== log_chain)
     throw new UserError(
       `store: ${join(folder, names.metrics)} differs from what the training wrote: restore it, or remove ${folder} to begin anew`,
     );
@@ -263,16 +270,19 @@ async function exportTo(out: string, base: string, { lora }: LoadedModel, { fold
 
 /** Validation losses in order. */
 function lossesIn(file: string): number[] {
-  const lines = [...readValues(file, line => line as Partial<FineTuneStep>)];
-  return lines.flatMap(({ value }) => value['val/loss'] ?? []);
+  const losses: number[] = [];
+  for (const { value } of readValues(file, line => line as Partial<FineTuneStep>))
+    if (value['val/loss'] !== undefined) losses.push(value['val/loss']);
+  return losses;
 }
 
 function readAbout(folder: string): { hash: string; result?: SftResult } | null {
   const file = join(folder, names.about);
   if (!existsSync(file)) return null;
   try {
-    return JSON.parse(readFileSync(file, 'utf8')) as { hash: string; result?: SftResult };
-  } catch {
+    return JSON.parse(readRegularSync(file).toString('utf8')) as { hash: string; result?: SftResult };
+  } catch (error) {
+    if (error instanceof UserError) throw error;
     throw new UserError(`sft: ${file} is damaged: remove the folder to begin anew`);
   }
 }

@@ -1,6 +1,7 @@
 // Values in chat templates against transformers' template engine (test/golden/make/jinja_values.py): printed, compared, filtered.
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
+import { distinct } from '../../../extension/trainer/models/jinja-values';
 import { ChatTemplate } from '../../../extension/trainer/models/chat-template';
 import type { ChatMessage } from '../../../extension/trainer/models/chat-template';
 
@@ -35,6 +36,42 @@ it.each(refused)('refuses %s, which it cannot compute', template => {
 it('refuses what it would render differently', () => {
   expect(() => render("{{ messages | join(', ', attribute='role') }}")).toThrow(/join takes no attribute/);
   expect(() => render('{{ raise_exception }}')).toThrow(/cannot be written as text/);
+});
+
+// Expected values: Jinja 3.1.6.
+it.each([
+  ["[1, true, 1.0, 0, -0.0, false, 'a', 'A', 'a', none, none]", '', "[1, 0, 'a', None]"],
+  ["['a', 'A', 'a']", '(case_sensitive=true)', "['a', 'A']"],
+  ["['a', 'A', 'a']", '(true)', "['a', 'A']"],
+  ["[(1, 'a'), (1.0, 'a'), (true, 'A'), '1', 1]", '', "[(1, 'a'), (True, 'A'), '1', 1]"],
+  ['[]', '', '[]'],
+])('%s | unique%s has the first of what is equal in Python', (list, args, expected) => {
+  expect(render(`{{ ${list} | unique${args} | list }}`)).toBe(expected);
+});
+
+it('refuses unique of what has no hash in Python', () => {
+  expect(() => render('{{ [[1], [1]] | unique | list }}')).toThrow("unhashable type: 'list'");
+  expect(() => render('{{ messages | unique | list }}')).toThrow("unhashable type: 'dict'");
+  expect(() => render("{{ ['a'] | unique(attribute='x') | list }}")).toThrow('unique takes no attribute');
+});
+
+it('unique looks at each of 100,000 items a few times, equal ones or not', () => {
+  const count = 100_000;
+  for (const kinds of [count, 2]) {
+    let looks = 0;
+    const items = Array.from({ length: count }, (_, i) => {
+      const content = i % 2 === 0 ? i % kinds : `t${i % kinds}`;
+      return {
+        type: i % 2 === 0 ? 'IntegerValue' : 'StringValue',
+        get value() {
+          looks++;
+          return content;
+        },
+      };
+    });
+    expect(distinct(items, false)).toHaveLength(kinds);
+    expect(looks).toBeLessThan(10 * count);
+  }
 });
 
 it('evaluates each operand once, however deep it is nested', () => {

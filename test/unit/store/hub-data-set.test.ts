@@ -1,6 +1,6 @@
 // Data sets of the hub against a peer that speaks as the hub does: which files are fetched and where they lie, what is asked of the
 // network, what is said where there is none; and how a run's environments come to them.
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -91,6 +91,22 @@ test('one folder of a data set, and JSON where there is nothing better', async (
   expect(readdirSync(part).sort()).toEqual(['download.json', 'other']);
   const plain = await fetchHubDataSet(hubDataSet('hf://datasets/org/plain')!, { client: client() });
   expect(readdirSync(plain).sort()).toEqual(['download.json', 'rows.json']);
+});
+
+test('rows that changed in the cache are fetched again, or refused by name without the hub', async () => {
+  const set = hubDataSet('hf://datasets/org/countdown')!;
+  const folder = await fetchHubDataSet(set, { client: client() });
+  const damage = (): void => {
+    const bytes = readFileSync(join(folder, train));
+    bytes[bytes.length >> 1] ^= 1;
+    writeFileSync(join(folder, train), bytes);
+  };
+  damage();
+  await expect(fetchHubDataSet(set, { client: client({ offline: true }) })).rejects.toThrow(
+    `hub: ${join(folder, train)} is damaged (its content is not `,
+  );
+  expect(await fetchHubDataSet(set, { client: client() })).toBe(folder);
+  expect(readFileSync(join(folder, train))).toEqual(golden(`countdown/${train}`));
 });
 
 test('what cannot be had is told', async () => {

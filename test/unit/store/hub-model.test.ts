@@ -114,6 +114,40 @@ const holds = (file: string, content: Buffer): void => expect(sha256(readFileSyn
 const visible = (): string[] =>
   existsSync(own()) ? readdirSync(own()).filter(name => !['partial', 'refs'].includes(name)) : [];
 
+/** Changes a byte in the middle of a file, whose size stays. */
+const damage = (file: string): void => {
+  const bytes = readFileSync(file);
+  bytes[bytes.length >> 1] ^= 1;
+  writeFileSync(file, bytes);
+};
+const firstShard = 'model-00001-of-00002.safetensors';
+
+describe('a file that changed in the cache', () => {
+  test.each([firstShard, 'config.json', 'tokenizer.json'])('%s is fetched again, and nothing else is', async name => {
+    const { folder } = await fetchModel();
+    const [before, whole] = [peer.contents().length, readFileSync(join(folder, name))];
+    damage(join(folder, name));
+    expect(await fetchModel()).toMatchObject({ folder, commit });
+    expect(readFileSync(join(folder, name)).equals(whole)).toBe(true);
+    expect(peer.contents().slice(before)).toEqual([name]);
+    const asked = peer.requests.length;
+    expect(await fetchModel()).toMatchObject({ folder, commit });
+    expect(peer.requests).toHaveLength(asked);
+  });
+
+  test('is refused by name where the hub cannot be asked, and healed when it can', async () => {
+    const { folder } = await fetchModel();
+    damage(join(folder, firstShard));
+    const offline = { client: clientFor({ HF_HUB_OFFLINE: '1' }) };
+    const said = await sentence(fetchModel('main', offline));
+    expect(said).toContain(`hub: ${join(folder, firstShard)} is damaged (its content is not ${sha256(weights)})`);
+    expect(said).toMatch(/HF_HUB_OFFLINE is set\): go online once, or delete .*$/);
+    await fetchModel();
+    expect((await fetchModel('main', offline)).folder).toBe(folder);
+    holds(join(folder, firstShard), weights);
+  });
+});
+
 describe('a model', () => {
   test('is fetched with what the trainer reads, and nothing else', async () => {
     const { folder, commit: at } = await fetchModel();

@@ -3,9 +3,10 @@ import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { LineLog, readLines, readValues } from '../../../extension/trainer/store/line-log';
+import { LineLog, readDamagedLines, readLines, readValues } from '../../../extension/trainer/store/line-log';
 import type { SyncFileSystem } from '../../../extension/trainer/store/files';
 import { syncFileSystem } from '../../../extension/trainer/store/files';
+import { mostLineBytes } from '../../../extension/protocol/run-folder';
 import { UserError } from '../../../extension/protocol/user-error';
 import { diskFull, failingSyncFiles } from './failing-files';
 import { temporaryFolder } from './folder';
@@ -115,4 +116,14 @@ test('a file that is not there has no lines; a writer may append while another r
   appendFileSync(file(), '2\n');
   expect(reader.next().value?.text).toBe('2');
   log.close();
+});
+
+test('of a damaged file, lines longer than any trainer writes are left out and a torn tail is given', () => {
+  writeFileSync(file(), `1\n${'x'.repeat(mostLineBytes + 100_000)}\n2\n{"torn"`);
+  expect([...readDamagedLines(file())].map(line => line.text)).toEqual(['1', '2', '{"torn"']);
+  expect(() => [...readLines(file())]).toThrow(
+    /the line at byte 2 of .*log\.jsonl has more than \d+ bytes: remove the file/,
+  );
+  writeFileSync(file(), `1\n${'x'.repeat(mostLineBytes + 100_000)}`);
+  expect([...readDamagedLines(file())].map(line => line.text)).toEqual(['1']);
 });

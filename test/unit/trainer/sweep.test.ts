@@ -1,6 +1,6 @@
 // `ragen sweep` with real runs: they run, are interrupted, go on, and are compared; what is finished is not run again.
 import { spawn } from 'node:child_process';
-import { readFileSync, rmSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Comparison } from '../../../extension/trainer/sweep/comparison';
@@ -102,4 +102,25 @@ list: [[model_path=nowhere], []]
   expect(answer.points.map(({ runs }) => runs[0].state)).toEqual(['new', 'finished']);
   const { answer: compared } = await document<Comparison>(workspace.folder, ['sweep', 'bad.yaml', '--compare']);
   expect(compared).toEqual(answer);
+});
+
+test('a run whose status cannot be read is told by its file and does not end the others', async () => {
+  const before = runsOf(workspace.folder);
+  workspace.write(
+    'unread.yaml',
+    `config_name: words
+overrides: [trainer.total_training_steps=1, trainer.val_before_train=false, trainer.test_freq=-1]
+seeds: [30, 40]
+`,
+  );
+  const made = await document<Comparison>(workspace.folder, ['sweep', 'unread.yaml']);
+  expect(made.code, made.stderr).toBe(0);
+  const [run] = runsOf(workspace.folder).filter(each => !before.includes(each));
+  rmSync(join(run, 'status.json'));
+  mkdirSync(join(run, 'status.json'));
+  const { code, answer, stderr } = await document<Comparison>(workspace.folder, ['sweep', 'unread.yaml']);
+  expect(code).toBe(1);
+  expect(stderr).toContain(`${join(run, 'status.json')} is a folder, not a regular file: remove it`);
+  const states = answer.points.flatMap(({ runs }) => runs.map(({ state }) => state));
+  expect(states.sort()).toEqual(['damaged', 'finished']);
 });

@@ -1,0 +1,59 @@
+// Checksums by a file's identity: an unchanged file is read once, a changed one again, and a cache that cannot be used costs time alone.
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test, vi } from 'vitest';
+import type { ChecksumKind } from '../../../extension/trainer/store/kept-checksums';
+import { temporaryFolder } from './folder';
+
+const folder = temporaryFolder();
+const kinds: [ChecksumKind, string][] = [
+  ['sha256', 'a'.repeat(64)],
+  ['git', 'b'.repeat(40)],
+];
+
+/** The function with its cache below the test's folder. */
+async function loaded() {
+  process.env.XDG_CACHE_HOME = join(folder(), 'cache');
+  vi.resetModules();
+  try {
+    return await import('../../../extension/trainer/store/kept-checksums');
+  } finally {
+    delete process.env.XDG_CACHE_HOME;
+  }
+}
+
+test.each(kinds)(
+  'the %s of a file is computed once, and again when the file has changed',
+  async (kind, sum) => {
+    const { keptChecksum } = await loaded();
+    const file = join(folder(), 'weights');
+    writeFileSync(file, 'one');
+    const compute = vi.fn(() => Promise.resolve(sum));
+    // What was written a moment ago may change within one tick of the file system's clock, and is not kept.
+    await vi.waitFor(
+      async () => {
+        compute.mockClear();
+        expect(await keptChecksum(file, kind, compute)).toBe(sum);
+        expect(compute).not.toHaveBeenCalled();
+      },
+      { timeout: 30_000, interval: 100 },
+    );
+    expect(await keptChecksum(file, kind, compute, true)).toBe(sum);
+    expect(compute).toHaveBeenCalledTimes(1);
+    const other = kinds.find(([each]) => each !== kind)!;
+    expect(await keptChecksum(file, other[0], () => Promise.resolve(other[1]))).toBe(other[1]);
+    writeFileSync(file, 'two');
+    await keptChecksum(file, kind, compute);
+    expect(compute).toHaveBeenCalledTimes(2);
+  },
+  60_000,
+);
+
+test('a cache that is no folder costs time alone', async () => {
+  const { keptChecksum } = await loaded();
+  const file = join(folder(), 'weights');
+  writeFileSync(file, 'one');
+  rmSync(join(folder(), 'cache'), { recursive: true, force: true });
+  writeFileSync(join(folder(), 'cache'), '');
+  expect(await keptChecksum(file, 'sha256', () => Promise.resolve(kinds[0][1]))).toBe(kinds[0][1]);
+});

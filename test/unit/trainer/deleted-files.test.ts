@@ -1,0 +1,117 @@
+// A resume of a folder from which something was deleted: it either does without, or names the file and what to do. And of logs beyond 2 GiB,
+// which are larger than any buffer of Node.js: they are read line by line.
+import { cpSync, existsSync, readFileSync, readdirSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { document, killAll, readRun, results } from './terminal';
+import { makeWorkspace } from './workspace';
+import type { Workspace } from './workspace';
+
+interface Answer {
+  folder: string;
+  state?: string;
+  error?: { message: string };
+}
+
+let workspace: Workspace;
+let run: string;
+let kept: string;
+let expected: ReturnType<typeof results>;
+const ragen = (...args: string[]) => document<Answer>(workspace.folder, args);
+
+beforeAll(async () => {
+  workspace = makeWorkspace();
+  const made = await ragen(
+    'train',
+    '--config-name',
+    'words',
+    'trainer.total_training_steps=3',
+    'workbench.keep_checkpoints=9',
+  );
+  expect(made.code, made.stderr).toBe(0);
+  run = made.answer.folder;
+  expected = results(run);
+  rmSync(join(run, 'checkpoints/step-000003'), { recursive: true }); // so that a resume has something to do
+  kept = join(workspace.folder, 'kept');
+  cpSync(run, kept, { recursive: true, preserveTimestamps: true });
+}, 60_000);
+beforeEach(() => {
+  rmSync(run, { recursive: true });
+  cpSync(kept, run, { recursive: true, preserveTimestamps: true });
+});
+afterAll(async () => {
+  await killAll(workspace.folder);
+  workspace.remove();
+});
+
+/** Names of all that lies below a folder, at any depth. */
+const namesIn = (folder: string): string[] => readdirSync(folder, { recursive: true, encoding: 'utf8' }).sort();
+
+/** Sparse: it takes no room on disk. */
+const beyondBuffers = 2 ** 31 + 4096;
+
+test('without any one of its files or folders a run goes on, or is refused by the name of the file with a remedy', async () => {
+  const remedy = /--accept-damaged-logs|--checkpoint step-\d+|--trust-code|restore (it|one)/;
+  const refused: string[] = [];
+  const whole = readdirSync(join(kept, 'checkpoints')).at(-1)!;
+  for (const name of namesIn(kept)) {
+    if (/^(checkpoints|environments|tensorboard|diagnostics).*\/.*\//.test(name) && !name.includes(whole)) continue; // of older ones, which nothing reads
+    rmSync(run, { recursive: true });
+    cpSync(kept, run, { recursive: true, preserveTimestamps: true });
+    rmSync(join(run, name), { recursive: true });
+    const { code, answer } = await ragen('resume', basename(run));
+    if (code === 0) {
+      expect(answer.state, name).toBe('finished');
+      expect(results(run).weights, name).toEqual(expected.weights);
+      continue;
+    }
+    refused.push(name);
+    const message = answer.error?.message ?? '';
+    expect(message).toContain(name === 'signature.json' ? join(run, 'manifest.json') : join(run, name));
+    expect(message).toMatch(remedy);
+    expect(message).not.toMatch(/ENOENT|\n/);
+  }
+  const needed = namesIn(join(kept, 'checkpoints', whole)).map(name => `checkpoints/${whole}/${name}`);
+  expect(refused).toEqual(
+    ['checkpoints', ...needed, 'checksums.jsonl', 'events.jsonl', 'manifest.json', 'metrics.jsonl', 'scores.jsonl', 'signature.json'].sort(), // prettier-ignore
+  );
+}, 600_000);
+
+test.each(['metrics.jsonl', 'events.jsonl', 'scores.jsonl', 'checksums.jsonl'])(
+  'a run without %s goes on where the user accepts it',
+  async name => {
+    rmSync(join(run, name));
+    const refused = await ragen('resume', basename(run));
+    expect(refused.answer.error?.message).toContain(`${join(run, name)} is gone: restore it, or continue with`);
+    const [, command] = / by ragen (resume .+)$/.exec(refused.answer.error!.message)!;
+    const { code, stderr } = await ragen(...command.split(' '));
+    expect(code, stderr).toBe(0);
+    expect(results(run).weights).toEqual(expected.weights);
+    const notes = readRun(run).events.filter(({ kind }) => kind === 'warning');
+    expect(notes.map(({ message }) => message)).toEqual([`${name} is gone; the user accepted it`]);
+  },
+  120_000,
+);
+
+test.each(['metrics.jsonl', 'events.jsonl', 'scores.jsonl', 'checksums.jsonl', 'episodes/step-000001.jsonl'])(
+  'a resume cuts what stands in %s behind its checkpoint, also beyond 2 GiB',
+  async name => {
+    truncateSync(join(run, name), beyondBuffers);
+    const { code, stderr } = await ragen('resume', basename(run));
+    expect(code, stderr).toBe(0);
+    expect(statSync(join(run, name)).size).toBeLessThan(2 ** 20);
+    expect(results(run)).toEqual(expected);
+  },
+  120_000,
+);
+
+test('an accepted log beyond 2 GiB keeps the lines that can be read', async () => {
+  const file = join(run, 'scores.jsonl');
+  const lines = readFileSync(file, 'utf8').split('\n').slice(0, -1);
+  writeFileSync(file, lines.map((line, i) => (i === 0 ? `?${line}` : line)).join('\n'));
+  truncateSync(join(run, 'events.jsonl'), beyondBuffers);
+  const { code, stderr } = await ragen('resume', basename(run), '--accept-damaged-logs');
+  expect(code, stderr).toBe(0);
+  expect(existsSync(join(run, 'damaged/scores.jsonl'))).toBe(true);
+  expect(readFileSync(file, 'utf8').split('\n').slice(0, -1)).toEqual(lines.slice(1));
+}, 120_000);
