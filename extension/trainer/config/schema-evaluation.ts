@@ -16,6 +16,11 @@ export const output = z
       .string()
       .regex(/^[^/\\]+$/, 'a file name without a folder')
       .describe('File of trajectories, as JSON lines; .pkl becomes .jsonl. The summary lies beside it.'),
+    // Runs made before there was the key go on.
+    format: z
+      .enum(['jsonl', 'pkl'])
+      .default('jsonl')
+      .describe("Form of the trajectories: JSON lines; for pkl, Python's own, JSON lines are written too, with a note."),
     append_timestamp: flag("Put the evaluation's date and time into the file names."),
   })
   .describe('Results of ragen eval.');

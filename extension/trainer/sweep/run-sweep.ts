@@ -1,6 +1,7 @@
 // Runs a sweep, some of its runs at a time: a run that is finished is passed over, one that is being trained is joined, one that was cut
 // short goes on from its checkpoint, and the others are made. A failed run does not end the sweep. When it is halted no further run
 // starts, and those in hand stop after their step with a checkpoint.
+import { isMadeOf } from '../config/model-length';
 import type { RunStatus } from '../../protocol/run-folder';
 import { UserError } from '../../protocol/user-error';
 import { follow } from '../terminal/follow';
@@ -27,7 +28,7 @@ export function runsOf(plan: SweepPlan, workspace: string): Map<number, RunFolde
   const own = RunFolder.list(workspace).filter(({ manifest }) => manifest.sweep?.id === plan.id);
   const found = new Map<number, RunFolder>();
   plan.members.forEach((member, m) => {
-    const runs = own.filter(({ manifest }) => manifest.config_hash === member.hash);
+    const runs = own.filter(({ manifest }) => isMadeOf(manifest, member.loaded));
     const run = runs.find(({ manifestCode }) => manifestCode.signed) ?? runs.at(0);
     if (run) found.set(m, run);
   });

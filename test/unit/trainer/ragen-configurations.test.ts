@@ -106,7 +106,7 @@ describe('ragen config', () => {
       { key: 'trainer.logger', reason: expect.stringContaining('names wandb') },
     ]);
     expect(answer.sources.map(file => file.slice(root.length))).toEqual(
-      ['_2_sokoban', 'base', 'envs'].map(name => `/media/presets/${name}.yaml`),
+      ['_2_sokoban', 'base', 'ppo_trainer', 'envs'].map(name => `/media/presets/${name}.yaml`),
     );
   });
 
