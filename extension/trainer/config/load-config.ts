@@ -75,7 +75,11 @@ export function overrideConfig(config: Record<string, unknown>, overrides: reado
       { key: '', message: 'config: the configuration is not a map of keys: make the run anew' },
     ]);
   const known = { isKnown: isKnownKey, advise: (path: readonly string[], name: string) => adviseOnKey(path, name, []) };
-  return finish(applyOverrides(tree, overrides, known, problems), { hasDefaults: true, sources: [], layers: [] }, problems);
+  return finish(
+    applyOverrides(tree, overrides, known, problems),
+    { hasDefaults: true, sources: [], layers: [] },
+    problems,
+  );
 }
 
 function finish(

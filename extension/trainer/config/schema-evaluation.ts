@@ -20,7 +20,9 @@ export const output = z
     format: z
       .enum(['jsonl', 'pkl'])
       .default('jsonl')
-      .describe("Form of the trajectories: JSON lines; for pkl, Python's own, JSON lines are written too, with a note."),
+      .describe(
+        "Form of the trajectories: JSON lines; pkl, Python's own, is not written: JSON lines take its place, with a note.",
+      ),
     append_timestamp: flag("Put the evaluation's date and time into the file names."),
   })
   .describe('Results of ragen eval.');

@@ -27,10 +27,7 @@ const optimizer = z
     moments: z
       .enum(['float32', 'int8'])
       .describe("How AdamW's moments are held; int8 takes a quarter of the memory, in blocks with a scale each."),
-    total_training_steps: z
-      .int()
-      .min(0)
-      .describe('Steps over which a linear or cosine learning rate falls to zero.'),
+    total_training_steps: z.int().min(0).describe('Steps over which a linear or cosine learning rate falls to zero.'),
   })
   .describe('AdamW optimizer.');
 

@@ -32,7 +32,7 @@ export const spellings: Readonly<Record<string, Readonly<Record<string, string>>
 };
 
 /** Names that people choose, for which a number is a text too: RAGEN's _9_2048 names its experiment 2048. */
-const names = new Set(['trainer.experiment_name', 'trainer.project_name']);
+export const chosenNames: ReadonlySet<string> = new Set(['trainer.experiment_name', 'trainer.project_name']);
 
 /** A key that was accepted and has no effect; `reason` goes on after the key's name. */
 export interface IgnoredKey {
@@ -201,7 +201,7 @@ function respell(root: MapNode): MapNode {
     const entries = [...map.entries].map(([name, child]): [string, Tree] => {
       const key = prefix + name;
       if (child.kind === 'map') return [name, change(child, `${key}.`)];
-      if (names.has(key) && child.kind === 'scalar' && typeof child.value === 'number')
+      if (chosenNames.has(key) && child.kind === 'scalar' && typeof child.value === 'number')
         return [name, { ...child, value: child.source ?? String(child.value) }];
       const other = Object.hasOwn(spellings, key) ? spellings[key] : undefined;
       if (!other || child.kind !== 'scalar' || typeof child.value !== 'string' || !Object.hasOwn(other, child.value))

@@ -73,10 +73,7 @@ function positionsAtHand({ model_path, model_config, trainer }: RunConfig, works
   }
 }
 
-function yamlText(
-  config: LoadedConfig['config'] | LoadedConfig['composed'],
-  { sources, notes }: LoadedConfig,
-): string {
+function yamlText(config: LoadedConfig['config'] | LoadedConfig['composed'], { sources, notes }: LoadedConfig): string {
   const comments = [`Composed of ${sources.join(', ')}.`, ...notes.map(note => `${note.replace(/^config: /, '')}.`)];
   const yaml = stringify(config, { lineWidth: 120, aliasDuplicateObjects: false, flowCollectionPadding: false });
   return `${comments.map(line => `# ${line}`).join('\n')}\n${yaml.trimEnd()}`;

@@ -39,9 +39,9 @@ test.each(ragenNames)('%s loads by its path and from the config folder of a work
 
 /** In what RAGEN's files differ from the presets of their names, names and instructions aside. */
 const differences: Record<string, Record<string, unknown>> = {
-  _6_webshop: { 'log_prob_micro_batch_size_per_gpu': 4 }, // base takes it from micro_batch_size_per_gpu
-  webshop_full: { 'log_prob_micro_batch_size_per_gpu': 4 },
-  _9_search: { 'log_prob_micro_batch_size_per_gpu': 4 },
+  _6_webshop: { log_prob_micro_batch_size_per_gpu: 4 }, // base takes it from micro_batch_size_per_gpu
+  webshop_full: { log_prob_micro_batch_size_per_gpu: 4 },
+  _9_search: { log_prob_micro_batch_size_per_gpu: 4 },
   eval: {
     'actor_rollout_ref.rollout.log_prob_micro_batch_size_per_gpu': 64,
     'output.filename': 'val_rollouts.pkl',
@@ -230,6 +230,8 @@ describe('what RAGEN passes on the command line to an evaluation', () => {
   });
 
   test('a format that there is not is a mistake', () => {
-    expect(() => own('eval', 'output.format=parquet')).toThrow(/^config: output\.format is "parquet": use one of jsonl, pkl/);
+    expect(() => own('eval', 'output.format=parquet')).toThrow(
+      /^config: output\.format is "parquet": use one of jsonl, pkl/,
+    );
   });
 });

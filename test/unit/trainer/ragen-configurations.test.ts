@@ -29,7 +29,6 @@ const small = (tags = 1) => [
   `es_manager.val.env_configs.n_groups=[${Array(tags).fill(1).join(',')}]`,
   'ppo_mini_batch_size=4',
   'micro_batch_size_per_gpu=1',
-  'actor_rollout_ref.rollout.max_model_len=1400',
   'actor_rollout_ref.rollout.response_length=12',
   'agent_proxy.max_turn=2',
   'workbench.try_longest_batch=false',
