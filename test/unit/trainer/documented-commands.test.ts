@@ -7,7 +7,7 @@ import { basename, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { blockCommands, inlineCommands } from './documented-commands';
 import type { DocumentedCommand } from './documented-commands';
-import { document, killAll, ragen, readRun, until } from './terminal';
+import { document, killAll, ragen, readRun, until, untilStep } from './terminal';
 import { makeWorkspace, root } from './workspace';
 import type { Workspace } from './workspace';
 
@@ -77,10 +77,11 @@ const finishes = async (words: readonly string[], code = [0]) => {
   return said;
 };
 
-/** Starts the run of the preset, which is at work when this returns, and gives its id. */
+/** Starts the run of the preset, validated on one episode alone, and gives its id once it has made a step. */
 async function running(): Promise<string> {
-  const args = ['train', '--config-name', 'quickstart', '--detach'];
-  const { answer } = await document<{ run: string }>(workspace.folder, args);
+  const args = ['train', '--config-name', 'quickstart', '--detach', ...groups('val', [1], 1)];
+  const { answer } = await document<{ run: string; folder: string }>(workspace.folder, args);
+  await untilStep(answer.folder, 1);
   return answer.run;
 }
 
