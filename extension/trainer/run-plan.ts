@@ -3,6 +3,7 @@
 import { readdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { UserError } from '../protocol/user-error';
+import { lengthProblem } from './config/model-length';
 import type { RunConfig } from './config/schema';
 import type { LoadOptions } from './engine/engine';
 import { elements, parameterSpecs } from './models/decoder-config';
@@ -122,12 +123,9 @@ export const countParameters = (decoder: DecoderConfig): number =>
   parameterSpecs(decoder).reduce((sum, { dims }) => sum + elements(dims), 0);
 
 /** Throws the sentence about episodes that are longer than the model's positions. */
-export function checkLength(config: RunConfig, { maxPositions }: Pick<DecoderConfig, 'maxPositions'>): void {
-  const { max_model_len } = config.actor_rollout_ref.rollout;
-  if (max_model_len > maxPositions)
-    throw new UserError(
-      `config: actor_rollout_ref.rollout.max_model_len is ${max_model_len}, but ${config.model_path} has ${maxPositions} positions: lower it`,
-    );
+function checkLength(config: RunConfig, { maxPositions }: Pick<DecoderConfig, 'maxPositions'>): void {
+  const problem = lengthProblem(config, maxPositions);
+  if (problem !== undefined) throw new UserError(problem);
 }
 
 const types = { float32: 'F32', float16: 'F16', bfloat16: 'BF16' } as const;

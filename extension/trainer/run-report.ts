@@ -11,6 +11,7 @@ import { UserError } from '../protocol/user-error';
 import { ConfigError } from './config/config-error';
 import { loadConfig } from './config/load-config';
 import type { LoadOptions, LoadedConfig } from './config/load-config';
+import { fitLength } from './config/model-length';
 import { modelSource } from './config/model-path';
 import { runConfigSchema } from './config/schema';
 import type { RunConfig } from './config/schema';
@@ -83,7 +84,9 @@ export async function planRun(
   chooseProvider(first.config.workbench.device, await providerStates(), 'workbench.device');
   const asked = model === undefined ? undefined : '--model';
   return withModelFolder(first.config.model_path, workspace, asked, async folder => {
-    const loaded = withinModel(first, folder, source, named);
+    const loaded = fitLength(first, readDecoderConfig(folder).maxPositions, override =>
+      loadConfig({ ...source, overrides: [...source.overrides, override] }),
+    );
     const { config, notes } = loaded;
     const input = await planInput(config, folder, workspace);
     const parameters = countParameters(input.decoder);
@@ -195,17 +198,6 @@ async function withModelFolder<T>(
     const isOfModel = !known && asked === undefined && error instanceof UserError && !(error instanceof ConfigError);
     throw isOfModel ? new ConfigError([{ key: 'model_path', message: error.message }]) : error;
   }
-}
-
-/** Where nobody chose a configuration, episodes of the default one are cut to what the model has positions for. */
-function withinModel(loaded: LoadedConfig, folder: string, source: LoadOptions, named: boolean): LoadedConfig {
-  const { maxPositions } = readDecoderConfig(folder);
-  const key = 'actor_rollout_ref.rollout.max_model_len';
-  const { max_model_len } = loaded.config.actor_rollout_ref.rollout;
-  if (named || max_model_len <= maxPositions || source.overrides.some(override => override.includes(key)))
-    return loaded;
-  const shorter = loadConfig({ ...source, overrides: [...source.overrides, `${key}=${maxPositions}`] });
-  return { ...shorter, notes: [...shorter.notes, `${key}=${maxPositions}, which is all that the model has`] };
 }
 
 const listed = (overrides: readonly string[]): string => overrides.join(' ');

@@ -13,13 +13,17 @@ import type { MapNode, Tree } from './yaml-tree';
 const maxFiles = 100;
 /** Longer ones no file system takes. */
 const nameForm = /^[\w.-]{1,200}$/;
-/** verl's own defaults, which RAGEN's base names first: they are part of ours. */
-const builtIn = new Set(['ppo_trainer']);
+/** verl's own defaults, which RAGEN's base names first and finds on Hydra's search path: always the preset of that name. */
+const verlDefaults = 'ppo_trainer';
+/** What a file that holds environments alone, such as RAGEN's envs.yaml, is laid over. */
+const underEnvironments = 'base';
 
 export interface Composition {
   tree: MapNode;
   /** Absolute paths of the files read, the entry first. */
   files: string[];
+  /** The same paths as they were merged, those that win last; a file that is included twice is there twice. */
+  layers: string[];
   /** The entry file has a `defaults` list. */
   hasDefaults: boolean;
 }
@@ -49,9 +53,13 @@ export function unknownConfig(name: string, folders: readonly string[]): string 
   return `config: there is no configuration ${shown(name)}: ${didYouMean(name, names, `use one of ${names.join(', ')}`)}`;
 }
 
-/** Composes the file at `path`. Problems are added to `problems`; what could be read is returned all the same. */
+/**
+ * Composes the file at `path`. Problems are added to `problems`; what could be read is returned all the same.
+ * @param presetFolders where names are looked up; the last is that of the shipped presets
+ */
 export function compose(path: string, presetFolders: readonly string[], problems: ConfigProblem[]): Composition {
   const files: string[] = [];
+  const layers: string[] = [];
 
   const load = (file: string, from: Place, above: readonly string[]): { tree: MapNode; hasDefaults: boolean } => {
     const empty = { tree: emptyMap({ file }), hasDefaults: false };
@@ -83,24 +91,33 @@ export function compose(path: string, presetFolders: readonly string[], problems
     const own: MapNode = { ...tree, entries: new Map(tree.entries) };
     const defaults = own.entries.get('defaults');
     own.entries.delete('defaults');
-    if (!defaults) return { tree: own, hasDefaults: false };
+    const environmentsAlone = files.length === 1 && own.entries.size === 1 && own.entries.has('custom_envs');
+    if (!defaults && !environmentsAlone) {
+      layers.push(file);
+      return { tree: own, hasDefaults: false };
+    }
 
-    const entries = defaultsOf(defaults, complain);
-    if (!entries.some(entry => entry.name === '_self_')) entries.push({ name: '_self_', place: defaults.place });
+    const place = defaults?.place ?? own.place;
+    const entries = defaults ? defaultsOf(defaults, complain) : [{ name: underEnvironments, place }];
+    if (!entries.some(entry => entry.name === '_self_')) entries.push({ name: '_self_', place });
     const folders = [dirname(file), ...presetFolders];
+    const within = defaults ? [...above, file] : above; // RAGEN's base includes envs.yaml in its turn
     let merged: Tree = emptyMap({ file });
     for (const { name, place } of entries) {
-      if (builtIn.has(name)) continue;
-      const included = name === '_self_' ? undefined : findConfig(name, folders);
-      if (name === '_self_') merged = merge(merged, own);
-      else if (included) merged = merge(merged, load(included, place, [...above, file]).tree);
+      if (name === '_self_') {
+        merged = merge(merged, own);
+        layers.push(file);
+        continue;
+      }
+      const included = findConfig(name, name === verlDefaults ? presetFolders.slice(-1) : folders);
+      if (included) merged = merge(merged, load(included, place, within).tree);
       else problems.push({ key: 'defaults', message: unknownConfig(name, folders), ...place });
     }
     return { tree: merged.kind === 'map' ? merged : own, hasDefaults: true };
   };
 
   const { tree, hasDefaults } = load(resolve(path), {}, []);
-  return { tree, files, hasDefaults };
+  return { tree, files, layers, hasDefaults };
 }
 
 function defaultsOf(

@@ -24,6 +24,7 @@ export function brokenRules(config: RunConfig): BrokenRule[] {
     ...adapterRules(config),
     ...optimizerRules(config),
     ...filterRules(config),
+    ...courseRules(config),
     ...resumeRules(config),
     ...gradientRules(config),
     ...secretRules(config),
@@ -194,6 +195,12 @@ function maskRules({ algorithm, rollout_manager, workbench }: RunConfig): Broken
       sentence: `is true, but with ${reason} tokens are trained that were not sampled and have no log-probs yet: set it to false`,
     },
   ];
+}
+
+function courseRules({ trainer }: RunConfig): BrokenRule[] {
+  if (trainer.total_training_steps > 0 || trainer.val_only) return [];
+  const sentence = 'is 0, but val_only is false: use 1 or more, or set trainer.val_only to true for an evaluation';
+  return [{ key: 'trainer.total_training_steps', sentence }];
 }
 
 function resumeRules({ trainer }: RunConfig): BrokenRule[] {

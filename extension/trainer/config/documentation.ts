@@ -23,6 +23,9 @@ other file (\`--config <file>\`). A file builds on others by a \`defaults\` list
         env_groups: 4
         env_configs: {tags: [FrozenLake], n_groups: [4]}
 
+RAGEN's own \`config/\` folder works as it is, in a workspace or by the path of a file. What its \`base\` leaves to verl's \`ppo_trainer\` comes from the preset
+of that name, which has a value for every key and always stands for it, whatever lies beside the file. A file that holds \`custom_envs\` alone is laid over \`base\`.
+
 Maps are merged key by key, and later entries win; lists are replaced whole. \`\${a.b}\` stands for the value of the key \`a.b\`.
 
 Overrides on the command line name keys in the same way:

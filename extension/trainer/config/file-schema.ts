@@ -4,7 +4,7 @@ import type { JsonSchema } from '../../protocol/json-schema';
 import { restrictions } from './availability';
 import { ignoredKeys } from './ignored-keys';
 import { configJsonSchema } from './schema';
-import { spellings } from './validate';
+import { chosenNames, spellings } from './validate';
 
 /** `${a.b}` takes over the value of another key. */
 const reference: JsonSchema = { $ref: '#/definitions/reference' };
@@ -50,7 +50,7 @@ function loosened(schema: JsonSchema, path: readonly string[], value: unknown): 
   return {
     ...(sentence !== undefined && { description: sentence }),
     ...(fallback !== undefined && { default: fallback }),
-    anyOf: [...options, reference],
+    anyOf: [...options, ...(chosenNames.has(path.join('.')) ? [{ type: 'number' }] : []), reference],
   };
 }
 

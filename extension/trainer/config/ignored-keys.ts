@@ -5,6 +5,7 @@
 export const ignoredKeys: Readonly<Record<string, string>> = {
   system: 'CUDA devices',
   hydra: "Hydra's own search path",
+  use_critic: 'nothing in RAGEN either, where algorithm.adv_estimator decides on the critic',
   'data.*': "verl's data loader",
   'reward_model.*': "verl's reward models",
   'reward_model.overlong_buffer.log': 'a log of punished answers, whose punishments are in their episodes here',

@@ -8,7 +8,9 @@ import { ConfigError } from './config-error';
 import type { ConfigProblem } from './config-error';
 import { configHash } from './config-hash';
 import { interpolate } from './interpolation';
+import { lengthIsOfModel } from './model-length';
 import { applyOverrides } from './overrides';
+import { outputNotes } from './output-notes';
 import { correctionNotes } from './rollout-correction';
 import type { RunConfig } from './schema';
 import { adviseOnKey, isKnownKey, validate } from './validate';
@@ -43,19 +45,21 @@ export interface LoadedConfig {
   notes: string[];
   /** sha256 of `config` in canonical JSON. */
   hash: string;
+  /** max_model_len was set for the model that is named, and not for another in its place (model-length.ts). */
+  lengthIsOfModel: boolean;
 }
 
 /** Loads and checks a configuration. Throws a ConfigError with all problems. */
 export function loadConfig(options: LoadOptions): LoadedConfig {
   const problems: ConfigProblem[] = [];
-  const { tree, files, hasDefaults } = compose(entryFile(options), options.presetFolders, problems);
+  const { tree, files, layers, hasDefaults } = compose(entryFile(options), options.presetFolders, problems);
   if (problems.length > 0) throw new ConfigError(problems);
   const advise = (path: readonly string[], name: string): string => {
     const node = nodeAt(tree, path);
     return adviseOnKey(path, name, node?.kind === 'map' ? [...node.entries.keys()] : []);
   };
   const overridden = applyOverrides(tree, options.overrides, { isKnown: isKnownKey, advise }, problems);
-  return finish(overridden, { hasDefaults, sources: files }, problems);
+  return finish(overridden, { hasDefaults, sources: files, layers }, problems);
 }
 
 /**
@@ -71,12 +75,16 @@ export function overrideConfig(config: Record<string, unknown>, overrides: reado
       { key: '', message: 'config: the configuration is not a map of keys: make the run anew' },
     ]);
   const known = { isKnown: isKnownKey, advise: (path: readonly string[], name: string) => adviseOnKey(path, name, []) };
-  return finish(applyOverrides(tree, overrides, known, problems), { hasDefaults: true, sources: [] }, problems);
+  return finish(
+    applyOverrides(tree, overrides, known, problems),
+    { hasDefaults: true, sources: [], layers: [] },
+    problems,
+  );
 }
 
 function finish(
   tree: MapNode,
-  from: { hasDefaults: boolean; sources: string[] },
+  from: { hasDefaults: boolean; sources: string[]; layers: string[] },
   problems: ConfigProblem[],
 ): LoadedConfig {
   const ignored: IgnoredKey[] = [];
@@ -90,8 +98,13 @@ function finish(
     resolved: plain(interpolated),
     sources: from.sources,
     ignored,
-    notes: [...ignored.map(({ key, reason }) => `config: ${key} ${reason}`), ...correctionNotes(config)],
+    notes: [
+      ...ignored.map(({ key, reason }) => `config: ${key} ${reason}`),
+      ...correctionNotes(config),
+      ...outputNotes(config),
+    ],
     hash: configHash(config),
+    lengthIsOfModel: lengthIsOfModel(interpolated, from.layers),
   };
 }
 

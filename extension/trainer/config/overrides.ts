@@ -19,7 +19,10 @@ function plainScalar(text: string): ScalarNode['value'] {
 
 function parseValue(text: string, place: Place, problems: ConfigProblem[]): Tree | null {
   const trimmed = text.trim();
-  if (!/^[[{"']/.test(trimmed)) return { kind: 'scalar', value: plainScalar(trimmed), place };
+  if (!/^[[{"']/.test(trimmed)) {
+    const value = plainScalar(trimmed);
+    return { kind: 'scalar', value, place, ...(typeof value === 'number' && { source: trimmed }) };
+  }
   // Hydra allows {a:1}; YAML wants a space after the colon.
   const spaced = trimmed.startsWith('{')
     ? trimmed.replace(/("[^"]*"|'[^']*')|:(?=\S)/g, (all, quoted) => quoted ?? `${all} `)

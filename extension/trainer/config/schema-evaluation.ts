@@ -16,6 +16,13 @@ export const output = z
       .string()
       .regex(/^[^/\\]+$/, 'a file name without a folder')
       .describe('File of trajectories, as JSON lines; .pkl becomes .jsonl. The summary lies beside it.'),
+    // Runs made before there was the key go on.
+    format: z
+      .enum(['jsonl', 'pkl'])
+      .default('jsonl')
+      .describe(
+        "Form of the trajectories: JSON lines; pkl, Python's own, is not written: JSON lines take its place, with a note.",
+      ),
     append_timestamp: flag("Put the evaluation's date and time into the file names."),
   })
   .describe('Results of ragen eval.');

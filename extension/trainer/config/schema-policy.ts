@@ -1,5 +1,5 @@
 // Schema of what is trained and how: actor, reference, rollout, critic and their optimizers. Keys are RAGEN's and verl's;
-// defaults live in media/presets/base.yaml, so a key without `.optional()` or `.default()` must be in the configuration.
+// defaults live in media/presets/ppo_trainer.yaml, so a key without `.optional()` or `.default()` must be in the configuration.
 import { z } from 'zod';
 
 export const count = (about: string) => z.int().min(1).describe(about);
@@ -27,7 +27,7 @@ const optimizer = z
     moments: z
       .enum(['float32', 'int8'])
       .describe("How AdamW's moments are held; int8 takes a quarter of the memory, in blocks with a scale each."),
-    total_training_steps: count('Steps over which a linear or cosine learning rate falls to zero.'),
+    total_training_steps: z.int().min(0).describe('Steps over which a linear or cosine learning rate falls to zero.'),
   })
   .describe('AdamW optimizer.');
 

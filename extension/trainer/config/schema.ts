@@ -1,5 +1,5 @@
 // Schema of a whole configuration: RAGEN's keys, and ours under `workbench`. Strict: an unknown key is an error. Descriptions are
-// what the documentation, hover texts and the JSON schema show. Defaults live in media/presets/base.yaml.
+// what the documentation, hover texts and the JSON schema show. Defaults live in media/presets/ppo_trainer.yaml and, RAGEN's own, base.yaml.
 import { z } from 'zod';
 import { agentProxy, customEnvs, esManager } from './schema-episodes';
 import { modelConfig, modelInfo, output } from './schema-evaluation';
@@ -88,7 +88,7 @@ const trainer = z
     project_name: z.string().describe('Project that the run belongs to.'),
     experiment_name: z.string().min(1).describe('Name of the run.'),
     local_log_dir: z.string().describe("Folder of evaluation results, from the workspace's root."),
-    total_training_steps: count('Training steps of the run.'),
+    total_training_steps: z.int().min(0).describe('Training steps of the run; 0 with val_only, which takes none.'),
     test_freq: z.int().min(-1).describe('Validation after every so many steps; 0 or -1 never.'),
     save_freq: z
       .int()

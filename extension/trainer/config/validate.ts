@@ -31,6 +31,9 @@ export const spellings: Readonly<Record<string, Readonly<Record<string, string>>
   'algorithm.kl_penalty': { 'low-var-kl': 'low_var_kl' },
 };
 
+/** Names that people choose, for which a number is a text too: RAGEN's _9_2048 names its experiment 2048. */
+export const chosenNames: ReadonlySet<string> = new Set(['trainer.experiment_name', 'trainer.project_name']);
+
 /** A key that was accepted and has no effect; `reason` goes on after the key's name. */
 export interface IgnoredKey {
   key: string;
@@ -200,6 +203,8 @@ function respell(root: MapNode): MapNode {
     const entries = [...map.entries].map(([name, child]): [string, Tree] => {
       const key = prefix + name;
       if (child.kind === 'map') return [name, change(child, `${key}.`)];
+      if (chosenNames.has(key) && child.kind === 'scalar' && typeof child.value === 'number')
+        return [name, { ...child, value: child.source ?? String(child.value) }];
       const other = Object.hasOwn(spellings, key) ? spellings[key] : undefined;
       if (!other || child.kind !== 'scalar' || typeof child.value !== 'string' || !Object.hasOwn(other, child.value))
         return [name, child];

@@ -14,7 +14,8 @@ interface Written {
   /** Key whose value an interpolation brought here: a complaint belongs to that key. */
   origin?: string;
 }
-export type ScalarNode = Written & { kind: 'scalar'; value: Scalar };
+/** `source` is a number as it was written, such as 1e3. */
+export type ScalarNode = Written & { kind: 'scalar'; value: Scalar; source?: string };
 export type ListNode = Written & { kind: 'list'; items: Tree[] };
 export type MapNode = Written & { kind: 'map'; entries: Map<string, Tree> };
 export type Tree = ScalarNode | ListNode | MapNode;
@@ -72,7 +73,8 @@ export function parseYaml(
     }
     const plain =
       value === null || typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean';
-    return { kind: 'scalar', value: plain ? value : String(value), place };
+    const source = typeof value === 'number' && isScalar(node) ? node.source : undefined;
+    return { kind: 'scalar', value: plain ? value : String(value), place, ...(source !== undefined && { source }) };
   };
   const convertMap = (node: Node, path: string, depth: number, place: Place): Tree => {
     const map: MapNode = { kind: 'map', entries: new Map(), place };

@@ -7,6 +7,7 @@ import { episodeSchema, episodesFile, runFiles } from '../../protocol/run-folder
 import type { Episode } from '../../protocol/run-folder';
 import { secrets } from '../secrets';
 import { UserError } from '../../protocol/user-error';
+import { trajectoriesName } from '../config/output-notes';
 import type { RunConfig } from '../config/schema';
 import type { Journal } from '../journal';
 import { episodePlaces } from '../rollout/group-layout';
@@ -126,7 +127,7 @@ function refuseFailures(episodes: readonly Episode[], total: number, { workbench
 /** Absolute paths of the results. The time in their names is that of the run's making, so that a resume writes the same files. */
 function resultFiles({ config, folder, workspace }: EvaluationRun): { trajectories: string; summary: string } {
   const { dir, filename, append_timestamp } = config.output;
-  const name = basename(filename).replace(/\.(jsonl|pkl|json)$/, '');
+  const name = basename(trajectoriesName(filename), '.jsonl');
   const [day, time] = folder.manifest.created.split(/[T.]/).map(part => part.replace(/[-:]/g, ''));
   const own = dir === null ? join(config.trainer.local_log_dir, folder.id) : dir;
   const base = join(

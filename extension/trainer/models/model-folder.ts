@@ -18,11 +18,11 @@ import { Weights } from './weights';
  * Checks all of a model folder but the values of its weights; gives the number of parameters.
  * @throws UserError naming file, tensor and remedy
  */
-export async function checkModelFolder(folder: string): Promise<{ parameters: number }> {
+export async function checkModelFolder(folder: string): Promise<{ parameters: number; maxPositions: number }> {
   const { config, specs, files } = await openDecoder(folder);
   await files.close();
   readTokenizerFor(folder, config);
-  return { parameters: specs.reduce((sum, { dims }) => sum + elements(dims), 0) };
+  return { parameters: specs.reduce((sum, { dims }) => sum + elements(dims), 0), maxPositions: config.maxPositions };
 }
 
 /**

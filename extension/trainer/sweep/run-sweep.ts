@@ -1,6 +1,7 @@
 // Runs a sweep, some of its runs at a time: a run that is finished is passed over, one that is being trained is joined, one that was cut
 // short goes on from its checkpoint, and the others are made. A failed run does not end the sweep. When it is halted no further run
 // starts, and those in hand stop after their step with a checkpoint.
+import { isMadeOf } from '../config/model-length';
 import type { RunStatus } from '../../protocol/run-folder';
 import { UserError } from '../../protocol/user-error';
 import { follow } from '../terminal/follow';
@@ -27,7 +28,7 @@ export function runsOf(plan: SweepPlan, workspace: string): Map<number, RunFolde
   const own = RunFolder.list(workspace).filter(({ manifest }) => manifest.sweep?.id === plan.id);
   const found = new Map<number, RunFolder>();
   plan.members.forEach((member, m) => {
-    const runs = own.filter(({ manifest }) => manifest.config_hash === member.hash);
+    const runs = own.filter(({ manifest }) => isMadeOf(manifest, member.loaded));
     const run = runs.find(({ manifestCode }) => manifestCode.signed) ?? runs.at(0);
     if (run) found.set(m, run);
   });
@@ -37,6 +38,11 @@ export function runsOf(plan: SweepPlan, workspace: string): Map<number, RunFolde
 /** Runs what is not finished. Gives the folders of all members that have one. */
 export async function runSweep(plan: SweepPlan, options: SweepOptions): Promise<Map<number, RunFolder>> {
   const runs = runsOf(plan, options.workspace);
+  const told = new Set<string>();
+  const note = (sentence: string): void => {
+    if (!told.has(sentence)) options.say(`note: ${sentence}`);
+    told.add(sentence);
+  };
   const isDone = (m: number): boolean => isLive(runs.get(m)) === false && isFinished(runs.get(m));
   const left = [...plan.members.keys()].filter(m => !isDone(m));
   const done = plan.members.length - left.length;
@@ -45,7 +51,7 @@ export async function runSweep(plan: SweepPlan, options: SweepOptions): Promise<
     for (let m = left.shift(); m !== undefined && !options.halt.aborted; m = left.shift()) {
       const place = `[${m + 1}/${plan.members.length}] ${describe(plan, plan.members[m])}`;
       try {
-        const { folder, status, lost } = await play(plan, m, runs, options, place);
+        const { folder, status, lost } = await play(plan, m, runs, { ...options, note }, place);
         const success =
           typeof status?.success === 'number' ? `, validation success ${(status.success * 100).toFixed(1)} %` : '';
         options.say(`${place}: ${lost ?? `${status?.state} after ${status?.step} steps${success}`} (${folder.id})`);
@@ -64,15 +70,18 @@ async function play(
   plan: SweepPlan,
   m: number,
   runs: Map<number, RunFolder>,
-  { workspace, halt, table, say }: SweepOptions,
+  { workspace, halt, table, say, note }: SweepOptions & { note(sentence: string): void },
   place: string,
 ): Promise<{ folder: RunFolder; status: RunStatus | null; lost?: string }> {
   const member = plan.members[m];
   const earlier = runs.get(m);
   const { configName, configFile, overrides } = member;
   const sweep = { id: plan.id, point: describe(plan, member) };
-  const folder =
-    earlier ?? (await makeRun({ configName, configFile, overrides, workspace, sweep, tags: plan.tags })).folder;
+  const made = earlier
+    ? { folder: earlier, notes: [] }
+    : await makeRun({ configName, configFile, overrides, workspace, sweep, tags: plan.tags });
+  for (const sentence of made.notes) note(sentence);
+  const { folder } = made;
   runs.set(m, folder);
   const joined = earlier && isLive(earlier);
   const pid = joined ? readLease(earlier.path)?.lease?.pid : undefined;

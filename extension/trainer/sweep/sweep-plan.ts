@@ -63,8 +63,8 @@ export interface SweepMember {
   configName?: string;
   configFile?: string;
   overrides: string[];
-  /** Hash of its configuration. */
-  hash: string;
+  /** Its configuration, before its length is fitted to the model. */
+  loaded: Pick<LoadedConfig, 'config' | 'hash' | 'lengthIsOfModel'>;
 }
 
 export interface SweepPlan {
@@ -157,8 +157,7 @@ export function readSweep(fileOrName: string, source: SweepSource): SweepPlan {
         const first = unseeded.loaded;
         const base = first.config.seed.train;
         for (const seed of countedSeeds(sweep.seeds, base) ?? [undefined]) {
-          const { loaded, ...run } = seed === undefined ? unseeded : load(seed);
-          members.push({ point: points.length, seed: seed ?? base, ...run, hash: loaded.hash });
+          members.push({ point: points.length, seed: seed ?? base, ...(seed === undefined ? unseeded : load(seed)) });
         }
         const keys = [...entry.overrides.map(keyOf), ...cell.map(([key]) => key)].map(bare);
         points.push({ label, config, name, values: Object.fromEntries(keys.map(key => [key, valueAt(first, key)])) });

@@ -2,8 +2,14 @@
 // is itself a configuration: saved as a file, it resolves to the same values and the same hash.
 import type { Command } from 'commander';
 import { stringify } from 'yaml';
+import { UserError } from '../../protocol/user-error';
 import { loadConfig } from '../config/load-config';
 import type { LoadedConfig } from '../config/load-config';
+import { fitLength } from '../config/model-length';
+import { modelSource } from '../config/model-path';
+import type { RunConfig } from '../config/schema';
+import { installation } from '../installation';
+import { readDecoderConfig } from '../models/model-folder';
 import { answer } from './answer';
 import type { Answer } from './answer';
 import { presetFolders, workspaceOf } from './start';
@@ -29,7 +35,7 @@ export function addConfig(program: Command): void {
     .addHelpText(
       'after',
       `
-Output with --json: {"config_name", "sources": [file, …], "hash", "config": {…}, "ignored": [{"key", "reason"}, …]}.`,
+Output with --json: {"config_name", "sources": [file, …], "hash", "config": {…}, "ignored": [{"key", "reason"}, …], "notes": [sentence, …]}.`,
     )
     .action((overrides: string[], flags: ConfigFlags) => answer(flags, async () => show(overrides, flags)));
 }
@@ -37,26 +43,38 @@ Output with --json: {"config_name", "sources": [file, …], "hash", "config": {�
 /** The checked configuration in both forms. Throws a ConfigError with all problems. */
 function show(overrides: readonly string[], flags: ConfigFlags): Answer {
   const workspace = workspaceOf(flags.workspace);
-  const loaded = loadConfig({
-    configName: flags.configName,
-    configFile: flags.config,
-    overrides,
-    presetFolders: presetFolders(workspace),
-    workspace,
-  });
+  const load = (more: readonly string[]): LoadedConfig =>
+    loadConfig({
+      configName: flags.configName,
+      configFile: flags.config,
+      overrides: [...overrides, ...more],
+      presetFolders: presetFolders(workspace),
+      workspace,
+    });
+  const given = load([]);
+  const loaded = fitLength(given, positionsAtHand(given.config, workspace), override => load([override]));
   const config = flags.resolved ? loaded.config : loaded.composed;
-  const { sources, hash, ignored } = loaded;
+  const { sources, hash, ignored, notes } = loaded;
   return {
-    document: { config_name: flags.configName ?? flags.config, sources, hash, config, ignored },
+    document: { config_name: flags.configName ?? flags.config, sources, hash, config, ignored, notes },
     words: yamlText(config, loaded),
   };
 }
 
-function yamlText(
-  config: LoadedConfig['config'] | LoadedConfig['composed'],
-  { sources, ignored }: LoadedConfig,
-): string {
-  const comments = [`Composed of ${sources.join(', ')}.`, ...ignored.map(({ key, reason }) => `${key} ${reason}.`)];
+/** Positions of the configuration's model; without end where a service plays it, or where it would have to be fetched. */
+function positionsAtHand({ model_path, model_config, trainer }: RunConfig, workspace: string): number {
+  if (model_config !== null && trainer.val_only) return Infinity;
+  try {
+    const source = modelSource(model_path, { workspace, modelFolders: [installation.models] });
+    return 'folder' in source ? readDecoderConfig(source.folder).maxPositions : Infinity;
+  } catch (error) {
+    if (error instanceof UserError) return Infinity; // a model that cannot be used is the run's to refuse
+    throw error;
+  }
+}
+
+function yamlText(config: LoadedConfig['config'] | LoadedConfig['composed'], { sources, notes }: LoadedConfig): string {
+  const comments = [`Composed of ${sources.join(', ')}.`, ...notes.map(note => `${note.replace(/^config: /, '')}.`)];
   const yaml = stringify(config, { lineWidth: 120, aliasDuplicateObjects: false, flowCollectionPadding: false });
   return `${comments.map(line => `# ${line}`).join('\n')}\n${yaml.trimEnd()}`;
 }

@@ -10,35 +10,45 @@ import { checkModelFolder, readDecoderConfig, readTokenizerFor } from '../models
 import type { HubModel } from '../store/hub-call';
 import { findHubModel, withSmallFiles } from '../store/hub-model';
 
+export interface ModelFacts {
+  model: Manifest['model'];
+  /** Tokens of its longest episode. */
+  maxPositions: number;
+}
+
 /** Throws a ConfigError or UserError where the model cannot be used. */
-export async function modelFacts(path: string, workspace: string): Promise<Manifest['model']> {
+export async function modelFacts(path: string, workspace: string): Promise<ModelFacts> {
   const source = modelSource(path, { workspace, modelFolders: [installation.models] });
   return 'folder' in source ? folderFacts(path, source.folder) : hubFacts(path, source.hub);
 }
 
-async function folderFacts(path: string, folder: string): Promise<Manifest['model']> {
-  const { parameters } = await checkModelFolder(folder);
-  return { path, sha256: await modelChecksum(folder, true), parameters };
+async function folderFacts(path: string, folder: string): Promise<ModelFacts> {
+  const { parameters, maxPositions } = await checkModelFolder(folder);
+  return { model: { path, sha256: await modelChecksum(folder, true), parameters }, maxPositions };
 }
 
-async function hubFacts(path: string, model: HubModel): Promise<Manifest['model']> {
+async function hubFacts(path: string, model: HubModel): Promise<ModelFacts> {
   const facts = await findHubModel(model);
   const { commit: revision, folder, files } = facts;
   if (files.some(({ name }) => name === 'adapter_config.json'))
     throw new UserError(
       `config: model_path is ${JSON.stringify(path)}, which is an adapter and no model: give the model that it was made for`,
     );
-  if (folder !== null) return { ...(await folderFacts(path, folder)), revision };
-  const parameters = await withSmallFiles(facts, async small => {
+  if (folder !== null) {
+    const own = await folderFacts(path, folder);
+    return { ...own, model: { ...own.model, revision } };
+  }
+  const { parameters, maxPositions } = await withSmallFiles(facts, async small => {
     try {
       const config = readDecoderConfig(small);
       readTokenizerFor(small, config);
-      return parameterSpecs(config).reduce((sum, { dims }) => sum + elements(dims), 0);
+      const parameters = parameterSpecs(config).reduce((sum, { dims }) => sum + elements(dims), 0);
+      return { parameters, maxPositions: config.maxPositions };
     } catch (error) {
       if (!(error instanceof UserError)) throw error;
       throw new UserError(error.message.replaceAll(small, path), { cause: error }); // that folder is gone by then
     }
   });
   const sums = files.filter(({ name }) => isWeights(name)).map(({ name, etag }) => ({ name, sha256: etag }));
-  return { path, sha256: checksumTogether(sums), parameters, revision };
+  return { model: { path, sha256: checksumTogether(sums), parameters, revision }, maxPositions };
 }

@@ -13,6 +13,7 @@ import { UserError } from '../../protocol/user-error';
 import { configHash } from '../config/config-hash';
 import { loadConfig, overrideConfig } from '../config/load-config';
 import type { LoadedConfig } from '../config/load-config';
+import { fitLength, isMadeOf } from '../config/model-length';
 import { installation } from '../installation';
 import { configuredModel } from '../evaluation/api-service';
 import { openEnvironments } from '../run-environments';
@@ -21,6 +22,7 @@ import { alreadyTrained, folderGone, readLease } from '../store/lease';
 import { openToAppendSync } from '../store/regular-file';
 import { RunFolder } from '../store/run-folder';
 import { modelFacts } from './model-facts';
+import type { ModelFacts } from './model-facts';
 
 export interface StartOptions {
   configName?: string;
@@ -43,11 +45,15 @@ export const presetFolders = (workspace: string): string[] => [join(workspace, '
 export async function makeRun(options: StartOptions): Promise<{ folder: RunFolder; notes: string[] }> {
   const { from, again } = options;
   refuseOtherHash(from ?? again);
-  const loaded = from
-    ? overrideConfig(from.config, options.overrides)
-    : again
-      ? loadAgain(again, options)
-      : loadConfig({ ...options, presetFolders: presetFolders(options.workspace) });
+  const load = (more: readonly string[]): LoadedConfig => {
+    const overrides = [...options.overrides, ...more];
+    if (from) return overrideConfig(from.config, overrides);
+    if (again) return loadAgain(again, { ...options, overrides });
+    return loadConfig({ ...options, overrides, presetFolders: presetFolders(options.workspace) });
+  };
+  const given = load([]);
+  const { model, maxPositions } = await modelOf(given, options.workspace);
+  const loaded = fitLength(given, maxPositions, override => load([override]));
   const { config } = loaded;
   const file = options.configFile === undefined ? undefined : resolve(options.workspace, options.configFile);
   const source = from ?? again ?? { config_name: options.configName ?? options.configFile ?? '', config_file: file };
@@ -66,7 +72,7 @@ export async function makeRun(options: StartOptions): Promise<{ folder: RunFolde
       memory_gb: round(totalmem() / 2 ** 30),
       platform: `${platform()}-${arch()}`,
     },
-    model: await modelOf(loaded, options.workspace),
+    model,
     environments: await aboutEnvironments(loaded, options.workspace),
     ...(options.sweep && { sweep: options.sweep }),
     ...(options.tags && options.tags.length > 0 && { tags: options.tags }),
@@ -89,8 +95,8 @@ function refuseOtherHash(run: Manifest | undefined): void {
 function loadAgain(run: Manifest, { overrides, workspace }: StartOptions): LoadedConfig {
   const { config_name: configName, config_file: configFile } = run;
   const source = { configName, configFile, workspace, presetFolders: presetFolders(workspace) };
-  if (hashOf(() => loadConfig({ ...source, overrides: run.overrides })) === run.config_hash)
-    return loadConfig({ ...source, overrides });
+  const before = loadable(() => loadConfig({ ...source, overrides: run.overrides }));
+  if (before && isMadeOf(run, before)) return loadConfig({ ...source, overrides });
   const keyOf = (override: string): string => override.replace(/^[+~]*/, '').split('=', 1)[0];
   const given = new Set(overrides.map(keyOf));
   const gone = run.overrides.find(override => !given.has(keyOf(override)));
@@ -102,10 +108,10 @@ function loadAgain(run: Manifest, { overrides, workspace }: StartOptions): Loade
   return overrideConfig(run.config, changed.map(override => override.replace(/^\+(?!\+)/, '++'))); // prettier-ignore
 }
 
-/** The hash of a configuration; undefined where it cannot be loaded (any more). */
-function hashOf(load: () => LoadedConfig): string | undefined {
+/** A configuration; undefined where it cannot be loaded (any more). */
+function loadable(load: () => LoadedConfig): LoadedConfig | undefined {
   try {
-    return load().hash;
+    return load();
   } catch (error) {
     if (error instanceof UserError) return undefined;
     throw error;
@@ -253,10 +259,11 @@ async function aboutEnvironments({ config }: LoadedConfig, workspace: string): P
 }
 
 /** What is played with. A model behind an API is known by its name alone; that there is a key for it is seen to here. */
-async function modelOf({ config }: LoadedConfig, workspace: string): Promise<Manifest['model']> {
+async function modelOf({ config }: LoadedConfig, workspace: string): Promise<ModelFacts> {
   if (config.model_config === null || !config.trainer.val_only) return modelFacts(config.model_path, workspace);
   const { model } = configuredModel(config, process.env);
-  return { path: `${model.provider_name}:${model.model_name}`, sha256: '', parameters: 0 };
+  const path = `${model.provider_name}:${model.model_name}`;
+  return { model: { path, sha256: '', parameters: 0 }, maxPositions: Infinity };
 }
 
 function versions(): Record<string, string> {

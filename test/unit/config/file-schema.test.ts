@@ -8,6 +8,7 @@ import { z } from 'zod';
 import { configurationFileSchema } from '../../../extension/trainer/config/file-schema';
 import { loadConfig } from '../../../extension/trainer/config/load-config';
 import { presetFolder, repository } from './presets';
+import { ragenFolder, ragenNames } from './ragen-files';
 
 const file = join(repository, 'media/configuration.schema.json');
 const options = { configName: 'base', overrides: [], presetFolders: [presetFolder], workspace: repository };
@@ -18,12 +19,16 @@ test('media/configuration.schema.json is up to date', () => {
   expect(readFileSync(file, 'utf8')).toBe(text);
 });
 
-test('as a schema it takes the presets that are configurations, and refuses what the loader refuses', () => {
+test("as a schema it takes the presets that are configurations and RAGEN's own files, and refuses what the loader refuses", () => {
   const schema = z.fromJSONSchema(JSON.parse(readFileSync(file, 'utf8')) as Parameters<typeof z.fromJSONSchema>[0]);
   const presets = readdirSync(presetFolder).filter(name => name.endsWith('.yaml') && name !== 'sft.yaml');
-  for (const name of presets) {
-    const { error } = schema.safeParse(parse(readFileSync(join(presetFolder, name), 'utf8')));
-    expect(error?.issues ?? [], name).toEqual([]);
+  const files = [
+    ...presets.map(name => join(presetFolder, name)),
+    ...ragenNames.map(name => join(ragenFolder, `${name}.yaml`)),
+  ];
+  for (const path of files) {
+    const { error } = schema.safeParse(parse(readFileSync(path, 'utf8')));
+    expect(error?.issues ?? [], path).toEqual([]);
   }
   expect(schema.safeParse({ trainer: { test_freq: '${trainer.save_freq}' } }).success).toBe(true);
   for (const wrong of [

@@ -79,7 +79,7 @@ describe('defaults', () => {
     });
     expect(sources).toEqual([
       join(folder, 'run.yaml'),
-      ...['base', 'envs'].map(n => join(presetFolder, `${n}.yaml`)),
+      ...['base', 'ppo_trainer', 'envs'].map(n => join(presetFolder, `${n}.yaml`)),
       join(folder, 'a.yaml'),
       join(folder, 'b.yaml'),
     ]);

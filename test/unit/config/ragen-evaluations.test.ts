@@ -8,7 +8,6 @@ test.each([
     {
       'actor_rollout_ref.rollout.val_kwargs.logprobs': 20,
       'output.dir': 'results/eval',
-      'output.filename': 'val_rollouts.pkl',
       'es_manager.val.env_groups': 32,
       'es_manager.val.group_size': 16,
       'es_manager.val.env_configs.n_groups': [32],

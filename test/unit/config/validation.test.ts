@@ -42,7 +42,7 @@ describe('places', () => {
       },
       {
         key: 'trainer.total_training_steps',
-        message: 'config: trainer.total_training_steps is "many": use an integer ≥ 1',
+        message: 'config: trainer.total_training_steps is "many": use an integer ≥ 0',
         file,
         line: 4,
         column: 25,

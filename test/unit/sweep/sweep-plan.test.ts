@@ -45,9 +45,9 @@ seeds: [1, 2]`,
   expect(members.map(({ point, seed }) => [point, seed])).toEqual(
     [0, 1, 2, 3].flatMap(point => [1, 2].map(seed => [point, seed])),
   );
-  expect(new Set(members.map(({ hash }) => hash)).size).toBe(8);
+  expect(new Set(members.map(({ loaded }) => loaded.hash)).size).toBe(8);
   const { config, hash } = loadConfig({ ...source(), ...members[3], overrides: members[3].overrides });
-  expect(hash).toBe(members[3].hash);
+  expect(hash).toBe(members[3].loaded.hash);
   expect(config).toMatchObject({
     seed: { train: 2 },
     algorithm: { adv_estimator: 'gae' },
@@ -80,7 +80,7 @@ test('a key that one point sets and another leaves alone is compared by its valu
 
 test('a file may grow: what was there keeps its configuration', () => {
   const hashes = (values: string) =>
-    read(`config_name: quickstart\ngrid: {trainer.test_freq: [${values}]}`).members.map(({ hash }) => hash);
+    read(`config_name: quickstart\ngrid: {trainer.test_freq: [${values}]}`).members.map(({ loaded }) => loaded.hash);
   expect(hashes('1, 2, 3').slice(0, 2)).toEqual(hashes('1, 2'));
 });
 

@@ -101,7 +101,7 @@ describe('configuration', () => {
 
   test('a wrong type', async () => {
     const { message } = await refused(train('trainer.total_training_steps=many'));
-    expect(message).toMatch(/trainer\.total_training_steps is "many".*an integer ≥ 1/);
+    expect(message).toMatch(/trainer\.total_training_steps is "many".*an integer ≥ 0/);
   });
 
   test('several problems, one sentence each', async () => {
@@ -202,7 +202,7 @@ describe('model', () => {
   });
 
   test('a context longer than the model has positions', async () => {
-    const { message } = await failed(train('actor_rollout_ref.rollout.max_model_len=4000'));
+    const { message } = await refused(train('actor_rollout_ref.rollout.max_model_len=4000'));
     expect(message).toMatch(/max_model_len is 4000, but models\/random has 512 positions: lower it/);
   });
 });

@@ -108,7 +108,9 @@ describe('a run that fits', () => {
     const { code, answer } = await doctor('--model', 'models/random', 'lora.rank=4');
     expect(code).toBe(0);
     expect(answer.run).toMatchObject({ config_name: 'base', model: { path: 'models/random' } });
-    expect(answer.run!.notes.join()).toMatch(/max_model_len=512, which is all that the model has/);
+    expect(answer.run!.notes.join()).toMatch(
+      /max_model_len is lowered from 3600 to 512, all that models\/random has positions for$/,
+    );
   });
 });
 

@@ -29,7 +29,6 @@ const small = (tags = 1) => [
   `es_manager.val.env_configs.n_groups=[${Array(tags).fill(1).join(',')}]`,
   'ppo_mini_batch_size=4',
   'micro_batch_size_per_gpu=1',
-  'actor_rollout_ref.rollout.max_model_len=1400',
   'actor_rollout_ref.rollout.response_length=12',
   'agent_proxy.max_turn=2',
   'workbench.try_longest_batch=false',
@@ -106,7 +105,7 @@ describe('ragen config', () => {
       { key: 'trainer.logger', reason: expect.stringContaining('names wandb') },
     ]);
     expect(answer.sources.map(file => file.slice(root.length))).toEqual(
-      ['_2_sokoban', 'base', 'envs'].map(name => `/media/presets/${name}.yaml`),
+      ['_2_sokoban', 'base', 'ppo_trainer', 'envs'].map(name => `/media/presets/${name}.yaml`),
     );
   });
 
