@@ -6,6 +6,7 @@ import { UserError } from '../protocol/user-error';
 import { presets } from './config/load-config';
 import { addAlgo } from './terminal/algo';
 import { answer } from './terminal/answer';
+import { endWithReader } from './terminal/closed-output';
 import { addConfig } from './terminal/config';
 import { addDoctor } from './terminal/doctor';
 import { addEnv } from './terminal/env';
@@ -30,6 +31,7 @@ import { RunFolder } from './store/run-folder';
 import { requireTrusted } from './trusted-run';
 
 clearPrinted(process.stdout, process.stderr);
+endWithReader(process.stdout, process.stderr);
 
 const program = new Command('ragen')
   .description('Trains LLM agents that reason, by reinforcement learning over whole episodes.')
@@ -53,10 +55,14 @@ addSft(program);
 
 withTrust(withCommon(program.command('resume').description('go on with a run from a checkpoint')))
   .argument('<run>', 'id of the run')
+  .argument(
+    '[settings...]',
+    'key=value of settings that change from there on, such as trainer.total_training_steps=200',
+  )
   .option('--checkpoint <name>', 'such as step-000100 (default: the newest)')
   .option('--accept-damaged-logs', 'continue with what can be read of logs that differ from their checksums')
   .option('--detach', 'return as soon as the trainer serves the run')
-  .action((id: string, flags: ResumeFlags) => answer(flags, () => resume(id, flags)));
+  .action((id: string, settings: string[], flags: ResumeFlags) => answer(flags, () => resume(id, settings, flags)));
 
 addRuns(program);
 addHalts(program);

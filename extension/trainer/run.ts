@@ -76,6 +76,8 @@ export interface OpenOptions {
   checkpoint: StoredCheckpoint | null;
   control: RunControl;
   journal: Journal;
+  /** Settings that change where the run goes on, by key. */
+  settings?: Readonly<Record<string, number>>;
 }
 
 /** What a checkpoint's manifest holds of the trainer besides step and seeds. */
@@ -260,6 +262,14 @@ export class Run {
 
   restoreSeeds(state: SeedState): void {
     this.proxy.restore(state);
+  }
+
+  /** Where the run goes on: has settings change from the next step on, in a checkpoint too, so that no later resume forgets them. */
+  async changeSettings(state: TrainerState, values: Readonly<Record<string, number>>): Promise<void> {
+    this.takeSettings(state);
+    if (this.settings.ask(values).changes.length === 0) return;
+    this.takeSettings(state);
+    if (state.step > 0) await this.checkpoint(state);
   }
 
   /** Between steps: puts into effect what was asked to change. With `begins`, the next step begins now. */

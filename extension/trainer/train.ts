@@ -93,18 +93,18 @@ const estimators: Record<EstimatorName, Estimator> = {
 
 /** Trains until the last step or until the run is asked to stop. Errors leave everything committed on disk. */
 export async function train(run: Run, state: TrainerState): Promise<'finished' | 'stopped'> {
-  const { trainer } = run.config; // but for the number of steps, which may change
   const rules = stopRules(run.config);
   const stopping = () => earlyStop(state.watch, rules) ?? alarmStop(state.alarms, run.config);
   const stopped = () => {
     run.takeSettings(state); // the checkpoint that follows knows them
     return 'stopped' as const;
   };
+  const { val_before_train, exit_after_gradient_analysis } = run.config.trainer;
   if (run.config.workbench.live_edit) run.environments.watch();
   await run.environments.cover(run.config.workbench.coverage);
   try {
     await run.tryLongest();
-    if (state.step === 0 && trainer.val_before_train) run.journal.metrics(0, await validate(run, 0));
+    if (state.step === 0 && val_before_train) run.journal.metrics(0, await validate(run, 0));
     for (;;) {
       run.takeSettings(state);
       if (!state.unvalidated && state.step >= run.config.trainer.total_training_steps) return 'finished';
@@ -132,7 +132,7 @@ export async function train(run: Run, state: TrainerState): Promise<'finished' |
       await run.journal.settled(); // where the disk is full, the run waits here
       run.progress(state.step, metrics);
       refuseSkips(state.skipped, run.config);
-      const due = checkpointDue(state.step, trainer.save_freq, state.skipped);
+      const due = checkpointDue(state.step, run.config.trainer.save_freq, state.skipped);
       if (due || run.control.checkpointRequested) {
         const clock = new Stopwatch();
         await run.checkpoint(state);
@@ -142,7 +142,7 @@ export async function train(run: Run, state: TrainerState): Promise<'finished' |
         run.journal.event('early_stop', stop.sentence, { type: stop.type });
         return 'finished';
       }
-      if (trainer.exit_after_gradient_analysis && gradientsDue(run.config, state.step)) {
+      if (exit_after_gradient_analysis && gradientsDue(run.config, state.step)) {
         run.journal.event('early_stop', 'the gradients are measured (trainer.exit_after_gradient_analysis)');
         return 'finished';
       }
