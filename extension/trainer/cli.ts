@@ -10,6 +10,7 @@ import { endWithReader } from './terminal/closed-output';
 import { addConfig } from './terminal/config';
 import { addDoctor } from './terminal/doctor';
 import { addEnv } from './terminal/env';
+import { addEnvNew } from './terminal/env-new';
 import { addEnvServe } from './terminal/env-serve';
 import { addEnvVersions } from './terminal/env-versions';
 import { addEval } from './terminal/eval';
@@ -89,6 +90,7 @@ addAlgo(program);
 addConfig(program);
 addSweep(program);
 const env = addEnv(program);
+addEnvNew(env);
 addEnvServe(env);
 addEnvVersions(env);
 
