@@ -70,7 +70,7 @@ export function validate(
     if (elsewhere.length > 0)
       ignored.push({
         key: 'trainer.logger',
-        reason: `names ${elsewhere.join(', ')}, which has no effect: metrics are in the run folder`,
+        reason: `names ${elsewhere.join(', ')}, which has no effect: metrics are written to metrics.jsonl of the run folder and, with workbench.tensorboard=true, in files of TensorBoard there`,
       });
   }
   return parsed.success && problems.length === before ? parsed.data : null;
