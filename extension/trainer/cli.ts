@@ -13,6 +13,7 @@ import { addEnv } from './terminal/env';
 import { addEnvNew } from './terminal/env-new';
 import { addEnvServe } from './terminal/env-serve';
 import { addEnvVersions } from './terminal/env-versions';
+import { addEpisodes } from './terminal/episodes';
 import { addEval } from './terminal/eval';
 import { addExport } from './terminal/export';
 import { addGenerate } from './terminal/generate';
@@ -80,6 +81,7 @@ withCommon(program.command('presets').description('list the configurations that 
     }),
 );
 
+addEpisodes(program);
 addInspect(program);
 addScore(program);
 addGenerate(program);
