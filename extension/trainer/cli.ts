@@ -11,6 +11,7 @@ import { addConfig } from './terminal/config';
 import { addDoctor } from './terminal/doctor';
 import { addEnv } from './terminal/env';
 import { addEnvNew } from './terminal/env-new';
+import { addEnvObservations } from './terminal/env-observations';
 import { addEnvServe } from './terminal/env-serve';
 import { addEnvVersions } from './terminal/env-versions';
 import { addEpisodes } from './terminal/episodes';
@@ -93,6 +94,7 @@ addConfig(program);
 addSweep(program);
 const env = addEnv(program);
 addEnvNew(env);
+addEnvObservations(env);
 addEnvServe(env);
 addEnvVersions(env);
 
