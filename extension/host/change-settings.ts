@@ -18,6 +18,8 @@ const names = (): Record<string, string> => ({
   'actor_rollout_ref.rollout.temperature': vscode.l10n.t('Sampling temperature'),
   'actor_rollout_ref.rollout.rollout_filter_value': vscode.l10n.t('Value of the rollout filter'),
   'trainer.total_training_steps': vscode.l10n.t('Number of steps'),
+  'trainer.test_freq': vscode.l10n.t('Steps between validations'),
+  'trainer.save_freq': vscode.l10n.t('Steps between checkpoints'),
 });
 
 /** `RAGEN: Change Settings of a Run`. */

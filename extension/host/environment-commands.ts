@@ -6,8 +6,8 @@ import { UserError } from '../protocol/user-error';
 import { report, trusted, type Host } from './commands';
 import { EnvironmentChecks } from './environment-checks';
 import { definitionIn, definitionLine, environmentFiles } from './environment-files';
-import { nameProblem, scaffoldEnvironment } from './environment-scaffold';
-import { writeEnvironmentTypes } from './environment-types';
+import { nameProblem, scaffoldEnvironment } from '../protocol/environment-scaffold';
+import { writeEnvironmentTypes } from '../protocol/environment-types';
 import { tellBriefly, tellError, withProgress } from './notices';
 import { plain } from './plain-text';
 import { PlayPanels, type Played } from './play-panel';
@@ -37,7 +37,7 @@ const environmentCommands: Record<string, Command> = {
       validateInput: text => nameProblem(text, folder.uri.fsPath),
     });
     if (name === undefined) return;
-    const file = await scaffoldEnvironment(extensionPath, folder.uri.fsPath, name);
+    const [file] = await scaffoldEnvironment(extensionPath, folder.uri.fsPath, name);
     await writeEnvironmentTypes(extensionPath, folder.uri.fsPath);
     await vscode.window.showTextDocument(vscode.Uri.file(file));
   },

@@ -16,6 +16,8 @@ const settings: readonly { key: string; needs?: { key: string; value: unknown } 
   { key: 'actor_rollout_ref.rollout.temperature' },
   { key: 'actor_rollout_ref.rollout.rollout_filter_value' },
   { key: 'trainer.total_training_steps' },
+  { key: 'trainer.test_freq' },
+  { key: 'trainer.save_freq' },
 ];
 
 export const settingKeys: readonly string[] = settings.map(({ key }) => key);

@@ -6,11 +6,15 @@ import { UserError } from '../protocol/user-error';
 import { presets } from './config/load-config';
 import { addAlgo } from './terminal/algo';
 import { answer } from './terminal/answer';
+import { endWithReader } from './terminal/closed-output';
 import { addConfig } from './terminal/config';
 import { addDoctor } from './terminal/doctor';
 import { addEnv } from './terminal/env';
+import { addEnvNew } from './terminal/env-new';
+import { addEnvObservations } from './terminal/env-observations';
 import { addEnvServe } from './terminal/env-serve';
 import { addEnvVersions } from './terminal/env-versions';
+import { addEpisodes } from './terminal/episodes';
 import { addEval } from './terminal/eval';
 import { addExport } from './terminal/export';
 import { addGenerate } from './terminal/generate';
@@ -30,6 +34,7 @@ import { RunFolder } from './store/run-folder';
 import { requireTrusted } from './trusted-run';
 
 clearPrinted(process.stdout, process.stderr);
+endWithReader(process.stdout, process.stderr);
 
 const program = new Command('ragen')
   .description('Trains LLM agents that reason, by reinforcement learning over whole episodes.')
@@ -53,10 +58,14 @@ addSft(program);
 
 withTrust(withCommon(program.command('resume').description('go on with a run from a checkpoint')))
   .argument('<run>', 'id of the run')
+  .argument(
+    '[settings...]',
+    'key=value of settings that change from there on, such as trainer.total_training_steps=200',
+  )
   .option('--checkpoint <name>', 'such as step-000100 (default: the newest)')
   .option('--accept-damaged-logs', 'continue with what can be read of logs that differ from their checksums')
   .option('--detach', 'return as soon as the trainer serves the run')
-  .action((id: string, flags: ResumeFlags) => answer(flags, () => resume(id, flags)));
+  .action((id: string, settings: string[], flags: ResumeFlags) => answer(flags, () => resume(id, settings, flags)));
 
 addRuns(program);
 addHalts(program);
@@ -73,6 +82,7 @@ withCommon(program.command('presets').description('list the configurations that 
     }),
 );
 
+addEpisodes(program);
 addInspect(program);
 addScore(program);
 addGenerate(program);
@@ -83,6 +93,8 @@ addAlgo(program);
 addConfig(program);
 addSweep(program);
 const env = addEnv(program);
+addEnvNew(env);
+addEnvObservations(env);
 addEnvServe(env);
 addEnvVersions(env);
 

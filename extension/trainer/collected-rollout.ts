@@ -32,18 +32,22 @@ export interface CollectedRollout {
   keptRatio: number;
   /** What the filter had scored, for whom it has to. */
   scored: ReadonlyMap<RolloutSample, ScoredSample>;
+  /** ReMax alone: by group, the score of its greedy episode. */
+  baselines: ReadonlyMap<number, number>;
   /** The group table (`trainer.log_group_rv_table`). */
   groups: GroupRow[];
   metrics: Record<string, number>;
 }
 
 interface Round {
+  environmentSeconds: number;
   episodes: RolloutEpisode[];
   trainable: RolloutEpisode[];
   /** Groups that pass the filter and say something, in batch order. */
   keptGroups: number[];
   filtered: FilteredRollout;
   scored: Map<RolloutSample, ScoredSample>;
+  baselines: Map<number, number> | null;
 }
 
 /**
@@ -58,13 +62,18 @@ export async function collectRollout(
 ): Promise<CollectedRollout> {
   const { algorithm, es_manager } = run.config;
   const { enable, max_num_gen_batches } = algorithm.filter_groups;
-  const { env_groups: wanted, group_size } = aside ?? es_manager.train;
+  const layout = aside ?? es_manager.train;
+  const { env_groups: wanted, group_size } = layout;
   const seeds = run.seeds;
   const rounds: Round[] = [];
   const play = (round: number) => (aside ? run.rolloutAside(step, round, aside) : run.rollout('train', step, round));
   try {
-    do rounds.push(await playRound(run, await clock.time('gen', () => play(rounds.length)), clock));
-    while (enable && groupsToSample(progress()) > 0);
+    do {
+      const round = rounds.length;
+      const rollout = await clock.time('gen', () => play(round));
+      const baselines = await greedyScores(run, { step, round, layout, seed: rollout.episodes[0].seed }, clock);
+      rounds.push(await playRound(run, rollout, baselines, clock));
+    } while (enable && groupsToSample(progress()) > 0);
   } catch (error) {
     run.restoreSeeds(seeds);
     throw error;
@@ -73,6 +82,7 @@ export async function collectRollout(
   const trainable = rounds.flatMap(round => round.trainable);
   const keptGroups = new Set(rounds.flatMap(round => round.keptGroups).slice(0, wanted));
   const kept = trainable.filter(({ group_id }) => keptGroups.has(group_id));
+  const baselines = new Map(rounds.flatMap(round => [...(round.baselines ?? [])]));
   const played = rounds.reduce((sum, { filtered }) => sum + filtered.groups.length, 0);
   return {
     episodes,
@@ -80,10 +90,13 @@ export async function collectRollout(
     kept,
     keptRatio: played > 0 ? keptGroups.size / played : 0,
     scored: new Map(rounds.flatMap(round => [...round.scored])),
+    baselines,
     groups: rounds.flatMap(round => groupRows(round, step, keptGroups)),
     metrics: {
-      ...metricsOfRollout({ mode: 'train', step, episodes, metrics: measureRollout(episodes, group_size) }, 'train'),
+      ...metricsOfRollout({ metrics: measureRollout(episodes, group_size) }, 'train'),
+      'timing_s/env': rounds.reduce((sum, { environmentSeconds }) => sum + environmentSeconds, 0),
       ...filterMetrics(rounds, keptGroups.size, played),
+      ...(baselines.size > 0 && { 'rollout/greedy_score': meanOf([...baselines.values()]) }),
       ...(algorithm.filter_groups.enable && { 'train/rollout_attempts': rounds.length }),
     },
   };
@@ -94,11 +107,30 @@ export async function collectRollout(
   }
 }
 
-async function playRound(run: Run, rollout: RolloutBatch, clock: Stopwatch): Promise<Round> {
+/**
+ * Scores of a greedy episode of each group of a batch, by group, for ReMax; null for other estimators. A group whose greedy episode failed has
+ * none and is not trained on.
+ */
+async function greedyScores(
+  run: Run,
+  batch: { step: number; round: number; layout: EnvGroups; seed: number },
+  clock: Stopwatch,
+): Promise<Map<number, number> | null> {
+  if (run.config.algorithm.adv_estimator !== 'remax') return null;
+  const { episodes } = await clock.time('gen_max', () => run.rolloutGreedy(batch));
+  return new Map(episodes.filter(isTrainable).map(e => [e.group_id, shaped(e, run.config).score]));
+}
+
+async function playRound(
+  run: Run,
+  rollout: RolloutBatch,
+  baselines: Map<number, number> | null,
+  clock: Stopwatch,
+): Promise<Round> {
   const { config } = run;
   const { rollout: sampling } = config.actor_rollout_ref;
   const episodes = rollout.episodes.map(episode => shaped(episode, config));
-  const trainable = episodes.filter(isTrainable);
+  const trainable = episodes.filter(e => isTrainable(e) && (baselines?.has(e.group_id) ?? true));
   return clock.time('filter', async () => {
     const scored = sampling.rollout_filter_metric.startsWith('entropy')
       ? await scoreSamples(run, trainable)
@@ -117,7 +149,16 @@ async function playRound(run: Run, rollout: RolloutBatch, clock: Stopwatch): Pro
     const { enable, metric } = config.algorithm.filter_groups;
     const values = trainable.map(e => (metric === 'acc' ? Number(e.success) : e.score));
     const telling = enable ? siftGroups({ groups, scores: values }).kept : filtered.groups;
-    return { episodes, trainable, keptGroups: telling.filter(group => passed.has(group)), filtered, scored };
+    const keptGroups = telling.filter(group => passed.has(group));
+    return {
+      environmentSeconds: rollout.environmentSeconds,
+      episodes,
+      trainable,
+      keptGroups,
+      filtered,
+      scored,
+      baselines,
+    };
   });
 }
 
@@ -158,6 +199,8 @@ async function scoreSamples(run: Run, episodes: readonly RolloutEpisode[]): Prom
   const { logprobs, entropies } = await run.engine.score('actor', bare, budget, rollout.temperature);
   return new Map(samples.map((sample, i) => [sample, { logprobs: logprobs[i], entropies: entropies[i] }]));
 }
+
+const meanOf = (values: readonly number[]): number => values.reduce((sum, x) => sum + x, 0) / values.length;
 
 /** Mean over the trained tokens of each sample, then over the samples; 0 where nothing was scored. */
 function meanEntropy({ samples }: RolloutEpisode, scored: ReadonlyMap<RolloutSample, ScoredSample>): number {

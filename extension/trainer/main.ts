@@ -1,5 +1,5 @@
 // Entry of the trainer: `node trainer.cjs --run <folder> [--workspace <folder>] [--resume] [--checkpoint step-000100] [--trust-code <sha256>]
-// [--accept-damaged-logs]` serves one run from its lease to its end. Standard error is the run's trainer.log. Whatever happens, the status on disk tells how the run ended, and in
+// [--accept-damaged-logs] [--set key=value]…` serves one run from its lease to its end. Standard error is the run's trainer.log. Whatever happens, the status on disk tells how the run ended, and in
 // one sentence why.
 import { existsSync } from 'node:fs';
 import { basename, resolve } from 'node:path';
@@ -17,6 +17,7 @@ import { RunControl, RunStopped } from './run-control';
 import { clearPrinted, secrets } from './secrets';
 import { openSitting } from './sitting';
 import type { Sitting } from './sitting';
+import { refuseSettings, resumeSettings } from './resume-settings';
 import { acceptEvaluation, acceptLogs } from './resumed-logs';
 import {
   checkpointNamed,
@@ -95,6 +96,7 @@ async function main(): Promise<void> {
       checkpoint: { type: 'string' },
       'trust-code': { type: 'string' },
       'accept-damaged-logs': { type: 'boolean', default: false },
+      set: { type: 'string', multiple: true, default: [] },
     },
   });
   if (!values.run) throw new UserError('trainer: --run is missing: give the folder of a run');
@@ -117,9 +119,11 @@ async function main(): Promise<void> {
   setInterval(() => rotateLog(logFile), logLookMs).unref();
   try {
     const own = await startingPoint(folder, values);
+    const settings = resumeSettings(values.set, folder.id);
+    refuseSettings(folder, own?.manifest.step ?? 0, settings);
     const notes = values.resume || own ? await goBack(folder, own, values['accept-damaged-logs']) : [];
     const checkpoint = own ?? (await foreignStart(folder, values.workspace));
-    await serve(folder, { endpoint, token, workspace: values.workspace, checkpoint, notes });
+    await serve(folder, { endpoint, token, workspace: values.workspace, checkpoint, notes, settings });
   } finally {
     lease.release();
   }
@@ -132,6 +136,8 @@ interface Serving {
   checkpoint: StoredCheckpoint | null;
   /** What the user is told of the folder that the run continues from. */
   notes: string[];
+  /** What changes from here on, by key. */
+  settings: Record<string, number>;
 }
 
 /** What a checkpoint's state tells of the run's status. */
@@ -141,7 +147,10 @@ interface Earlier {
   validated?: number | null;
 }
 
-async function serve(folder: RunFolder, { endpoint, token, workspace, checkpoint, notes }: Serving): Promise<void> {
+async function serve(
+  folder: RunFolder,
+  { endpoint, token, workspace, checkpoint, notes, settings }: Serving,
+): Promise<void> {
   const earlier = (checkpoint?.manifest.state ?? {}) as Earlier;
   const initial: RunStatus = {
     state: 'starting',
@@ -182,7 +191,7 @@ async function serve(folder: RunFolder, { endpoint, token, workspace, checkpoint
   let sitting: Sitting | undefined;
   try {
     journal.update({ state: 'starting' });
-    sitting = await openSitting({ folder, workspace, checkpoint, control, journal });
+    sitting = await openSitting({ folder, workspace, checkpoint, control, journal, settings });
     if (checkpoint) journal.event('resume', `resumed from ${journal.relative(checkpoint.folder)}`);
     for (const note of notes) journal.event('warning', note);
     log.info({ ...sitting.about, step: sitting.step() }, 'running');

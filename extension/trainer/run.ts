@@ -41,6 +41,8 @@ import { planInput, readsModel, usesCritic, usesReference, weightsLoaded } from 
 import { nothingSkipped } from './skipped-steps';
 import type { SkippedSteps } from './skipped-steps';
 import { trainingSuccess } from './step-metrics';
+import { noTimeSpent } from './step-times';
+import type { TimeSpent } from './step-times';
 import { readBlob, readFloats, writeCheckpoint } from './store/checkpoint';
 import type { StoredCheckpoint } from './store/checkpoint';
 import type { RunSeal } from './store/manifest-seal';
@@ -59,6 +61,8 @@ export interface TrainerState {
   alarms: WatchState;
   /** Steps of late whose numbers were not finite. */
   skipped: SkippedSteps;
+  /** Of the run's time, by what it went into. */
+  spent: TimeSpent;
   /** Metrics of the newest step while its validation is missing: a stop fell into it, and a resume makes up for it. */
   unvalidated?: Record<string, number>;
 }
@@ -72,6 +76,8 @@ export interface OpenOptions {
   checkpoint: StoredCheckpoint | null;
   control: RunControl;
   journal: Journal;
+  /** Settings that change where the run goes on, by key. */
+  settings?: Readonly<Record<string, number>>;
 }
 
 /** What a checkpoint's manifest holds of the trainer besides step and seeds. */
@@ -81,6 +87,7 @@ interface SavedState {
   collapse?: CollapseState;
   alarms?: WatchState;
   skipped?: SkippedSteps;
+  spent?: TimeSpent;
   /** Versions by tag of the environments that the steps ran. */
   environments?: Record<string, string>;
   actor_updates: number;
@@ -89,6 +96,15 @@ interface SavedState {
   success: number | null;
   validated: number | null;
   unvalidated?: Record<string, number>;
+}
+
+/** A batch that greedy episodes are played of. */
+interface Greedy {
+  step: number;
+  round: number;
+  layout: EnvGroups;
+  /** Of its first group. */
+  seed: number;
 }
 
 /** Milliseconds that a timer can take at most: some weeks. */
@@ -248,6 +264,14 @@ export class Run {
     this.proxy.restore(state);
   }
 
+  /** Where the run goes on: has settings change from the next step on, in a checkpoint too, so that no later resume forgets them. */
+  async changeSettings(state: TrainerState, values: Readonly<Record<string, number>>): Promise<void> {
+    this.takeSettings(state);
+    if (this.settings.ask(values).changes.length === 0) return;
+    this.takeSettings(state);
+    if (state.step > 0) await this.checkpoint(state);
+  }
+
   /** Between steps: puts into effect what was asked to change. With `begins`, the next step begins now. */
   takeSettings(state: TrainerState, begins = false): void {
     const changes = this.settings.take(state.step + 1, begins);
@@ -277,6 +301,19 @@ export class Run {
     const own = deriveSeed('rollout-aside', seed.train, step) % 2 ** 30; // group seeds are counted on from it
     const proxy = this.openProxy(this.config, { seed: { ...seed, train: own }, es_manager: { ...es_manager, train } });
     return this.play(proxy, { mode: 'train', step, round, seed: own + round * train.env_groups });
+  }
+
+  /**
+   * Plays one episode of each group of the training batch whose first group has `seed`, always with the likeliest token (ReMax's baseline):
+   * the group's first member. Training's seeds go on as though it had not been.
+   */
+  async rolloutGreedy({ step, round, layout, seed }: Greedy): Promise<RolloutBatch> {
+    const { actor_rollout_ref, es_manager } = this.config;
+    const rollout = { ...actor_rollout_ref.rollout, do_sample: false };
+    const config = { ...this.config, actor_rollout_ref: { ...actor_rollout_ref, rollout } };
+    const train = { ...layout, group_size: 1 };
+    const proxy = this.openProxy(config, { seed: this.config.seed, es_manager: { ...es_manager, train } });
+    return this.play(proxy, { mode: 'train', step, round, seed });
   }
 
   /** A batch of which too much failed is played again, with the environments as they are then, when somebody resumes the run. */
@@ -367,6 +404,7 @@ export class Run {
         collapse: state.collapse,
         alarms: state.alarms,
         skipped: state.skipped,
+        spent: state.spent,
         environments: this.environments.versions,
         actor_updates: actor.step,
         critic_updates: critic?.step ?? 0,
@@ -410,6 +448,7 @@ export class Run {
       collapse: nothingDiagnosed,
       alarms: nothingWatched,
       skipped: nothingSkipped,
+      spent: noTimeSpent,
     };
   }
 
@@ -419,7 +458,7 @@ export class Run {
     const { actor_updates, critic_updates, unvalidated } = saved;
     const first = this.firstState(); // a checkpoint of an earlier version lacks what came later
     const { watch = first.watch, collapse = first.collapse, alarms = first.alarms, skipped = first.skipped } = saved;
-    const { kl_coef: klCoefficient = first.klCoefficient } = saved;
+    const { kl_coef: klCoefficient = first.klCoefficient, spent = first.spent } = saved;
     this.validated = saved.validated;
     const state: EngineState = { actor: await readMoments(checkpoint, 'actor', actor_updates) };
     if (this.usesCritic)
@@ -433,7 +472,7 @@ export class Run {
     this.proxy.restore({ seed_counter });
     this.environments.compareWith(saved.environments ?? {});
     this.saved = unvalidated ? 0 : step;
-    return { step, watch, klCoefficient, collapse, alarms, skipped, ...(unvalidated && { unvalidated }) };
+    return { step, watch, klCoefficient, collapse, alarms, skipped, spent, ...(unvalidated && { unvalidated }) };
   }
 }
 

@@ -36,6 +36,8 @@ async function openTraining(options: OpenOptions): Promise<Sitting> {
     step: () => state.step,
     work: async () => {
       options.control.serveSettings(run.settings);
+      const { settings = {} } = options;
+      if (Object.keys(settings).length > 0) await run.changeSettings(state, settings);
       const end = await train(run, state);
       await run.lastCheckpoint(state);
       return end;

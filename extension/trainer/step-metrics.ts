@@ -1,13 +1,21 @@
 // Metrics of a step under RAGEN's keys (docs/METRICS.md), from rollouts and per-token arrays.
 import type { RolloutBatch, RolloutSample } from './rollout/rollout-batch';
 
-/** A rollout's metrics with the prefix of its mode; `rollout/…` and `charts/…` of training keep their own. */
-export function metricsOfRollout({ metrics }: RolloutBatch, prefix: 'train' | 'val-env'): Record<string, number> {
+/**
+ * A rollout's metrics with the prefix of its mode; `rollout/…` and `charts/…` of training keep their own, and `charts/…` stands under
+ * `train/` too, as RAGEN has it.
+ */
+export function metricsOfRollout(
+  { metrics }: Pick<RolloutBatch, 'metrics'>,
+  prefix: 'train' | 'val-env',
+): Record<string, number> {
   return Object.fromEntries(
-    Object.entries(metrics).map(([key, value]) => [
-      prefix === 'train' && /^(rollout|charts|response_length)\//.test(key) ? key : `${prefix}/${key}`,
-      value,
-    ]),
+    Object.entries(metrics).flatMap(([key, value]) => {
+      const prefixed = [`${prefix}/${key}`, value] as const;
+      if (prefix === 'val-env') return [prefixed];
+      if (key.startsWith('charts/')) return [[key, value], prefixed];
+      return /^(rollout|response_length)\//.test(key) ? [[key, value]] : [prefixed];
+    }),
   );
 }
 
@@ -38,17 +46,22 @@ export function describe(key: string, values: ArrayLike<number>): Record<string,
   return { [`${key}/mean`]: sum / values.length, [`${key}/max`]: max, [`${key}/min`]: min };
 }
 
-/** Lengths of responses (trained tokens) and first prompts of the trained samples. */
-export function lengthsOf(samples: readonly Pick<RolloutSample, 'mask'>[]): Record<string, number> {
+/**
+ * Lengths of responses (trained tokens) and first prompts of the trained samples.
+ * @param longestPrompt the most tokens that a prompt may have
+ */
+export function lengthsOf(
+  samples: readonly Pick<RolloutSample, 'mask'>[],
+  longestPrompt: number,
+): Record<string, number> {
+  const prompts = samples.map(({ mask }) => mask.indexOf(1));
   return {
     ...describe(
       'response_length',
       samples.map(({ mask }) => mask.reduce((n, bit) => n + bit, 0)),
     ),
-    ...describe(
-      'prompt_length',
-      samples.map(({ mask }) => mask.indexOf(1)),
-    ),
+    ...describe('prompt_length', prompts),
+    'prompt_length/clip_ratio': prompts.filter(length => length >= longestPrompt).length / prompts.length,
   };
 }
 

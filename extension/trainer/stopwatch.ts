@@ -5,12 +5,20 @@ export class Stopwatch {
   private readonly phases = new Map<string, number>();
 
   async time<T>(phase: string, work: () => Promise<T>): Promise<T> {
-    const start = performance.now();
+    const end = this.begin(phase);
     try {
       return await work();
     } finally {
-      this.phases.set(phase, this.seconds(phase) + (performance.now() - start) / 1000);
+      end();
     }
+  }
+
+  /** Begins a phase, which the function that it gives ends. */
+  begin(phase: string): () => void {
+    const start = performance.now();
+    return () => {
+      this.phases.set(phase, this.seconds(phase) + (performance.now() - start) / 1000);
+    };
   }
 
   /** Seconds spent in a phase so far. */

@@ -9,6 +9,7 @@ import { klInReward } from './algorithms/kl';
 import { nextKlCoefficient } from './algorithms/kl-controller';
 import { maskedGaeAdvantages } from './algorithms/masked-gae';
 import { reinforcePlusPlusAdvantages, reinforcePlusPlusBaselineAdvantages } from './algorithms/reinforce';
+import { remaxAdvantages } from './algorithms/remax';
 import { rlooAdvantages } from './algorithms/rloo';
 import { rolloutWeights } from './algorithms/rollout-correction';
 import { spreadOverTokens } from './algorithms/token-sequences';
@@ -33,6 +34,7 @@ import type { RolloutEpisode, RolloutSample } from './rollout/rollout-batch';
 import { deriveSeed } from './rollout/seeds';
 import { describe, finiteOnly, lengthsOf, meanOf, numbersWhere } from './step-metrics';
 import { afterSkips, checkpointDue, refuseSkips, stepOrSkip } from './skipped-steps';
+import { timesPerToken, withTimes } from './step-times';
 import { Stopwatch } from './stopwatch';
 import {
   adjustedOrder,
@@ -79,6 +81,7 @@ const estimators: Record<EstimatorName, Estimator> = {
   rloo: batch => ({
     advantages: spreadOverTokens(rlooAdvantages(batch), batch.masks),
   }),
+  remax: batch => batch.ahead(rows => ({ advantages: remaxAdvantages(rows, batch.baselines) })),
   reinforce_plus_plus: (batch, { algorithm }) =>
     batch.ahead(rows => ({
       advantages: reinforcePlusPlusAdvantages(rows, algorithm.gamma),
@@ -90,18 +93,18 @@ const estimators: Record<EstimatorName, Estimator> = {
 
 /** Trains until the last step or until the run is asked to stop. Errors leave everything committed on disk. */
 export async function train(run: Run, state: TrainerState): Promise<'finished' | 'stopped'> {
-  const { trainer } = run.config; // but for the number of steps, which may change
   const rules = stopRules(run.config);
   const stopping = () => earlyStop(state.watch, rules) ?? alarmStop(state.alarms, run.config);
   const stopped = () => {
     run.takeSettings(state); // the checkpoint that follows knows them
     return 'stopped' as const;
   };
+  const { val_before_train, exit_after_gradient_analysis } = run.config.trainer;
   if (run.config.workbench.live_edit) run.environments.watch();
   await run.environments.cover(run.config.workbench.coverage);
   try {
     await run.tryLongest();
-    if (state.step === 0 && trainer.val_before_train) run.journal.metrics(0, await validate(run, 0));
+    if (state.step === 0 && val_before_train) run.journal.metrics(0, await validate(run, 0));
     for (;;) {
       run.takeSettings(state);
       if (!state.unvalidated && state.step >= run.config.trainer.total_training_steps) return 'finished';
@@ -117,24 +120,29 @@ export async function train(run: Run, state: TrainerState): Promise<'finished' |
         await run.environments.noteCoverage(state.step);
       }
       let metrics = state.unvalidated;
-      if (validationDue(run.config.trainer, state.step) || stopping()) {
+      if (validationDue(run.config.trainer, state.step, stopping() !== null)) {
         metrics = await withValidation(run, state.step, metrics);
         state.watch = afterValidation(state.watch, metrics);
       }
       const stop = stopping();
       if (stop) metrics = { ...metrics, [`early_stopped/${stop.type}`]: 1 };
       delete state.unvalidated;
+      ({ metrics, spent: state.spent } = withTimes(metrics, state.spent, run.journal.wallSeconds));
       run.journal.metrics(state.step, metrics);
       await run.journal.settled(); // where the disk is full, the run waits here
       run.progress(state.step, metrics);
       refuseSkips(state.skipped, run.config);
-      const due = checkpointDue(state.step, trainer.save_freq, state.skipped);
-      if (due || run.control.checkpointRequested) await run.checkpoint(state);
+      const due = checkpointDue(state.step, run.config.trainer.save_freq, state.skipped);
+      if (due || run.control.checkpointRequested) {
+        const clock = new Stopwatch();
+        await run.checkpoint(state);
+        state.spent.saving = clock.total;
+      }
       if (stop) {
         run.journal.event('early_stop', stop.sentence, { type: stop.type });
         return 'finished';
       }
-      if (trainer.exit_after_gradient_analysis && gradientsDue(run.config, state.step)) {
+      if (exit_after_gradient_analysis && gradientsDue(run.config, state.step)) {
         run.journal.event('early_stop', 'the gradients are measured (trainer.exit_after_gradient_analysis)');
         return 'finished';
       }
@@ -196,6 +204,7 @@ async function trainStep(run: Run, state: TrainerState): Promise<Record<string, 
   return {
     ...metrics,
     ...clock.metrics(),
+    ...timesPerToken(clock, { sampled, trained: tokensOf(kept) }),
     'perf/total_num_tokens': tokens,
     'perf/throughput': tokens / clock.total,
     'perf/time_per_step': clock.total,
@@ -279,7 +288,7 @@ async function update(
 async function prepare(
   run: Run,
   state: TrainerState,
-  { trainable, kept, keptRatio, scored, metrics }: CollectedRollout,
+  { trainable, kept, keptRatio, scored, baselines, metrics }: CollectedRollout,
   clock: Stopwatch,
 ): Promise<PreparedBatch & { own: BatchSample[] }> {
   const { config, engine } = run;
@@ -335,17 +344,21 @@ async function prepare(
     : none();
 
   // Scores become token rewards, less the KL penalty; the estimator turns these into advantages.
+  const endAdvantages = clock.begin('adv');
   const normalized = normalizedScores(trainable, config);
   const scoreOf = new Map(trainable.map((episode, i) => [episode, normalized[i]]));
   const plain = tokenRewards(samples, episode => scoreOf.get(episode)!, config);
   const rewards = algorithm.use_kl_in_reward
     ? penalised({ samples, plain, old, reference }, state, config, metrics)
     : plain;
-  const batch = advantageBatch(samples, rewards, values, config);
+  const greedy = samples.map(({ episode }) => baselines.get(episode.group_id) ?? 0);
+  const batch = advantageBatch(samples, { rewards, values, baselines: greedy }, config);
   const { advantages, returns } = estimators[estimatorName(config)](batch, config);
   Object.assign(metrics, applyFactors(advantages, { ...batch, corrections: correction.weights, keptRatio }, config));
+  endAdvantages();
   Object.assign(metrics, describe('critic/score', plain.map(sum)), describe('critic/rewards', rewards.map(sum)));
-  Object.assign(metrics, describe('critic/advantages', numbersWhere(advantages, masks)), lengthsOf(samples));
+  Object.assign(metrics, describe('critic/advantages', numbersWhere(advantages, masks)));
+  Object.assign(metrics, lengthsOf(samples, sampling.max_model_len - sampling.response_length));
 
   const places = samples === own ? order : Array.from(samples.keys());
   const { entropies } = present;
@@ -394,6 +407,8 @@ interface AdvantageBatch {
   groups: readonly number[];
   episodes: readonly number[];
   masks: readonly Uint8Array[];
+  /** Score of the greedy episode of each sample's group; 0 where the estimator asks for none. */
+  baselines: readonly number[];
   /** For estimators that look ahead: over each sample, or with a reward for each turn over whole episodes. */
   ahead(estimate: (rows: EstimatedSequence[]) => Estimate): Estimate;
   /** For estimators of one advantage a turn. */
@@ -406,19 +421,21 @@ interface Estimate {
   returns?: Float32Array[];
 }
 type Estimator = (batch: AdvantageBatch, config: RunConfig) => Estimate;
-type EstimatorName = Exclude<RunConfig['algorithm']['adv_estimator'], 'remax'> | 'gae_by_turn' | 'grpo_by_turn';
+type EstimatorName = RunConfig['algorithm']['adv_estimator'] | 'gae_by_turn' | 'grpo_by_turn';
 
 function estimatorName({ algorithm, agent_proxy }: RunConfig): EstimatorName {
   const { adv_estimator: name, bi_level_gae } = algorithm;
-  if (name === 'remax') throw new Error('train: remax is refused by the configuration checks');
   if (name === 'gae') return bi_level_gae ? 'gae_by_turn' : 'gae';
   return name === 'grpo' && agent_proxy.use_turn_scores ? 'grpo_by_turn' : name;
 }
 
 function advantageBatch(
   samples: readonly BatchSample[],
-  rewards: readonly Float32Array[],
-  values: readonly Float32Array[],
+  {
+    rewards,
+    values,
+    baselines,
+  }: Record<'rewards' | 'values', readonly Float32Array[]> & Pick<AdvantageBatch, 'baselines'>,
   { agent_proxy }: RunConfig,
 ): AdvantageBatch {
   const sequences = samples.map(({ mask, estimated: advantageMask, turnEnds }, i) => {
@@ -436,6 +453,7 @@ function advantageBatch(
     groups: samples.map(s => s.episode.group_id),
     episodes: samples.map(s => s.countsAs),
     masks: samples.map(s => s.mask),
+    baselines,
     ahead: estimate =>
       overJoined(sequences, agent_proxy.use_turn_scores ? episodes : samples.map((_, i) => [i]), estimate),
     byTurn: estimate =>

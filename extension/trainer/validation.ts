@@ -22,15 +22,18 @@ export async function validate(run: Run, step: number): Promise<Record<string, n
     episodes.map(e => episodeRecord(e)),
   );
   const measured = measureRollout(episodes, es_manager.val.group_size);
-  const metrics = metricsOfRollout({ mode: 'val', step, episodes, metrics: measured }, 'val-env');
+  const metrics = metricsOfRollout({ metrics: measured }, 'val-env');
   run.journal.update({ phase: before });
   run.showValidation(validationSuccess(metrics));
   return metrics;
 }
 
-/** Whether step `step` ends with a validation; the last one always does. */
-export const validationDue = ({ test_freq, total_training_steps }: RunConfig['trainer'], step: number): boolean =>
-  (test_freq > 0 && step % test_freq === 0) || step === total_training_steps;
+/** Whether step `step` ends with a validation: every `test_freq` steps and the run's last one, none of them where it is 0 or -1. */
+export const validationDue = (
+  { test_freq, total_training_steps }: Pick<RunConfig['trainer'], 'test_freq' | 'total_training_steps'>,
+  step: number,
+  stopsEarly = false,
+): boolean => test_freq > 0 && (step % test_freq === 0 || step === total_training_steps || stopsEarly);
 
 /** A finished step's metrics with those of its validation, whose time counts to the step. */
 export async function withValidation(

@@ -18,7 +18,7 @@ import { onThemeChange, readTheme } from '../shared/theme';
 import { keepInView, turnInView } from './anchor';
 import { EpisodeStore } from './episode-store';
 import { episodeView } from './episode-view';
-import { namesMode, parseFilter, rowTest, textTerms, type Term } from './filter';
+import { namesMode, parseFilter, rowTest, textTerms, type Term } from '../../extension/protocol/episode-filter';
 import { listHead, renderItem } from './list-rows';
 import { groupRows, Listing, promptRows, sortRows, type ListItem, type Sort } from './listing';
 import { counterpart, occurrences, timeline, type Occurrence } from './over-training';

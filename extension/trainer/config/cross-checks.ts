@@ -164,6 +164,11 @@ function advantageRules({ algorithm, agent_proxy, actor_rollout_ref: { actor }, 
     `is ${reward_normalization.method}, but with use_turn_scores there is no episode score to normalise: set it to identity`,
   );
   need(
+    estimator === 'remax' && reward_normalization.method !== 'identity',
+    'agent_proxy.reward_normalization.method',
+    `is ${reward_normalization.method}, but remax compares with the score of a greedy episode, which is not normalised: set it to identity`,
+  );
+  need(
     use_turn_scores && bi_level_gae && workbench.compat === 'ragen',
     'workbench.compat',
     'is ragen, which has no bi-level GAE over turn scores: set it to corrected',

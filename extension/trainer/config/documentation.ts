@@ -1,7 +1,6 @@
 // docs/CONFIGURATION.md, written from the schema, so that it cannot say anything else than the program does.
 import { expectation } from '../../protocol/json-schema';
 import type { JsonSchema } from '../../protocol/json-schema';
-import { restrictions } from './availability';
 import { ignoredKeys } from './ignored-keys';
 import { configJsonSchema } from './schema';
 import type { Preset } from './load-config';
@@ -71,12 +70,6 @@ export function configurationDocument(presets: readonly Preset[], base: Record<s
     '## custom_envs\n',
     `Environments by tag. Each \`custom_envs.<tag>\` has:\n`,
     typeof tag === 'object' ? table(keyColumns, rows(tag, '', undefined)) : '',
-    '## Not available in this version\n',
-    'Of these keys no other values than those named here are accepted yet.\n',
-    table(
-      ['key', 'values'],
-      restrictions.map(({ key, available }) => [`\`${key}\``, available.map(code).join(', ')]),
-    ),
     '## Keys without effect\n',
     'Configurations written for RAGEN may keep these keys and everything below them; a run notes that they are ignored.\n',
     table(

@@ -1,7 +1,6 @@
 // media/configuration.schema.json: what a configuration file may hold, for editors. It is the schema of a whole configuration, loosened to a
 // file's part in one: no key is required, a value may refer to another key, keys without effect are known as such; and every key has its default.
 import type { JsonSchema } from '../../protocol/json-schema';
-import { restrictions } from './availability';
 import { ignoredKeys } from './ignored-keys';
 import { configJsonSchema } from './schema';
 import { chosenNames, spellings } from './validate';
@@ -59,9 +58,8 @@ function choice(schema: JsonSchema, path: readonly string[]): JsonSchema {
   const { description: _, default: __, required: ___, ...rest } = schema;
   if (rest.properties) return { ...loosened(schema, path, undefined), description: undefined };
   const key = path.join('.');
-  const only = restrictions.find(restriction => restriction.key === key)?.available;
   const spelled = Object.keys(spellings[key] ?? {});
-  if (rest.enum) rest.enum = [...rest.enum.filter(value => only?.includes(value) ?? true), ...spelled];
+  if (rest.enum) rest.enum = [...rest.enum, ...spelled];
   if (rest.prefixItems) delete rest.items; // `false`: readers of draft 7 know neither
   // What zod says of every integer says nothing here.
   if (rest.maximum === Number.MAX_SAFE_INTEGER) delete rest.maximum;

@@ -15,7 +15,7 @@ const algorithm = z
     adv_estimator: z
       .enum(['gae', 'grpo', 'brpo', 'arpo', 'rloo', 'reinforce_plus_plus', 'reinforce_plus_plus_baseline', 'remax'])
       .describe(
-        'How advantages are estimated; gae (PPO) is the one with a critic. brpo compares with the whole batch, arpo with nothing.',
+        'How advantages are estimated; gae (PPO) is the one with a critic. remax compares with a greedy episode of the same prompt, brpo with the whole batch, arpo with nothing.',
       ),
     bi_level_gae: flag('GAE over turns first, then over the tokens of each.'),
     norm_adv_by_std_in_grpo: flag('Divide GRPO advantages by the deviation of the group; false is Dr. GRPO.'),
@@ -89,7 +89,7 @@ const trainer = z
     experiment_name: z.string().min(1).describe('Name of the run.'),
     local_log_dir: z.string().describe("Folder of evaluation results, from the workspace's root."),
     total_training_steps: z.int().min(0).describe('Training steps of the run; 0 with val_only, which takes none.'),
-    test_freq: z.int().min(-1).describe('Validation after every so many steps; 0 or -1 never.'),
+    test_freq: z.int().min(-1).describe('Validation after every so many steps and after the last; 0 or -1 never.'),
     save_freq: z
       .int()
       .min(-1)

@@ -4,7 +4,6 @@ import type { z } from 'zod';
 import { expectation, schemaAt } from '../../protocol/json-schema';
 import type { JsonSchema } from '../../protocol/json-schema';
 import { didYouMean } from '../../protocol/suggest';
-import { restrictions, unavailable } from './availability';
 import { shown } from './config-error';
 import type { ConfigProblem } from './config-error';
 import { brokenRules, mayHoldSecret } from './cross-checks';
@@ -68,12 +67,6 @@ export function validate(
 
   const parsed = runConfigSchema.safeParse(toPlain(root));
   if (!parsed.success) reportIssues(parsed.error.issues, root, options, report);
-  for (const restriction of restrictions) {
-    const node = nodeAt(root, keyPath(restriction.key));
-    if (node?.kind !== 'scalar' || !hasRightType(restriction.key, node)) continue;
-    const path = keyPath(restriction.key);
-    if (unavailable(restriction, node.value)) report(path, key => unavailable(restriction, node.value, key) ?? '');
-  }
   if (parsed.success) {
     for (const { key, sentence, unshown } of brokenRules(parsed.data))
       report(keyPath(key), name => `config: ${name} ${sentence}`, unshown ? 'unshown' : undefined);
@@ -81,7 +74,7 @@ export function validate(
     if (elsewhere.length > 0)
       ignored.push({
         key: 'trainer.logger',
-        reason: `names ${elsewhere.join(', ')}, which has no effect: metrics are in the run folder`,
+        reason: `names ${elsewhere.join(', ')}, which has no effect: metrics are written to metrics.jsonl of the run folder and, with workbench.tensorboard=true, in files of TensorBoard there`,
       });
   }
   return parsed.success && problems.length === before ? parsed.data : null;
@@ -153,15 +146,6 @@ function leafKeys(schema: JsonSchema, prefix: string): string[] {
   return Object.entries(schema.properties).flatMap(([key, child]) =>
     leafKeys(child, prefix ? `${prefix}.${key}` : key),
   );
-}
-
-/** Whether a scalar has the basic type of its key, so that "not available" is not said of nonsense. */
-function hasRightType(key: string, node: Tree): boolean {
-  const schema = schemaAt(configJsonSchema, keyPath(key));
-  if (node.kind !== 'scalar' || !schema) return false;
-  if (schema.enum) return schema.enum.includes(node.value);
-  const type = typeof node.value;
-  return schema.type === type || (schema.type === 'integer' && type === 'number');
 }
 
 /** The place of the value at `path`; of its key when asked for; of the nearest node above it when it is missing. */

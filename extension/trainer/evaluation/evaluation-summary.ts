@@ -71,7 +71,7 @@ export function evaluationMetrics(episodes: readonly Episode[], group_size: numb
   const tokens = counted.map(episode => episode.metrics[addedMetrics.tokens]);
   // A model behind an API has no tokens of ours: the service's count takes their place.
   if (tokens.length > 0) metrics.response_length = tokens.reduce((sum, n) => sum + n, 0) / tokens.length;
-  return finiteOnly(metricsOfRollout({ mode: 'val', step: 0, episodes: played, metrics }, 'val-env'));
+  return finiteOnly(metricsOfRollout({ metrics }, 'val-env'));
 }
 
 /** A record as the episode that it was, for measuring. */

@@ -18,6 +18,7 @@ import {
   type TurnInput,
 } from './environment-state-manager';
 import type { EnvGroups, SeedState } from './group-layout';
+import { IdleGeneratorClock } from './idle-generator-clock';
 import { finishedEpisode, type RolloutBatch } from './rollout-batch';
 import { alfWorldMemory, simpleMemory } from './memories';
 import { maskRule, type ContextWindowMode } from './response-mask';
@@ -156,8 +157,9 @@ export class AgentProxy {
     const entries = laidOut.filter(({ env_id }) => request.only?.has(env_id) ?? true);
     const playing = entries.map(entry => ({ entry, context: this.openContext(entry), finishes: [] }));
     this.options.observer?.begun({ mode, step }, playing);
+    const clock = new IdleGeneratorClock();
     try {
-      await this.play(manager, playing, request);
+      await this.play(manager, playing, request, clock);
     } catch (error) {
       manager.restore(before); // the same batch is played again when the caller tries again
       await this.cleanUp(manager, entries).catch(() => undefined); // the first error is the one that tells
@@ -168,10 +170,15 @@ export class AgentProxy {
     await this.cleanUp(manager, entries);
     const episodes = playing.map(({ entry, context, finishes }) => finishedEpisode(request, entry, context, finishes));
     const metrics = measureRollout(episodes, this.options.es_manager[mode].group_size);
-    return { mode, step, episodes, metrics };
+    return { mode, step, episodes, metrics, environmentSeconds: clock.seconds };
   }
 
-  private async play(manager: EnvironmentStateManager, all: PlayedSoFar[], request: RolloutRequest): Promise<void> {
+  private async play(
+    manager: EnvironmentStateManager,
+    all: PlayedSoFar[],
+    request: RolloutRequest,
+    clock: IdleGeneratorClock,
+  ): Promise<void> {
     const { agent_proxy, async_rollout } = this.options;
     const { max_turn } = agent_proxy;
     const sampling = samplingFor(request.mode, this.options);
@@ -197,7 +204,7 @@ export class AgentProxy {
       if (living.length === 0) return;
       this.options.observer?.asked(living);
       const start = performance.now();
-      const generated = await this.generator.generate(rows, sampling, progress);
+      const generated = await clock.generation(() => this.generator.generate(rows, sampling, progress));
       goOn();
       const refused = new Set(living.filter((_, i) => generated[i].failed).map(({ entry }) => entry));
       const inputs = living.map((episode, i) => this.readAnswer(episode, generated[i]));
@@ -205,7 +212,7 @@ export class AgentProxy {
       await inWaves(
         living.length,
         ms,
-        tell => manager.step(inputs, tell),
+        tell => clock.environment(() => manager.step(inputs, tell)),
         wave => {
           for (const entry of wave) if (refused.has(entry)) Object.assign(entry, { truncated: true, success: false });
           return playWave(wave);
@@ -221,7 +228,12 @@ export class AgentProxy {
     };
     const entries = all.map(({ entry }) => entry);
     goOn();
-    await inWaves(all.length, gathering(firstGatheringMs), tell => manager.reset(entries, tell), playWave);
+    await inWaves(
+      all.length,
+      gathering(firstGatheringMs),
+      tell => clock.environment(() => manager.reset(entries, tell)),
+      playWave,
+    );
     goOn();
     this.requireRoom(all);
     request.onProgress?.(1);

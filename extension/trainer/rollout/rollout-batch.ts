@@ -65,6 +65,8 @@ export interface RolloutBatch {
   episodes: RolloutEpisode[];
   /** Aggregated, keys without the `train/` or `val-env/` in front. */
   metrics: Record<string, number>;
+  /** Seconds in which the generator waited for environments. */
+  environmentSeconds: number;
 }
 
 /** Whether there is something to train on: the environment did not fail and a token was sampled. */

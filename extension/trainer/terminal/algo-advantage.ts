@@ -6,6 +6,7 @@ import { biLevelAdvantages, nonZeroRewards } from '../algorithms/bi-level-gae';
 import { generalizedAdvantages } from '../algorithms/gae';
 import { arpoAdvantages, brpoAdvantages, grpoAdvantages } from '../algorithms/grpo';
 import { centredScores, discountedReturns } from '../algorithms/reinforce';
+import { remaxAdvantages } from '../algorithms/remax';
 import { rlooAdvantages } from '../algorithms/rloo';
 import { placeRewards, spreadOverTokens, whitenTokens } from '../algorithms/token-sequences';
 import { spreadOverTurns, turnGrpoAdvantages } from '../algorithms/turn-advantages';
@@ -24,7 +25,17 @@ import {
 } from './algo-forms';
 
 const advantageForm = z.object({
-  estimator: z.enum(['gae', 'grpo', 'rloo', 'reinforce_plus_plus', 'reinforce_plus_plus_baseline', 'brpo', 'arpo']),
+  estimator: z.enum([
+    'gae',
+    'grpo',
+    'rloo',
+    'reinforce_plus_plus',
+    'reinforce_plus_plus_baseline',
+    'remax',
+    'brpo',
+    'arpo',
+  ]),
+  baselines: numbers.optional(),
   rewards: rows.optional(),
   scores: numbers.optional(),
   values: rows.optional(),
@@ -81,6 +92,15 @@ export const advantage = define(advantageForm, input => {
       const gaps = input.compat === 'ragen' ? 'reset' : 'carry';
       const returns = rewards.map((reward, row) => discountedReturns({ rewards: reward, mask: masks[row] }, input.gamma, gaps)); // prettier-ignore
       return answer({ advantages: whitened(returns), returns });
+    }
+    case 'remax': {
+      if (!input.baselines) throw new UserError('baselines is missing, but remax needs it: give the score of the greedy rollout of each row'); // prettier-ignore
+      sameLength('rewards', rewards, { baselines: input.baselines });
+      const sequences = rewards.map((reward, row) => ({ rewards: reward, mask: masks[row] }));
+      return answer({
+        advantages: remaxAdvantages(sequences, input.baselines),
+        returns: remaxAdvantages(sequences, new Float32Array(rewards.length)),
+      });
     }
     case 'reinforce_plus_plus_baseline':
       return answer(alike(whitened(spreadOverTokens(centredScores(required(grouped, estimator)), masks))));

@@ -6,8 +6,9 @@ import type { MessageConnection } from 'vscode-jsonrpc/node';
 import { eventSchema, metricsLineSchema, runFiles } from '../../protocol/run-folder';
 import type { MetricsLine, RunEvent, RunStatus } from '../../protocol/run-folder';
 import { socketMessages } from '../../protocol/socket-messages';
-import { hello, isLocalEndpoint, statusChanged, stop } from '../../protocol/trainer-link';
+import { change, hello, isLocalEndpoint, statusChanged, stop } from '../../protocol/trainer-link';
 import { UserError } from '../../protocol/user-error';
+import type { AskedChange } from '../live-settings';
 import { readLease } from '../store/lease';
 import { readValues } from '../store/line-log';
 import type { RunFolder } from '../store/run-folder';
@@ -131,6 +132,19 @@ export async function answered<T>(folder: RunFolder, answer: Promise<T>, limitMs
     return await Promise.race([answer, late]);
   } finally {
     clearTimeout(timer);
+  }
+}
+
+/** Has the trainer that is joined change settings of its run. @throws UserError where it would not */
+export async function changeSettings(
+  folder: RunFolder,
+  trainer: MessageConnection,
+  values: Record<string, number>,
+): Promise<AskedChange> {
+  try {
+    return await answered(folder, trainer.sendRequest(change, { values }));
+  } catch (error) {
+    throw new UserError((error as Error).message);
   }
 }
 

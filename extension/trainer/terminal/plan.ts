@@ -1,7 +1,7 @@
 // `ragen plan`: a run before it is started: its configuration as resolved, what of memory it will hold and how long a step will take.
 // Contract: a run that does not fit is an answer and no failure; a configuration that is none fails as `ragen train` would.
 import type { Command } from 'commander';
-import { planRun } from '../run-report';
+import { defaultConfig, planRun } from '../run-report';
 import { answer } from './answer';
 import type { Answer } from './answer';
 import { questionOf, runWords } from './doctor';
@@ -13,7 +13,8 @@ export function addPlan(program: Command): void {
     .command('plan')
     .description('what a run would take of memory and time, before it is started')
     .argument('[overrides...]', 'key=value, such as lora.rank=16')
-    .option('--config-name <name>', 'configuration by name (see ragen presets)')
+    .option('--model <model>', 'folder, model of the hub or one that comes along, in place of model_path')
+    .option('--config-name <name>', `configuration by name (with --model or overrides alone: ${defaultConfig})`)
     .option('--config <file>', 'configuration file')
     .option('--workspace <folder>', 'folder whose configurations and runs are meant (default: here)')
     .option('--json', 'print one JSON document on standard output')

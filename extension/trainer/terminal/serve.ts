@@ -6,14 +6,15 @@ import { runFiles } from '../../protocol/run-folder';
 import type { Manifest, RunState } from '../../protocol/run-folder';
 import type { EvaluationSummary } from '../evaluation/evaluation-summary';
 import { resume as goOn } from '../../protocol/trainer-link';
+import { resumeSettings, scheduleNote } from '../resume-settings';
 import { readLease } from '../store/lease';
 import { RunFolder } from '../store/run-folder';
 import { requireTrusted, trustFlag } from '../trusted-run';
 import { onlyEvaluates } from '../stored-config';
 import type { Answer } from './answer';
 import { evaluationWords } from './evaluation-words';
-import { answered, eventLines, follow, joinTrainer, metricLines } from './follow';
-import { endWithoutWord, makeRun, startTrainer, workspaceOf } from './start';
+import { answered, changeSettings, eventLines, follow, joinTrainer, metricLines } from './follow';
+import { TrainerEnded, endWithoutWord, makeRun, startTrainer, workspaceOf } from './start';
 import type { TrainerProcess } from './start';
 import { StepTable } from './step-table';
 import { closingWords, summarize } from './summary';
@@ -85,35 +86,59 @@ export async function start(
   return serveAndFollow(folder, workspace, [], flags);
 }
 
-/** Goes on with a run: with its trainer where that waits, paused, else with a new one, from a checkpoint; and follows it to its end. */
-export async function resume(id: string, flags: ResumeFlags): Promise<Answer> {
+/**
+ * Goes on with a run, with `overrides` of settings: with its trainer where that waits, paused, else with a new one, from a checkpoint; and
+ * follows it to its end.
+ */
+export async function resume(id: string, overrides: readonly string[], flags: ResumeFlags): Promise<Answer> {
   const workspace = workspaceOf(flags.workspace);
   const folder = RunFolder.find(workspace, id);
+  const settings = resumeSettings(overrides, folder.id);
   const pid = readLease(folder.path)?.lease?.pid;
-  if (flags.checkpoint === undefined && (await wakeTrainer(folder)))
+  if (flags.checkpoint === undefined && (await wakeTrainer(folder, settings)))
     return followTrainer(folder, workspace, { pid, ended: () => null }, flags);
   requireTrusted(folder, flags);
   const args = flags.checkpoint === undefined ? ['--resume'] : ['--checkpoint', flags.checkpoint];
   const accepts = flags.acceptDamagedLogs ? ['--accept-damaged-logs'] : [];
-  return serveAndFollow(folder, workspace, [...args, ...accepts], flags);
+  const note = scheduleNote(folder, settings);
+  if (note !== null) process.stderr.write(`note: ${note}\n`);
+  const changes = overrides.flatMap(override => ['--set', override]);
+  return serveAndFollow(folder, workspace, [...args, ...accepts, ...changes], flags);
 }
 
-/** Has the trainer of a paused run go on; false where there is none. */
-async function wakeTrainer(folder: RunFolder): Promise<boolean> {
+/** Has the trainer of a paused run go on, with settings changed; false where there is none. */
+async function wakeTrainer(folder: RunFolder, values: Record<string, number>): Promise<boolean> {
   if (folder.readStatus()?.state !== 'paused' || !readLease(folder.path)?.live) return false;
   const trainer = await joinTrainer(folder);
-  if (trainer) await answered(folder, trainer.sendRequest(goOn, null)).finally(() => trainer.dispose());
-  return trainer !== undefined;
+  if (!trainer) return false;
+  try {
+    if (Object.keys(values).length > 0) await changeSettings(folder, trainer, values);
+    await answered(folder, trainer.sendRequest(goOn, null));
+  } finally {
+    trainer.dispose();
+  }
+  return true;
 }
 
-/** Starts a trainer for a run that there is, with the trainer's own `args`, and follows it to its end. */
+/**
+ * Starts a trainer for a run that there is, with the trainer's own `args`, and follows it to its end. Where the trainer ends before it
+ * serves the run the answer has the form of any other failed run: whether the terminal sees it serving for a moment is chance.
+ */
 async function serveAndFollow(
   folder: RunFolder,
   workspace: string,
   args: readonly string[],
   flags: { json?: boolean; detach?: boolean },
 ): Promise<Answer> {
-  return followTrainer(folder, workspace, await startTrainer(folder, workspace, args), flags);
+  try {
+    return await followTrainer(folder, workspace, await startTrainer(folder, workspace, args), flags);
+  } catch (error) {
+    if (!(error instanceof TrainerEnded)) throw error;
+    const found = summarize(folder, metricLines(folder), eventLines(folder), folder.readStatus());
+    const summary = unended.includes(found.state) ? { ...found, state: 'failed' as const } : found;
+    const { message } = error;
+    return { document: { ...summary, error: { message } }, words: closingWords(summary, workspace), failed: message };
+  }
 }
 
 async function followTrainer(

@@ -1,6 +1,5 @@
 // `ragen set`: changes settings of a run while it trains, by its trainer; or says what they are.
 import type { Command } from 'commander';
-import { change } from '../../protocol/trainer-link';
 import { changeable } from '../../protocol/settings';
 import { UserError } from '../../protocol/user-error';
 import { shown } from '../config/config-error';
@@ -8,7 +7,7 @@ import { readLease } from '../store/lease';
 import { RunFolder } from '../store/run-folder';
 import { changedConfig } from '../stored-config';
 import { answer } from './answer';
-import { answered, joinTrainer } from './follow';
+import { changeSettings, joinTrainer } from './follow';
 import { withCommon } from './serve';
 import type { CommonFlags } from './serve';
 import { workspaceOf } from './start';
@@ -35,11 +34,9 @@ async function ask(folder: RunFolder, values: Record<string, number>) {
   if (!connection)
     throw new UserError(`run ${folder.id} is not training, so that nothing can change: resume it first (ragen resume)`);
   try {
-    const { step, changes } = await answered(folder, connection.sendRequest(change, { values }));
+    const { step, changes } = await changeSettings(folder, connection, values);
     const words = changes.map(({ key, from, to }) => `${key}: ${from} → ${to} from step ${step} on`);
     return { document: { step, changes }, words: words.join('\n') || 'Nothing differs from what the run has.' };
-  } catch (error) {
-    throw new UserError((error as Error).message);
   } finally {
     connection.dispose();
   }

@@ -15,6 +15,7 @@ import { presetFolders, workspaceOf } from './start';
 interface SftFlags extends CommonFlags {
   configName: string;
   config?: string;
+  name?: string;
 }
 
 export function addSft(program: Command): void {
@@ -22,6 +23,7 @@ export function addSft(program: Command): void {
     .argument('[overrides...]', 'key=value, such as model.partial_pretrain=ragen-tiny')
     .option('--config-name <name>', 'configuration by name', 'sft')
     .option('--config <file>', 'configuration file')
+    .option('--name <name>', 'folder below trainer.default_local_dir (default: the configuration that is demonstrated)')
     .addHelpText(
       'after',
       `
@@ -38,7 +40,8 @@ async function run(overrides: string[], flags: SftFlags): Promise<Answer> {
   const { config, hash, notes } = loadSftConfig({
     configName: flags.configName,
     configFile: flags.config === undefined ? undefined : resolve(workspace, flags.config),
-    overrides,
+    overrides:
+      flags.name === undefined ? overrides : [...overrides, `trainer.experiment_name=${JSON.stringify(flags.name)}`],
     presetFolders: folders,
   });
   const say = (line: string): void => void process.stderr.write(`${line}\n`);

@@ -126,10 +126,13 @@ export interface TrainerProcess {
   ended(): { code: number | null; signal: NodeJS.Signals | null } | null;
 }
 
+/** The trainer of a run ended before it served it; the sentence is its own where it left one. */
+export class TrainerEnded extends UserError {}
+
 /**
  * Starts the trainer of a run and waits until it serves the run (or has done so and ended). The trainer runs what the manifest names, as
  * it was read here: whoever calls has made the run, or has seen to it that it is trusted.
- * @throws UserError while another trainer serves the run, and with the trainer's own sentence when it fails at once
+ * @throws UserError while another trainer serves the run, TrainerEnded when its own fails at once
  */
 export async function startTrainer(
   folder: RunFolder,
@@ -166,13 +169,13 @@ export async function startTrainer(
     const lease = readLease(folder.path);
     // The lease alone is not enough: the checkpoint to go on from is looked at under it, before the trainer writes a status.
     if (lease?.live && lease.lease?.pid === child.pid && folder.readStatus()?.updated !== earlier) return trainer;
-    if (failed) throw new UserError(`trainer: ${process.execPath} does not start: ${failed.message}`);
+    if (failed) throw new TrainerEnded(`trainer: ${process.execPath} does not start: ${failed.message}`);
     const end = trainer.ended();
     if (end?.code === 0) return trainer;
     if (end) {
       const status = folder.readStatus();
       const own = status?.updated === earlier ? undefined : status?.error; // an earlier trainer's is old news
-      throw new UserError(own ?? endBeforeServing(folder, child.pid, end));
+      throw new TrainerEnded(own ?? endBeforeServing(folder, child.pid, end));
     }
     await sleep(20);
   }

@@ -60,7 +60,10 @@ const sftSchema = z
     trainer: z
       .strictObject({
         default_local_dir: z.string().min(1).describe("Folder of everything that is made, from the workspace's root."),
-        experiment_name: z.string().min(1).describe('Name below it.'),
+        experiment_name: z
+          .string()
+          .min(1)
+          .describe('Name below it; by default that of the configuration that is demonstrated.'),
         total_epochs: count('Passes over the demonstrations.'),
         total_training_steps: z.int().min(1).nullable().describe('Ends training earlier; null for all epochs.'),
         save_freq: z.int().min(-1).describe('Checkpoint after every so many steps; 0 or -1 after each epoch.'),

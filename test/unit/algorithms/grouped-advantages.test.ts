@@ -1,4 +1,4 @@
-// GRPO, Dr.GRPO, BRPO, ARPO, turn-wise GRPO, RLOO and the group baseline of REINFORCE++ against vectors worked out by hand.
+// GRPO, Dr.GRPO, BRPO, ARPO, turn-wise GRPO, RLOO, ReMax and the group baseline of REINFORCE++ against vectors worked out by hand.
 import { describe, expect, it } from 'vitest';
 import { arpoAdvantages, brpoAdvantages, grpoAdvantages } from '../../../extension/trainer/algorithms/grpo';
 import {
@@ -6,6 +6,7 @@ import {
   reinforcePlusPlusAdvantages,
   reinforcePlusPlusBaselineAdvantages,
 } from '../../../extension/trainer/algorithms/reinforce';
+import { remaxAdvantages } from '../../../extension/trainer/algorithms/remax';
 import { rlooAdvantages } from '../../../extension/trainer/algorithms/rloo';
 import {
   spreadOverTurns,
@@ -129,5 +130,27 @@ describe('REINFORCE++', () => {
     // centred ±0.5 over tokens [.5,.5,.5,−.5]: mean .25, unbiased deviation .5
     expectNumbers(long, [0.5, 0.5, 0.5]);
     expectNumbers(short, [0, 0, -1.5]);
+  });
+});
+
+// Values of verl's compute_remax_outcome_advantage: (rewards · mask) summed from each token to the end, less baseline · mask.
+describe('remax', () => {
+  const rows = (...all: [rewards: number[], mask: number[]][]) =>
+    all.map(([rewards, mask]) => ({ rewards: Float32Array.from(rewards), mask: Uint8Array.from(mask) }));
+
+  it('takes the score of the greedy rollout from the return', () => {
+    const [first, second] = remaxAdvantages(rows([[1, 2, 3], [1, 1, 1]], [[4, 5, 6], [1, 1, 0]]), [6, 15]); // prettier-ignore
+    expectNumbers(first, [0, -1, -3]);
+    expectNumbers(second, [-6, -10, 0]);
+  });
+
+  it('carries the score at the end over what lies between the turns, and leaves that out', () => {
+    const [row] = remaxAdvantages(rows([[0, 0, 0, 0, 0, 10.9], [0, 1, 1, 0, 1, 1]]), [-0.1]); // prettier-ignore
+    expectNumbers(row, [0, 11, 11, 0, 11, 11]);
+  });
+
+  it('a sample as good as the greedy rollout has no advantage', () => {
+    const [row] = remaxAdvantages(rows([[0, 0.5], [1, 1]]), [0.5]); // prettier-ignore
+    expect([...row]).toEqual([0, 0]);
   });
 });

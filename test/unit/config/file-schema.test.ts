@@ -34,7 +34,7 @@ test("as a schema it takes the presets that are configurations and RAGEN's own f
   for (const wrong of [
     { trainer: { test_frequency: 3 } },
     { trainer: { test_freq: -2 } },
-    { algorithm: { adv_estimator: 'remax' } },
+    { algorithm: { adv_estimator: 'remix' } },
     { custom_envs: { A: { env_typ: 'bandit' } } },
   ])
     expect(schema.safeParse(wrong).success, JSON.stringify(wrong)).toBe(false);

@@ -3,7 +3,6 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { restrictions } from '../../../extension/trainer/config/availability';
 import { ConfigError } from '../../../extension/trainer/config/config-error';
 import { loadConfig } from '../../../extension/trainer/config/load-config';
 import { load, messages, presetFolder, problemsOf } from './presets';
@@ -304,26 +303,21 @@ describe('rules between keys', () => {
   });
 });
 
-describe('features that are not there yet', () => {
-  test.each([
-    [
-      'algorithm.adv_estimator=remax',
-      'config: algorithm.adv_estimator is "remax", but this estimator is not available in this version: use one of grpo, gae, brpo, arpo, rloo, reinforce_plus_plus, reinforce_plus_plus_baseline',
-    ],
-  ])('%s', (override, message) => {
-    expect(messages('base', override)).toEqual([message]);
+describe('remax', () => {
+  test('is an estimator, whose baseline is not normalised', () => {
+    expect(load('base', 'algorithm.adv_estimator=remax').config.algorithm.adv_estimator).toBe('remax');
+    expect(messages('base', 'algorithm.adv_estimator=remax', 'agent_proxy.reward_normalization.method=mean')).toEqual([
+      'config: agent_proxy.reward_normalization.method is mean, but remax compares with the score of a greedy episode, which is not normalised: set it to identity',
+    ]);
   });
 
-  test('every restriction is of a key that exists, and accepts the default', () => {
-    for (const { key, available } of restrictions) {
-      const base = key
-        .split('.')
-        .reduce<unknown>((value, part) => (value as Record<string, unknown>)[part], load('base').config);
-      expect(available, key).toContain(base);
-    }
+  test('compares whole episodes', () => {
+    expect(messages('base', 'algorithm.adv_estimator=remax', 'agent_proxy.use_turn_scores=true')).toEqual([
+      'config: agent_proxy.use_turn_scores is true, but remax compares whole episodes: use gae, grpo or reinforce_plus_plus, or set it to false',
+    ]);
   });
 
-  test('nonsense is nonsense, not unavailable', () => {
+  test('nonsense is refused', () => {
     expect(messages('base', 'lora.rank=high')).toEqual(['config: lora.rank is "high": use an integer ≥ 0']);
   });
 });

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import ts from 'typescript';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { nameProblem, scaffoldEnvironment } from '../../../extension/host/environment-scaffold';
-import { writeEnvironmentTypes } from '../../../extension/host/environment-types';
+import { nameProblem, scaffoldEnvironment } from '../../../extension/protocol/environment-scaffold';
+import { writeEnvironmentTypes } from '../../../extension/protocol/environment-types';
 import { root } from '../environment-host/bundles';
 
 let folder: string;
@@ -24,7 +24,7 @@ function mistakes(): string[] {
 }
 
 test('its types are those of the extension', async () => {
-  const file = await scaffoldEnvironment(root, folder, 'ice_field');
+  const [file] = await scaffoldEnvironment(root, folder, 'ice_field');
   await writeEnvironmentTypes(root, folder);
   const text = readFileSync(file, 'utf8');
   expect(text).toContain("name: 'ice_field'");

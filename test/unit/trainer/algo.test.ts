@@ -114,6 +114,7 @@ describe('advantage', () => {
     [{ estimator: 'rloo', group }, [third, -third, -third, third]],
     [{ estimator: 'brpo', group: [1, 1, 2, 2] }, [0.866024, -0.866024, -0.866024, 0.866024]],
     [{ estimator: 'arpo' }, [1, 0, 0, 1]],
+    [{ estimator: 'remax', baselines: [1, 0.5, 0, -1] }, [0, -0.5, 0, 2]],
     [{ estimator: 'reinforce_plus_plus_baseline', group, whiten: false }, [0.5, -0.5, -0.5, 0.5]],
     [{ estimator: 'reinforce_plus_plus_baseline', group }, [0.866025, -0.866025, -0.866025, 0.866025]],
     [{ estimator: 'reinforce_plus_plus' }, [0.866025, -0.866025, -0.866025, 0.866025]],
@@ -121,7 +122,7 @@ describe('advantage', () => {
     const column = (rows: number[][]): number[] => rows.map(([x]) => x);
     const found = advantage({ ...input, scores });
     expectClose(column(found.advantages), expected);
-    expectClose(column(found.returns), input.estimator === 'reinforce_plus_plus' ? scores : expected);
+    expectClose(column(found.returns), ['reinforce_plus_plus', 'remax'].includes(input.estimator) ? scores : expected);
   });
 
   it('of a group spreads over the mask, and per-turn rows of an episode count once', () => {

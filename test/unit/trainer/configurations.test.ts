@@ -124,6 +124,22 @@ describe('estimators', () => {
       }
   });
 
+  test('remax: the return of a token less the score of its group’s greedy episode', async () => {
+    const remax = ['algorithm.adv_estimator=remax', ...keepAll];
+    const run = await trained(remax);
+    expectSane(run);
+    // What an always greedy policy scores on the same groups: a run whose sampler is greedy from the start, before its first update.
+    const greedy = await trained(['actor_rollout_ref.rollout.do_sample=false', ...keepAll], 1);
+    const baselines = new Map(greedy.episodes.filter(e => e.member === 0).map(e => [e.seed, e.score]));
+    for (const group of groupsOf(stepOne(run)))
+      for (const { advantage, score, seed } of group) expect(advantage).toBeCloseTo(score - baselines.get(seed)!, 4);
+    expect(run.lines[0]['rollout/greedy_score']).toBeCloseTo(mean([...baselines.values()]), 5);
+    expect(new Set(stepOne(run).map(({ advantage }) => advantage)).size).toBeGreaterThan(1);
+    // Training's own episodes are those of any other estimator.
+    const grpo = await trained(keepAll, 1);
+    expect(stepOne(run).map(e => [e.id, e.seed, e.score])).toEqual(stepOne(grpo).map(e => [e.id, e.seed, e.score]));
+  });
+
   test.each(['reinforce_plus_plus', 'reinforce_plus_plus_baseline'])('%s: whitened over the batch', async estimator => {
     const run = await trained([
       `algorithm.adv_estimator=${estimator}`,

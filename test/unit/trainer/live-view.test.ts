@@ -64,7 +64,7 @@ const plain = (text: string) => text.replaceAll(/<\|\w+\|>/g, '');
 
 /** Lines without what depends on the clock, and the checksums of the newest checkpoint. */
 function bits({ folder, lines }: Trained) {
-  const timed = /^(timing_s|perf)\/|^(time|wall_s)$/;
+  const timed = /^(timing_s|timing_per_token_ms|perf)\/|^(time|wall_s)$/;
   const { checkpoints } = readRun(folder);
   const checkpoint = readFileSync(join(folder, 'checkpoints', checkpoints.at(-1)!, 'checkpoint.json'), 'utf8');
   return {

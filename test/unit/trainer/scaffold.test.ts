@@ -3,17 +3,26 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { scaffoldEnvironment } from '../../../extension/host/environment-scaffold';
 import type { ContractReport } from '../../../extension/protocol/environment-tools';
-import { root } from '../environment-host/bundles';
 import { document } from './terminal';
 
 let folder: string;
+let made: { name: string; files: string[] };
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'ragen-scaffold-'));
-  await scaffoldEnvironment(root, folder, 'ice_field');
+  ({ answer: made } = await document<typeof made>(folder, ['env', 'new', 'ice_field']));
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+test('it is code, cases, configuration and the editor’s settings, and is written once', async () => {
+  const files = ['envs/ice_field/ice_field.ts', 'envs/ice_field/ice_field.cases.json', 'config/ice_field.yaml', 'envs/tsconfig.json']; // prettier-ignore
+  expect(made).toEqual({ name: 'ice_field', files: files.map(file => join(folder, file)) });
+  const again = await document<{ error: { message: string } }>(folder, ['env', 'new', 'ice_field']);
+  expect(again.code).toBe(1);
+  expect(again.answer.error.message).toBe(
+    'ice_field cannot be the name of a new environment: envs/ice_field/ice_field.ts is there already.',
+  );
+});
 
 test('it passes the contract and its own cases', async () => {
   const { code, answer, stderr } = await document<ContractReport>(folder, ['env', 'check', 'ice_field']);

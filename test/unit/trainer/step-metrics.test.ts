@@ -32,11 +32,12 @@ test('numbers that are not finite are left out', () => {
 
 test('a rollout’s metrics go under its mode, but for those that RAGEN keeps at the root', () => {
   const metrics = { 'Maze/success': 0.5, 'rollout/max_tile': 8, 'charts/avg_episode_return': 1, response_length: 9 };
-  const batch = { mode: 'train' as const, step: 1, episodes: [], metrics };
+  const batch = { metrics };
   expect(metricsOfRollout(batch, 'train')).toEqual({
     'train/Maze/success': 0.5,
     'rollout/max_tile': 8,
     'charts/avg_episode_return': 1,
+    'train/charts/avg_episode_return': 1,
     'train/response_length': 9,
   });
   expect(Object.keys(metricsOfRollout(batch, 'val-env')).every(key => key.startsWith('val-env/'))).toBe(true);

@@ -295,8 +295,20 @@ describe('validation', () => {
       mean(run.validation.filter(e => e.step === 1).map(e => Number(e.success))),
       6,
     );
-    const ragen = await trained(['trainer.validation_steps=2', 'workbench.compat=ragen']);
+    const ragen = await trained(['trainer.test_freq=1', 'trainer.validation_steps=2', 'workbench.compat=ragen']);
     expect(ragen.validation.map(e => e.seed)).toEqual([123, 123]);
+  });
+
+  test.each([-1, 0])('never comes with test_freq %i, not even behind the last step', async frequency => {
+    const run = await trained([`trainer.test_freq=${frequency}`], 2);
+    expect(run.end).toBe('finished');
+    expect(run.validation).toEqual([]);
+    expect(run.lines.flatMap(Object.keys).filter(key => key.startsWith('val-env/'))).toEqual([]);
+  });
+
+  test('comes behind the last step, which test_freq does not divide', async () => {
+    const run = await trained(['trainer.test_freq=2'], 3);
+    expect([...new Set(run.validation.map(({ step }) => step))]).toEqual([2, 3]);
   });
 
   test('without success five times ends the run, in words and metrics', async () => {
@@ -319,6 +331,7 @@ describe('validation', () => {
     const run = await trained(
       [
         `custom_envs.Words.env_type=${file}`,
+        'trainer.test_freq=4',
         'es_manager.format_penalty=0',
         'actor_rollout_ref.rollout.rollout_filter_include_zero=false',
         'actor_rollout_ref.rollout.rollout_filter_empty_stop_steps=2',

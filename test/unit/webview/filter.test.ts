@@ -8,7 +8,7 @@ import {
   textTerms,
   type NumberField,
   type Term,
-} from '../../../webview/episodes/filter';
+} from '../../../extension/protocol/episode-filter';
 import { tableOf } from './rows';
 
 const row: EpisodeRow = {

@@ -78,7 +78,7 @@ describe('what may be written', () => {
 test('a key is told with what its value must be, its default and its meaning', () => {
   const path = ['trainer', 'test_freq'];
   expect(describeKey(path, schemaAt(schema, path)!)).toBe(
-    '**trainer.test_freq** · an integer ≥ -1\n\nValidation after every so many steps; 0 or -1 never.\n\nDefault: `10`',
+    '**trainer.test_freq** · an integer ≥ -1\n\nValidation after every so many steps and after the last; 0 or -1 never.\n\nDefault: `10`',
   );
   const ignored = ['trainer', 'nnodes'];
   expect(describeKey(ignored, schemaAt(schema, ignored)!)).toBe(

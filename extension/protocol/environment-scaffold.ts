@@ -1,9 +1,10 @@
 // A new environment from the template of `media/templates/environment`: its code, the cases it must pass, a configuration that trains on
-// it, and the editor's settings for its folder. What is there already is never overwritten. No `vscode` here.
+// it, and the editor's settings for its folder: what the editor's command and `ragen env new` write. What is there already is never
+// overwritten.
 import { existsSync } from 'node:fs';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { UserError } from '../protocol/user-error';
+import { UserError } from './user-error';
 
 /** What is wrong with a name; undefined where nothing is. */
 export function nameProblem(name: string, folder: string): string | undefined {
@@ -22,12 +23,13 @@ const filesOf = (name: string) => [
 ];
 
 /**
- * Writes the files of an environment into a workspace's folder and answers the path of its code.
+ * Writes the files of an environment into a workspace's folder and answers their paths, that of its code first.
  * @throws UserError where the name is none or a file is there
  */
-export async function scaffoldEnvironment(extensionPath: string, folder: string, name: string): Promise<string> {
+export async function scaffoldEnvironment(extensionPath: string, folder: string, name: string): Promise<string[]> {
   const problem = nameProblem(name, folder);
   if (problem !== undefined) throw new UserError(`${name} cannot be the name of a new environment: ${problem}`);
+  const written: string[] = [];
   const tag = name.replace(/(?:^|_)([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
   for (const { template, file, shared } of filesOf(name)) {
     const path = join(folder, file);
@@ -36,6 +38,7 @@ export async function scaffoldEnvironment(extensionPath: string, folder: string,
     await mkdir(dirname(path), { recursive: true });
     const named = text.replaceAll('my_environment', name).replaceAll('MyEnvironment', tag);
     await writeFile(path, named, { flag: 'wx' });
+    written.push(path);
   }
-  return join(folder, filesOf(name)[0].file);
+  return written;
 }

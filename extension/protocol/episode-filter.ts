@@ -1,10 +1,10 @@
-// The filter line of the Episodes page: `success:false score<0 text:"stuck" step:40..60 group:3 kept:false -tag:lake`.
+// The filter line of the Episodes page and of `ragen episodes`: `success:false score<0 text:"stuck" step:40..60 group:3 kept:false -tag:lake`.
 // Terms are joined by "and"; `-` in front turns a term around. `field:value` or `field=value` is equality, `field:a..b` an inclusive
 // range (either end may be left out), `<`, `<=`, `>`, `>=` compare; words and quoted texts without a field are `text:`.
 // `tag:`, `id:` and `text:` look for a part, without regard to case. Pure: all but `text:`, which the host looks for, is told by the columns.
-import { episodeId } from '../../extension/protocol/episode-index';
-import type { EpisodeTable, TableColumn } from '../../extension/protocol/episode-table';
-import type { TextTerm } from '../../extension/protocol/episodes-page';
+import { episodeId } from './episode-index';
+import type { EpisodeTable, TableColumn } from './episode-table';
+import type { TextTerm } from './episodes-page';
 
 export type NumberField =
   'return' | 'score' | 'advantage' | 'turns' | 'tokens' | 'invalid' | 'step' | 'group' | 'member' | 'seed';

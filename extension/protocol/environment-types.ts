@@ -1,6 +1,6 @@
 // The types of `ragen-workbench/…` and `zod` for the editor, in a workspace without node_modules: `.ragen/types` holds a declaration for
 // each module that environments can import, leading to the installed extension. The paths of `envs/tsconfig.json` lead there. Written
-// anew when the extension has moved, as it does with each version. No `vscode` here.
+// anew when the extension has moved, as it does with each version.
 import { existsSync } from 'node:fs';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';

@@ -1,0 +1,66 @@
+// What a resume may change of a run (`ragen resume RUN trainer.total_training_steps=200`): the settings that may change while a run trains. They
+// hold from the step after the checkpoint on and are events of the run, as `ragen set`'s are; the manifest stays as it was signed.
+// Everything else made the weights and episodes that the run continues from, and is refused with the reason.
+import { settingKeys } from '../protocol/settings';
+import { UserError } from '../protocol/user-error';
+import { shown } from './config/config-error';
+import { LiveSettings } from './live-settings';
+import { onlyEvaluates, presentConfig } from './stored-config';
+import type { RunFolder } from './store/run-folder';
+
+/** Why a key cannot change, by what it begins with; the first that fits. */
+const reasons: readonly [prefix: RegExp, reason: string][] = [
+  [/^(model_path|lora\b|actor_rollout_ref\.model|critic\.model|workbench\.(base|rollout)_quantization)/, 'its checkpoints hold weights of the model that it began with'], // prettier-ignore
+  [
+    /^(es_manager|custom_envs|seed|agent_proxy|actor_rollout_ref\.rollout)\b/,
+    'its episodes so far were played with it',
+  ],
+  [/^(algorithm|critic|actor_rollout_ref|rollout_manager|reward_model)\b/, 'its weights so far were trained with it'],
+];
+
+/** The values of `key=value`, by key. @throws UserError where a key cannot change in run `id`, or a value is no number */
+export function resumeSettings(overrides: readonly string[], id: string): Record<string, number> {
+  return Object.fromEntries(
+    overrides.map(text => {
+      const [, key, value] = /^([^=\s]+)=(.*)$/s.exec(text) ?? [];
+      if (key === undefined) throw new UserError(`${shown(text)} is no setting: write key=value`);
+      if (!settingKeys.includes(key)) {
+        const reason = reasons.find(([prefix]) => prefix.test(key))?.[1] ?? 'its steps so far ran with it';
+        throw new UserError(
+          `${key} cannot change in run ${id}, since ${reason}: start a new run by ragen train --from ${id} ${text}, or change one of ${settingKeys.join(', ')}`,
+        );
+      }
+      const number = value.trim() === '' ? Number.NaN : Number(value);
+      if (!Number.isFinite(number)) throw new UserError(`${key} is ${shown(value)}: use a number`);
+      return [key, number];
+    }),
+  );
+}
+
+/**
+ * What is to be said of a run whose number of steps changes: where its learning rates fell over the old number, it does not become the run
+ * that it would have been with the new one from the start. Null where it does.
+ */
+export function scheduleNote(folder: RunFolder, values: Readonly<Record<string, number>>): string | null {
+  const config = presentConfig(folder);
+  const { actor } = config.actor_rollout_ref;
+  const steps = values['trainer.total_training_steps'];
+  if (steps === undefined || steps === config.trainer.total_training_steps) return null;
+  const optimizers = config.algorithm.adv_estimator === 'gae' ? [actor.optim, config.critic.optim] : [actor.optim];
+  const falling = optimizers.find(({ lr_scheduler_type }) => lr_scheduler_type !== 'constant');
+  return (
+    (falling &&
+      `the steps so far had learning rates of a ${falling.lr_scheduler_type} schedule over ${falling.total_training_steps} steps, so that this run differs from one of ${steps} steps from the start`) ??
+    null
+  );
+}
+
+/** Refuses settings that a run would not take behind step `step`. Reads only. @throws UserError */
+export function refuseSettings(folder: RunFolder, step: number, values: Readonly<Record<string, number>>): void {
+  if (Object.keys(values).length === 0) return;
+  if (onlyEvaluates(folder.manifest.config))
+    throw new UserError(`run ${folder.id} is an evaluation, which has no settings: resume it without ${Object.keys(values).join(', ')}`); // prettier-ignore
+  const settings = new LiveSettings(presentConfig(folder));
+  settings.take(step + 1, false);
+  settings.ask(values, true);
+}

@@ -1,0 +1,48 @@
+// How long a rollout waits for its environments (`timing_s/env`): the time in which environments are at a request and the generator has
+// nothing to do. Requests of both kinds overlap; time in which the generator is busy too costs nothing.
+
+export class IdleGeneratorClock {
+  private environments = 0;
+  private generations = 0;
+  private since = 0;
+  private waited = 0;
+
+  /** @param now a clock in milliseconds */
+  constructor(private readonly now: () => number = () => performance.now()) {}
+
+  /** Runs a request to the environments. */
+  environment<T>(work: () => Promise<T>): Promise<T> {
+    return this.counted(work, by => (this.environments += by));
+  }
+
+  /** Runs a call of the generator. */
+  generation<T>(work: () => Promise<T>): Promise<T> {
+    return this.counted(work, by => (this.generations += by));
+  }
+
+  /** Seconds waited so far. */
+  get seconds(): number {
+    const current = this.waiting ? this.now() - this.since : 0;
+    return (this.waited + current) / 1000;
+  }
+
+  private get waiting(): boolean {
+    return this.environments > 0 && this.generations === 0;
+  }
+
+  private async counted<T>(work: () => Promise<T>, count: (by: number) => void): Promise<T> {
+    this.change(() => count(1));
+    try {
+      return await work();
+    } finally {
+      this.change(() => count(-1));
+    }
+  }
+
+  private change(apply: () => void): void {
+    const now = this.now();
+    if (this.waiting) this.waited += now - this.since;
+    apply();
+    this.since = now;
+  }
+}

@@ -1,0 +1,31 @@
+// `ragen env new NAME`: a new environment with its cases and a configuration that trains on it, from the template that the editor's command
+// writes too. What is there already is never overwritten.
+import { relative } from 'node:path';
+import type { Command } from 'commander';
+import { scaffoldEnvironment } from '../../protocol/environment-scaffold';
+import { writeEnvironmentTypes } from '../../protocol/environment-types';
+import { installation } from '../installation';
+import { answer } from './answer';
+import { withCommon } from './serve';
+import type { CommonFlags } from './serve';
+import { workspaceOf } from './start';
+
+/** Adds the subcommand to `ragen env`. */
+export function addEnvNew(env: Command): void {
+  withCommon(env.command('new').description('write a new environment with cases and a configuration that trains on it'))
+    .argument('<name>', 'small letters, digits and underscores')
+    .action((name: string, flags: CommonFlags) =>
+      answer(flags, async () => {
+        const workspace = workspaceOf(flags.workspace);
+        const files = await scaffoldEnvironment(installation.root, workspace, name);
+        await writeEnvironmentTypes(installation.root, workspace);
+        const words = [
+          ...files.map(file => relative(workspace, file)),
+          `Check it: ragen env check ${name}`,
+          `Play it: ragen env play ${name}`,
+          `Train on it: ragen train --config-name ${name}`,
+        ];
+        return { document: { name, files }, words: words.join('\n') };
+      }),
+    );
+}

@@ -1,0 +1,67 @@
+// `ragen resume RUN trainer.total_training_steps=6`: a run that ended becomes, to the bit, the run that it would have been with that many steps
+// from the start; its manifest stays as it was signed, and what cannot change is refused with the reason.
+import { readFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { document, killAll, leaseOf, ragen, readRun, results, startDetached, statusOf, until } from './terminal';
+import { makeWorkspace } from './workspace';
+import type { Workspace } from './workspace';
+
+let workspace: Workspace;
+let short: string;
+const steps = 'trainer.total_training_steps';
+const resume = (...words: string[]) => ragen(workspace.folder, ['resume', basename(short), ...words]);
+const manifest = () => readFileSync(join(short, 'manifest.json'), 'utf8');
+
+beforeAll(async () => {
+  workspace = makeWorkspace();
+  short = await startDetached(workspace.folder, [`${steps}=2`, 'workbench.keep_checkpoints=10']);
+  await until('it ends', () => !leaseOf(short));
+});
+afterAll(async () => {
+  await killAll(workspace.folder);
+  workspace.remove();
+});
+
+test('refuses what cannot change, and then nothing has changed', async () => {
+  const before = [manifest(), readRun(short)];
+  const id = basename(short);
+  const said = async (...words: string[]) => {
+    const { code, stderr } = await resume(...words);
+    expect(code).toBe(1);
+    return stderr;
+  };
+  expect(await said('model_path=other')).toMatch(
+    new RegExp(`^model_path cannot change in run ${id}, since its checkpoints hold weights of the model that it began with: start a new run by ragen train --from ${id} model_path=other, or change one of actor_rollout_ref`), // prettier-ignore
+  );
+  expect(await said('es_manager.train.group_size=2')).toMatch(/since its episodes so far were played with it/);
+  expect(await said('algorithm.adv_estimator=rloo')).toMatch(/since its weights so far were trained with it/);
+  expect(await said(`${steps}=many`)).toBe(`${steps} is "many": use a number\n`);
+  expect(await said(steps)).toMatch(/is no setting: write key=value/);
+  expect(await said(`${steps}=2`, 'actor_rollout_ref.actor.optim.lr=0.1')).toMatch(/is 2, but a change holds from step 3 on: use 3 or more/); // prettier-ignore
+  expect(await said(`${steps}=4`, 'actor_rollout_ref.actor.optim.lr=-1')).toMatch(/lr is -1: use /);
+  expect([manifest(), readRun(short)]).toEqual(before);
+});
+
+test('lengthens a finished run to the bits of one that was that long from the start', async () => {
+  const signed = manifest();
+  const { code, answer, stderr } = await document(workspace.folder, ['resume', basename(short), `${steps}=4`]);
+  expect(code, stderr).toBe(0);
+  expect(answer).toMatchObject({ state: 'finished', steps: 4 });
+  const long = await startDetached(workspace.folder, [`${steps}=4`, 'workbench.keep_checkpoints=10']);
+  await until('it ends', () => !leaseOf(long));
+  expect(results(short)).toEqual(results(long));
+  expect(manifest()).toBe(signed);
+  expect(readRun(short).events.filter(({ data }) => data?.key === steps)).toMatchObject([{ step: 2, data: { from: 2, to: 4 } }]); // prettier-ignore
+  expect(statusOf(short)).toMatchObject({ state: 'finished', step: 4, total_steps: 4 });
+});
+
+test('a later resume goes on with the changed settings', async () => {
+  const { answer } = await document<{ state: string; steps: number }>(workspace.folder, ['resume', basename(short)]);
+  expect(answer).toMatchObject({ state: 'finished', steps: 4 });
+  const again = await resume(`${steps}=5`, 'trainer.test_freq=-1');
+  expect(again.code, again.stderr).toBe(0);
+  const { metrics } = readRun(short);
+  expect(metrics.map(({ step }) => step)).toEqual([0, 1, 2, 3, 4, 5]);
+  expect(metrics.map(line => 'val-env/Words/success' in line)).toEqual([true, false, true, false, true, false]);
+});
