@@ -7,6 +7,7 @@ import type { PassBudget } from '../engine/engine';
 import { masked } from '../engine/padding';
 import { float32, int32, int64 } from '../engine/session';
 import type { SessionOptions, Tensor } from '../engine/session';
+import { unwatched } from '../engine/work-units';
 import { chunkFeeds, headChunks, scalarFeeds } from './batch-feeds';
 import { beginningsGraph, continuationsGraph } from './cross-graphs';
 import type { DecoderConfig } from './decoder-config';
@@ -45,6 +46,7 @@ export class CrossScoring {
     texts: readonly Int32Array[],
     { maxTokens, maxRows }: PassBudget,
     temperature: number,
+    units = unwatched,
   ): Promise<Float64Array[]> {
     if ([...prompts, ...texts].some(({ length }) => length === 0))
       throw new Error('cross-scoring: every prompt and every text needs a token');
@@ -60,6 +62,8 @@ export class CrossScoring {
       ),
     }));
     const samples = columns.values.map(ids => ({ ids }));
+    const total = columns.values.length * parts.length;
+    let done = 0;
     for (const { shared, ...pass } of planPasses(samples, { maxTokens, maxRows })) {
       const packed = packPass({ shared, ...pass }, samples, config);
       const ends = packed.members.map((column, k) => packed.at(k, columns.values[column].length - 1));
@@ -69,6 +73,7 @@ export class CrossScoring {
         const { length } = columns.values[column];
         const beginning = beginningFeeds(read, k, length, position => packed.at(k, position), config);
         for (const { part, ...feeds } of parts) {
+          units.next(done++, total);
           const logprobs = await this.goOn(beginning, length, feeds, temperature);
           let n = 0;
           for (const i of part)
