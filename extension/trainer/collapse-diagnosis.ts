@@ -27,6 +27,8 @@ export interface DiagnosedRun {
   engine: Pick<Engine, 'crossScore'>;
   journal: Pick<Journal, 'diagnosis' | 'event'>;
   tokenizer: Pick<ChatTokenizer, 'encode' | 'decode'>;
+  /** Shows how much of the engine's call that follows is done. */
+  follow?(what: string): void;
 }
 
 /** RAGEN's names of the families, with how each is drawn, when, and whose time it counts to. */
@@ -81,6 +83,7 @@ export async function diagnoseCollapse(
     for (const { name, draw, enabled, phase } of families) {
       if (!enabled(run.config)) continue;
       await clock.time(`collapse_${phase}_step`, async () => {
+        run.follow?.(`cross-scoring, ${phase.replace('_', ' ')}`);
         const random = new RandomStream(deriveSeed(name, seed.train, step));
         const family = drawn(run, step, () => draw(pairs, settings.num_samples, random));
         if (!family || family.columns.length < 2) return;
