@@ -63,7 +63,7 @@ export async function openEnvironments(
 }
 
 /** Processes of a tag: more than there are cores would only wait for each other, since calls that wait for something overlap in each. */
-const workersOf = ({ parallel_friendly, max_workers }: TagConfig): number =>
+export const workersOf = ({ parallel_friendly, max_workers }: TagConfig): number =>
   parallel_friendly ? Math.min(max_workers, availableParallelism()) : 1;
 
 /** To the run's log, which is where the trainer's standard error goes. */

@@ -10,7 +10,7 @@ import { batchFeeds, scalarFeeds } from './batch-feeds';
 import { parameterSpecs } from './decoder-config';
 import type { DecoderConfig, ParameterSpec } from './decoder-config';
 import type { DecoderParameters } from './decoder-parameters';
-import { PackedSessions } from './packed-sessions';
+import { PackedSessions, passSize } from './packed-sessions';
 import { planPasses } from './packing';
 import type { Sample } from './packing';
 import type { ParameterBank } from './parameter-bank';
@@ -64,8 +64,9 @@ export class Critic {
     const passes = planPasses(samples, budget);
     for (const [k, pass] of passes.entries()) {
       units.next(k, passes.length);
-      const session = await this.sessions.get('values', { shared: pass.shared, chunks: 1 }, valuesGraph);
       const { feeds, scatter } = batchFeeds(pass, samples, this.network.config);
+      const size = passSize(feeds, this.network.config);
+      const session = await this.sessions.get('values', { shared: pass.shared, chunks: 1 }, valuesGraph, size);
       const { values } = await session.run({ ...this.bank.feeds(), ...feeds });
       scatter(values.data as Float32Array, found);
     }
@@ -86,8 +87,12 @@ export class Critic {
     const passes = planPasses(samples, budget);
     for (const [k, pass] of passes.entries()) {
       units.next(k, passes.length);
-      const session = await this.sessions.get('update', { shared: pass.shared, chunks: 1 }, criticGraph);
       const { feeds, gather, count } = batchFeeds(pass, samples, this.network.config);
+      const size = passSize(feeds, this.network.config);
+      const session = await this.sessions.get('update', { shared: pass.shared, chunks: 1 }, criticGraph, {
+        ...size,
+        kept: true,
+      });
       const result = await session.run({
         ...this.bank.feeds(),
         ...feeds,

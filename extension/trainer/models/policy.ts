@@ -20,7 +20,8 @@ import type { WorkUnits } from '../engine/work-units';
 import { batchFeeds, chunkFeeds, headChunks, logitsAtATime, maskedTokens, scalarFeeds } from './batch-feeds';
 import type { BatchFeeds } from './batch-feeds';
 import { withoutDropout } from './networks';
-import { PackedSessions } from './packed-sessions';
+import { PackedSessions, passSize } from './packed-sessions';
+import type { PassSize } from './packed-sessions';
 import { planPasses } from './packing';
 import type { Sample } from './packing';
 import type { ParameterBank } from './parameter-bank';
@@ -90,7 +91,7 @@ export class Policy {
     const scores: Scores = { logprobs: [], entropies: [] };
     const { passes, chunks } = this.prepare(samples, budget, 0, units);
     for (const { shared, feeds, count, scatter } of passes) {
-      const session = await this.scoring.get('score', { shared, chunks }, scoreGraph);
+      const session = await this.scoring.get('score', { shared, chunks }, scoreGraph, this.size(feeds));
       const { logprob, entropy } = await session.run({
         ...this.bank.feeds(),
         ...feeds,
@@ -122,8 +123,11 @@ export class Policy {
     const [logprobs, entropies, ranks, topIds, topLogprobs] = [zeros(), zeros(), zeros(), columns(), columns()];
     const { passes, chunks } = this.prepare(samples, budget, 0, units);
     for (const { shared, feeds, count: tokens, scatter } of passes) {
-      const session = await this.scoring.get(`inspect ${count}`, { shared, chunks }, (...of) =>
-        inspectGraph(...of, count),
+      const session = await this.scoring.get(
+        `inspect ${count}`,
+        { shared, chunks },
+        (...of) => inspectGraph(...of, count),
+        this.size(feeds),
       );
       const found = await session.run({
         ...this.bank.feeds(),
@@ -195,7 +199,10 @@ export class Policy {
     const sums: LossSums = { ...noSums };
     for (const { shared, feeds, count, tokens: packed, gather, memberships } of passes) {
       const kind = `update ${Object.values(terms).join(' ')}`;
-      const session = await this.training.get(kind, { shared, chunks }, (...of) => updateGraph(...of, terms));
+      const session = await this.training.get(kind, { shared, chunks }, (...of) => updateGraph(...of, terms), {
+        ...this.size(feeds),
+        kept: true,
+      });
       const result = await session.run({
         ...this.bank.feeds(),
         ...feeds,
@@ -228,7 +235,10 @@ export class Policy {
     let loss = 0;
     this.bank.clearGradient();
     for (const { shared, feeds, count, tokens } of passes) {
-      const session = await this.training.get('imitate', { shared, chunks }, imitateGraph);
+      const session = await this.training.get('imitate', { shared, chunks }, imitateGraph, {
+        ...this.size(feeds),
+        kept: true,
+      });
       const result = await session.run({
         ...this.bank.feeds(),
         ...feeds,
@@ -250,7 +260,10 @@ export class Policy {
     const sessions = this.training.likewise();
     try {
       for (const { shared, feeds, count, tokens } of passes) {
-        const session = await sessions.get('imitate', { shared, chunks }, imitateGraph);
+        const session = await sessions.get('imitate', { shared, chunks }, imitateGraph, {
+          ...this.size(feeds),
+          kept: true,
+        });
         const result = await session.run({
           ...this.bank.feeds(),
           ...feeds,
@@ -302,6 +315,10 @@ export class Policy {
       chunks: Math.min(headChunks(most, config.vocabSize, logitsAtATime(headGradient)), headChunks(least, Infinity)),
       total: counts.reduce((sum, count) => sum + count, 0),
     };
+  }
+
+  private size(feeds: Readonly<Record<string, Tensor>>): PassSize {
+    return passSize(feeds, this.network.config);
   }
 
   private dropoutFeeds(tokens: number, noise: RandomStream): Record<string, Tensor> {

@@ -64,6 +64,7 @@ const plain: Omit<
   klLoss: false,
   lossMode: 'vanilla',
   diagnosisTokens: 0,
+  environments: 0,
   trains: true,
   moments: { actor: 'float32', critic: 'float32' },
 };
