@@ -33,8 +33,6 @@ const grid = [
   ['rubikscube, 4 × 4, 2048 tokens, 4 a pass', '_10_rubikscube', [...length(2048, 500), ...groups(4, 4), ...passes(4), 'agent_proxy.max_turn=4']], // prettier-ignore
   ['rubikscube, 4 × 4, 2048 tokens, 1 a pass', '_10_rubikscube', [...length(2048, 500), ...groups(4, 4), ...passes(1), 'agent_proxy.max_turn=4']], // prettier-ignore
   ['2048, 2 × 8, 1024 tokens, 8 a pass', '_9_2048', [...length(1024, 200), ...groups(2, 8), ...passes(8), 'agent_proxy.max_turn=5', 'algorithm.adv_estimator=grpo']], // prettier-ignore
-  ['sokoban, 8 × 8, 512 tokens, 16 a pass', '_2_sokoban', [...length(512, 100), ...groups(8, 8), ...passes(16)]],
-  ['sokoban, 8 × 16, 1024 tokens, 4 a pass, adapters', '_2_sokoban', [...length(1024, 200), ...groups(8, 16), ...passes(4), 'lora.rank=8', 'algorithm.adv_estimator=grpo']], // prettier-ignore
 ];
 
 /** The tree of processes below one, itself included. */
@@ -59,9 +57,13 @@ function statOf(pid, file = 'stat') {
 
 /** Trains to the end; bytes of the greatest VmHWM of each of the run's processes, added up. */
 async function measure(config, overrides, workspace) {
-  const child = spawn(process.execPath, [cli, 'train', '--config-name', config, ...overrides, '--workspace', workspace], {
-    stdio: ['ignore', 'ignore', 'pipe'],
-  });
+  const child = spawn(
+    process.execPath,
+    [cli, 'train', '--config-name', config, ...overrides, '--workspace', workspace],
+    {
+      stdio: ['ignore', 'ignore', 'pipe'],
+    },
+  );
   let errors = '';
   child.stderr.setEncoding('utf8').on('data', text => (errors += text));
   const peaks = new Map();

@@ -36,6 +36,8 @@ const measured = {
   sharedToo: 0.85,
   /** Bytes of an environment process with the compiler that it starts. */
   environments: 90 * 2 ** 20,
+  /** Bytes of a run's episodes and packed arrays, with what waits to be collected. */
+  episodes: 160 * 2 ** 20,
   /** Bytes of an optimizer step for each parameter of the chunk in hand. */
   step: 160,
 };
@@ -76,8 +78,10 @@ export interface PlanInput {
   diagnosisTokens: number;
   /** Episodes played at the same time. */
   rollouts: number;
-  /** Processes of environments. */
+  /** Processes of environments; 0 for the engine alone, without a run around it. */
   environments: number;
+  /** Samples begin alike (with the same system message, say). */
+  sharesBeginnings: boolean;
 }
 
 export interface PlanRow {
@@ -192,8 +196,10 @@ class Planner {
   private rolloutRows(): PlanRow[] {
     const { decoder: c, longest, rollouts } = this.input;
     const together = Math.min(rollouts, decodedRows);
+    const episodes = this.input.environments > 0 ? measured.episodes : 0;
     const perToken = 2 * c.layers * c.kvHeads * c.headSize * 4;
     return [
+      row('rollout', 'episodes', episodes, 'episodes and packed arrays, with what waits to be collected, measured'),
       row(
         'rollout',
         'keys and values',
@@ -276,7 +282,8 @@ class Planner {
    * one at a time where passes are large.
    */
   private arenas(kind: PassKind, tokens: number): number {
-    const { decoder, longest, checkpointed } = this.input;
+    const { decoder, longest, checkpointed, sharesBeginnings } = this.input;
+    if (!sharesBeginnings) return this.peak(kind, tokens);
     const kept = !checkpointed && (kind === 'update' || kind === 'critic');
     const t = Math.min(longest, tokens);
     const perToken = passBytes(decoder, { tokens: 1, scores: t }, kept);

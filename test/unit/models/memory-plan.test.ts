@@ -65,6 +65,7 @@ const plain: Omit<
   lossMode: 'vanilla',
   diagnosisTokens: 0,
   environments: 0,
+  sharesBeginnings: false,
   trains: true,
   moments: { actor: 'float32', critic: 'float32' },
 };
