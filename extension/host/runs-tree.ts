@@ -231,13 +231,13 @@ function iconOf(standing: Standing): vscode.ThemeIcon {
 
 /** The state in a word, with the phase while the run is at work, and with the reason of one that paused itself. */
 export function stateWord(run: RunSummary): string {
-  const { state, phase, download } = run.status;
+  const { state, phase, activity, download } = run.status;
   const because = waitsBecause(run);
   const words: Record<Standing, string> = {
     running: download
       ? vscode.l10n.t('fetching the model, {0}', percent(download.bytes / download.total))
       : state === 'running'
-        ? phase
+        ? [phase, ...(activity === undefined ? [] : [activity])].join(' · ')
         : state,
     paused: because === undefined ? vscode.l10n.t('paused') : vscode.l10n.t('paused: {0}', briefly(because)),
     finished: vscode.l10n.t('finished'),

@@ -150,6 +150,10 @@ export const statusSchema = z.object({
   tokens_per_s: z.number().nullable(),
   eta_s: z.number().nullable(),
   phase: z.string().describe('download, rollout, update, validation, checkpoint, idle'),
+  activity: z
+    .string()
+    .optional()
+    .describe('what the phase is at, such as "12 of 32 episodes, 310 turns"; of watchers more than of the file'),
   download: z
     .object({ file: z.string(), bytes: z.number(), total: z.number() })
     .optional()

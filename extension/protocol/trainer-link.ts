@@ -19,7 +19,7 @@ export const isLocalEndpoint = (endpoint: string, windows: boolean): boolean =>
 export const hello = new RequestType<{ token: string }, Welcome, void>('ragen/hello');
 export const pause = new RequestType<null, RunStatus, void>('ragen/pause');
 export const resume = new RequestType<null, RunStatus, void>('ragen/resume');
-/** Ends the run after the step in hand, with a checkpoint. */
+/** Ends the run, whatever it is at, with a checkpoint of its last finished step. */
 export const stop = new RequestType<null, RunStatus, void>('ragen/stop');
 /** Writes a checkpoint at the end of the step in hand; answers with its folder's name. */
 export const checkpoint = new RequestType<null, { folder: string }, void>('ragen/checkpoint');

@@ -25,8 +25,12 @@ import type { Stopwatch } from './stopwatch';
 export interface DiagnosedRun {
   config: RunConfig;
   engine: Pick<Engine, 'crossScore'>;
-  journal: Pick<Journal, 'diagnosis' | 'event'>;
+  journal: Pick<Journal, 'event'>;
   tokenizer: Pick<ChatTokenizer, 'encode' | 'decode'>;
+  /** Shows how much of the engine's call that follows is done. */
+  follow?(what: string): void;
+  /** Keeps a file of the diagnostics until the step is written. */
+  keepDiagnosis(...found: Parameters<Journal['diagnosis']>): void;
 }
 
 /** RAGEN's names of the families, with how each is drawn, when, and whose time it counts to. */
@@ -81,6 +85,7 @@ export async function diagnoseCollapse(
     for (const { name, draw, enabled, phase } of families) {
       if (!enabled(run.config)) continue;
       await clock.time(`collapse_${phase}_step`, async () => {
+        run.follow?.(`cross-scoring, ${phase.replace('_', ' ')}`);
         const random = new RandomStream(deriveSeed(name, seed.train, step));
         const family = drawn(run, step, () => draw(pairs, settings.num_samples, random));
         if (!family || family.columns.length < 2) return;
@@ -90,7 +95,7 @@ export async function diagnoseCollapse(
         for (const [key, value] of Object.entries(found.family.metrics)) metrics[`${name}/${key}`] = value;
       });
     }
-    await run.journal.diagnosis(collapseFile(step), step, diagnosis);
+    run.keepDiagnosis(collapseFile(step), step, diagnosis);
     const seconds = state.seconds + (performance.now() - started) / 1000;
     return { metrics: { ...metrics, 'timing_s/collapse_total': seconds }, state: { spread, seconds } };
   });

@@ -49,7 +49,7 @@ export async function diagnoseGradients(
   if (kept) analyses.push(await analysed(run, step, 'grad_norm', kept, groups));
   if (whole) analyses.push(await analysed(run, step, 'grad_norm_prefilter', whole, groups));
   const document: GradientAnalysisRecord = { step, analyses };
-  if (analyses.length > 0) await run.journal.diagnosis(gradientsFile(step), step, document);
+  if (analyses.length > 0) run.keepDiagnosis(gradientsFile(step), step, document);
   const aside = gradientRollout(run.config);
   const { env_groups, group_size } = aside ?? run.config.es_manager.train;
   return {
@@ -87,6 +87,7 @@ async function analysed(
     return { name: bucket.name, members, order, batches: policyMiniBatches({ ...batch, order }, once, new RandomStream(seed)) }; // prettier-ignore
   });
   const budget = passBudget(config, actor.ppo_micro_batch_size_per_gpu, batch.order.length);
+  run.follow('gradients of the loss, mini-batch');
   const found = await engine.analyseGradients(
     buckets.map(({ batches }) => batches),
     budget,

@@ -180,17 +180,20 @@ export class Journal {
   /** Changes the status, in memory and for watchers at once, on disk as soon as the last write is done. */
   update(change: Partial<RunStatus>, fraction = 0): void {
     if (this.crashed) return;
-    this.current = { ...this.current, ...secrets.value(change), updated: now() };
+    const { activity: _, ...current } = this.current; // of what was done before
+    this.current = { ...current, ...secrets.value(change), updated: now() };
     this.fraction = fraction;
     this.watchers.status(this.current, fraction);
     this.dirty = true;
     this.writing = this.writing.then(() => this.writeStatus());
   }
 
-  /** Progress within a phase: for watchers alone. */
-  progress(fraction: number): void {
-    if (fraction - this.fraction < 0.01 && fraction >= this.fraction) return;
+  /** Progress within a phase, and what it is at in a few words: for watchers alone. */
+  progress(fraction: number, activity?: string): void {
+    const told = activity === this.current.activity;
+    if (told && fraction - this.fraction < 0.01 && fraction >= this.fraction) return;
     this.fraction = fraction;
+    this.current = { ...this.current, activity };
     this.watchers.status(this.current, fraction);
   }
 

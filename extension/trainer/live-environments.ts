@@ -59,8 +59,9 @@ export class LiveEnvironments {
     config: Pick<RunConfig, 'custom_envs' | 'workbench'>,
     tags: readonly string[],
     { workspace, folder, journal }: { workspace: string; folder: RunFolder; journal: Journal },
+    signal?: AbortSignal,
   ): Promise<LiveEnvironments> {
-    const { environments, specs, loaded } = await openEnvironments(config, tags, workspace, logNotice);
+    const { environments, specs, loaded } = await openEnvironments(config, tags, workspace, logNotice, signal);
     try {
       for (const environment of loaded) await journal.insist(() => folder.keepEnvironment(environment));
     } catch (error) {

@@ -50,7 +50,9 @@ export async function updateCritic(
   const masks = batch.samples.map(({ estimated }) => estimated);
   const budget = passBudget(config, config.critic.ppo_micro_batch_size_per_gpu, batch.order.length);
   const results: Record<string, number>[] = [];
-  for (const { indices, weights } of miniBatches(batch, masks, config.critic, stream)) {
+  const batches = miniBatches(batch, masks, config.critic, stream);
+  for (const [k, { indices, weights }] of batches.entries()) {
+    run.follow('critic, mini-batch', { index: k, of: batches.length });
     const samples = indices.map((i, k): CriticSample => ({
       ids: batch.samples[i].ids,
       mask: masks[i],
@@ -83,7 +85,7 @@ export async function updateActor(
   batch: PreparedBatch,
   stream: RandomStream,
 ): Promise<Record<string, number>> {
-  const { config, engine, journal } = run;
+  const { config, engine } = run;
   const { actor } = config.actor_rollout_ref;
   const optimizer = optimizerAt(step, actor);
   const loss = policyLossOptions(config);
@@ -91,9 +93,9 @@ export async function updateActor(
   const results: Record<string, number>[] = [];
   const batches = policyMiniBatches(batch, config, stream);
   for (const [k, samples] of batches.entries()) {
+    run.follow('policy, mini-batch', { index: k, of: batches.length });
     const seed = deriveSeed('adapter-dropout', config.seed.train, step, k);
     results.push(await engine.update(samples, budget, loss, optimizer, seed));
-    journal.progress((k + 1) / batches.length);
   }
   return {
     ...counted('actor', results),

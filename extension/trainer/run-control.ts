@@ -1,8 +1,9 @@
-// What a watcher may ask of a running trainer: pause, resume, stop, checkpoint. The loop reads it at its gates (between turns, before
-// an update, between steps), so a request is answered at once and obeyed at the next gate, never in the middle of an update.
+// What a watcher may ask of a running trainer: pause, resume, stop, checkpoint. A pause is obeyed at the loop's gates (between turns and
+// between steps). A stop also ends what is in hand: between two steps of decoding, between two passes, while an environment is waited for.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { RunState } from '../protocol/run-folder';
 import { UserError } from '../protocol/user-error';
+import { RunStopped } from './engine/run-stopped';
 import { LiveView } from './live-view';
 import type { AskedChange, LiveSettings } from './live-settings';
 
@@ -76,7 +77,7 @@ export class RunControl {
     this.paused = false;
     this.waiting = undefined;
     this.onChange('stopping');
-    this.stopSignal.abort();
+    this.stopSignal.abort(new RunStopped());
     this.wakeUp();
   }
 
@@ -123,7 +124,7 @@ export class RunControl {
     return this.settings.ask(values, checkOnly);
   }
 
-  /** For work that has no gates, such as a download: aborted when the run is to stop. */
+  /** For work that has no gates, such as a download: aborted, with RunStopped, when the run is to stop. */
   get stopped(): AbortSignal {
     return this.stopSignal.signal;
   }
@@ -156,9 +157,4 @@ export class RunControl {
   private wakeUp(): void {
     for (const resolve of this.wake.splice(0)) resolve();
   }
-}
-
-/** Thrown out of a rollout in hand when the run is asked to stop; the rollout leaves no trace. */
-export class RunStopped extends Error {
-  override readonly name = 'RunStopped';
 }

@@ -3,6 +3,7 @@
 import { availableParallelism } from 'node:os';
 import type { EnvironmentNotice, EnvironmentSpec, LoadedEnvironment } from '../protocol/environment-link';
 import { UserError } from '../protocol/user-error';
+import { abortable } from './abortable';
 import type { RunConfig, TagConfig } from './config/schema';
 import { withDataSets } from './data-sets';
 import { installation } from './installation';
@@ -22,6 +23,7 @@ export interface OpenEnvironments {
 /**
  * @param tags whose environments are opened, in any order and number
  * @param workspace from which paths of the user's own environments lead
+ * @param signal ends the opening at once, and the processes with it: what is thrown is its reason
  * @throws UserError where an environment cannot be built or a data set cannot be had
  */
 export async function openEnvironments(
@@ -29,11 +31,13 @@ export async function openEnvironments(
   tags: readonly string[],
   workspace: string,
   onNotice: (notice: EnvironmentNotice) => void,
+  signal?: AbortSignal,
 ): Promise<OpenEnvironments> {
   secrets.nameAllIn(custom_envs);
   const asked = environmentSpecs(tags, custom_envs, installation.environments, workspace);
-  const specs = await withDataSets(asked, workspace, line => process.stderr.write(`${line}\n`));
-  const environments = await EnvironmentProcesses.start(
+  const fetched = withDataSets(asked, workspace, line => process.stderr.write(`${line}\n`));
+  const specs = await abortable(signal, fetched);
+  const starting = EnvironmentProcesses.start(
     {
       entry: installation.environmentHost,
       variables: environmentVariables(specs, installation.environments),
@@ -44,8 +48,12 @@ export async function openEnvironments(
     },
     Object.fromEntries(specs.map(({ tag }) => [tag, workersOf(custom_envs[tag])])),
   );
+  const environments = await abortable(signal, starting).catch((error: unknown) => {
+    void starting.then(late => late.stop()).catch(() => undefined);
+    throw error;
+  });
   try {
-    const { environments: loaded, error } = await environments.load(specs);
+    const { environments: loaded, error } = await abortable(signal, environments.load(specs));
     if (error) throw new UserError(error.message);
     return { environments, specs, loaded };
   } catch (error) {
@@ -55,7 +63,7 @@ export async function openEnvironments(
 }
 
 /** Processes of a tag: more than there are cores would only wait for each other, since calls that wait for something overlap in each. */
-const workersOf = ({ parallel_friendly, max_workers }: TagConfig): number =>
+export const workersOf = ({ parallel_friendly, max_workers }: TagConfig): number =>
   parallel_friendly ? Math.min(max_workers, availableParallelism()) : 1;
 
 /** To the run's log, which is where the trainer's standard error goes. */

@@ -2,6 +2,7 @@
 // passes and plays at a time. No weights are needed, so that a model can be planned before it is fetched.
 import { readdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { maximum } from '../protocol/lists';
 import { UserError } from '../protocol/user-error';
 import { lengthProblem } from './config/model-length';
 import type { RunConfig } from './config/schema';
@@ -12,6 +13,7 @@ import type { PlanInput } from './models/memory-plan';
 import type { Bounds } from './models/memory-remedy';
 import { openDecoder, readDecoderConfig } from './models/model-folder';
 import { readAdapter } from './models/peft-adapter';
+import { workersOf } from './run-environments';
 import { readRegularSync } from './store/regular-file';
 
 /** From so many parameters on, `auto` computes activations again instead of keeping them. */
@@ -103,8 +105,16 @@ export async function planInput(config: RunConfig, modelFolder: string, workspac
     scoreTokens: scoresBeforeUpdate(config) ? pass(rollout.log_prob_micro_batch_size_per_gpu, all) : 0,
     referenceTokens: pass(ref.log_prob_micro_batch_size_per_gpu, all),
     diagnosisTokens: diagnosesCollapse(config) ? pass(rollout.log_prob_micro_batch_size_per_gpu, all) : 0,
+    environments: environmentProcesses(config, trains),
+    sharesBeginnings: true,
     rollouts: Math.max(trains ? episodesOf(train) : 0, episodesOf(val)),
   };
+}
+
+/** Processes of the environments of these tags (run-environments.ts). */
+function environmentProcesses({ custom_envs, es_manager: { train, val } }: RunConfig, trains: boolean): number {
+  const tags = [...(trains ? train.env_configs.tags : []), ...val.env_configs.tags];
+  return maximum(tags.map(tag => workersOf(custom_envs[tag])));
 }
 
 const episodesOf = ({ env_groups, group_size }: RunConfig['es_manager']['val']): number => env_groups * group_size;

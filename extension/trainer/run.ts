@@ -2,6 +2,7 @@
 // Opening takes the run's lease first, so that two trainers never write one folder; a resume goes back to a checkpoint, the logs
 // included, and from there gives the same numbers as a run that was never interrupted.
 import { randomBytes } from 'node:crypto';
+import { abortable } from './abortable';
 import { presentConfig, settingsOf } from './stored-config';
 import type { RunConfig } from './config/schema';
 import type { EngineState, LoadedModel, PassBudget } from './engine/engine';
@@ -26,6 +27,7 @@ import type { PlanInput } from './models/memory-plan';
 import { modelFiles } from './models/model-files';
 import { readTokenizer } from './models/model-folder';
 import { adapterWeightsName } from './models/peft-adapter';
+import { RunStopped } from './engine/run-stopped';
 import { AgentProxy, FailedBatch } from './rollout/agent-proxy';
 import type { AgentProxyOptions, RolloutRequest } from './rollout/agent-proxy';
 import type { EnvGroups, SeedState } from './rollout/group-layout';
@@ -33,7 +35,6 @@ import type { RolloutBatch } from './rollout/rollout-batch';
 import { deriveSeed } from './rollout/seeds';
 import { generationPrefix } from './rollout/turn-protocol';
 import type { RunControl } from './run-control';
-import { RunStopped } from './run-control';
 import { requireSameModel } from './model-checksum';
 import { momentFiles, readMoments } from './moment-files';
 import { keepTokenizer, runModelFolder } from './run-model';
@@ -117,6 +118,11 @@ export class Run {
   private saved = 0;
   private proxy: AgentProxy;
   private readonly seal: RunSeal;
+  /** Seeds at the beginning of the step in hand. */
+  private before: SeedState | undefined;
+  private readonly diagnoses: Parameters<Journal['diagnosis']>[] = [];
+  /** A stop fell between optimizer steps that cannot be taken back: the policy is that of no step. */
+  private halfway = false;
 
   private constructor(
     /** Of the step in hand, and what is asked to change. */
@@ -163,7 +169,8 @@ export class Run {
     const engine = startEngine(installation.engineWorker);
     let environments: LiveEnvironments | undefined;
     try {
-      const model = await engine.load({
+      control.stopped.addEventListener('abort', () => engine.interrupt(), { once: true });
+      const loading = engine.load({
         ...weights,
         referenceFolder: usesReference(config) ? modelFolder : null,
         device: config.workbench.device,
@@ -178,12 +185,13 @@ export class Run {
         maxPositions: rollout.max_model_len,
         cacheFolder: installation.cache,
       });
+      const model = await abortable(control.stopped, loading);
       if (model.deviceCheck !== null)
         journal.event('setting', `the model runs on ${model.provider}; tried ${model.deviceCheck}`);
       const { es_manager } = config;
       const trained = config.trainer.val_only ? [] : es_manager.train.env_configs.tags;
       const tags = [...trained, ...es_manager.val.env_configs.tags];
-      const live = await LiveEnvironments.open(config, tags, { workspace, folder, journal });
+      const live = await LiveEnvironments.open(config, tags, { workspace, folder, journal }, control.stopped);
       environments = live;
       control.serveEnvironments(live);
 
@@ -244,6 +252,7 @@ export class Run {
   async tryLongest(): Promise<void> {
     const { actor, rollout } = this.config.actor_rollout_ref;
     if (!this.config.workbench.try_longest_batch) return;
+    this.follow('the longest pass');
     const { tokens, seconds } = await this.engine.tryLongest(
       passBudget(this.config, actor.ppo_micro_batch_size_per_gpu, actor.ppo_mini_batch_size),
       rollout.max_model_len,
@@ -253,6 +262,38 @@ export class Run {
       'longest_batch',
       `the longest pass, ${tokens} tokens, took ${seconds.toFixed(1)} s; the trainer has held at most ${held.toFixed(1)} GiB`,
     );
+  }
+
+  /**
+   * Shows how much of the engine's calls that follow is done: `what` they do, and which part of the phase they are where there are several.
+   */
+  follow(what: string, part = { index: 0, of: 1 }): void {
+    const { index, of: parts } = part;
+    const which = parts > 1 ? `${what} ${index + 1} of ${parts}` : what;
+    this.engine.onUnits = (done, of) =>
+      this.journal.progress((index + done / of) / parts, `${which}: pass ${done + 1} of ${of}`);
+  }
+
+  /** Keeps what a diagnosis of the step in hand found until the step is written. */
+  keepDiagnosis(...found: Parameters<Journal['diagnosis']>): void {
+    this.diagnoses.push(found);
+  }
+
+  async writeDiagnoses(): Promise<void> {
+    for (const found of this.diagnoses.splice(0)) await this.journal.diagnosis(...found);
+  }
+
+  /** Begins a step, which `undo` takes back: seeds, weights and moments. */
+  async begin(): Promise<void> {
+    this.before = this.seeds;
+    this.diagnoses.length = 0;
+    await this.engine.remember();
+  }
+
+  /** Takes a stopped step back, so that a resume makes it anew; where that cannot be, no checkpoint is made any more. */
+  async undo(): Promise<void> {
+    if (this.before) this.restoreSeeds(this.before);
+    this.halfway = !(await this.engine.rollBack());
   }
 
   /** Where training has come in its seeds. */
@@ -341,7 +382,9 @@ export class Run {
       return await proxy.rollout({
         ...request,
         environments: this.environments.current,
-        onProgress: fraction => this.journal.progress(fraction),
+        signal: this.control.stopped,
+        onProgress: (fraction, { episodes, of, turns }) =>
+          this.journal.progress(fraction, `${episodes} of ${of} episodes, ${turns} turns`),
         onFailure: failed => failures.see(failed),
       });
     } finally {
@@ -356,6 +399,7 @@ export class Run {
       mode: 'val',
       step: 0,
       environments: this.environments.current,
+      signal: this.control.stopped,
       onFailure: ({ tag, seed, failure: { message, kind, at } }) =>
         this.journal.event('environment_error', message, { tag, seed, kind, at }),
     });
@@ -432,6 +476,10 @@ export class Run {
 
   /** The checkpoint at the end of a run, unless there is nothing new or nothing at all to keep. */
   async lastCheckpoint(state: TrainerState): Promise<void> {
+    if (this.halfway) {
+      const sentence = `the run was stopped within the update of step ${state.step + 1}, whose optimizer steps are not undone for a model of this size: a resume continues from the newest checkpoint`;
+      return this.journal.event('warning', sentence, { step: state.step + 1 });
+    }
     if (state.step > 0 && (state.step !== this.saved || this.control.checkpointRequested)) await this.checkpoint(state);
   }
 

@@ -63,7 +63,7 @@ async function openApiEvaluation(config: RunConfig, options: OpenOptions): Promi
   const { folder, workspace, control, journal } = options;
   const { model, service } = configuredModel(config, process.env);
   const { tags } = config.es_manager.val.env_configs;
-  const { environments, loaded } = await openEnvironments(config, tags, workspace, logNotice);
+  const { environments, loaded } = await openEnvironments(config, tags, workspace, logNotice, control.stopped);
   for (const environment of loaded) await journal.insist(() => folder.keepEnvironment(environment));
   const player = new ApiPlayer({ config, model, service, environments, loaded, control, journal });
   return {

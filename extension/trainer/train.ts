@@ -1,7 +1,8 @@
 // StarPO (State-Thinking-Actions-Reward Policy Optimisation; RAGEN, arXiv 2504.20073, §3), one file to be read top to bottom:
 // roll out groups of whole episodes, keep the groups that say something, give every sampled token an advantage, and take clipped
 // policy-gradient steps on the very tokens that were sampled. What is computed lives in algorithms/ as pure functions; how it runs,
-// in engine/. A step that is written has its episodes, its metrics line and, where due, its checkpoint; a stop falls between steps.
+// in engine/. A step that is written has its episodes, its metrics line and, where due, its checkpoint; one that a stop
+// cuts off is not written.
 import { applyFactors } from './advantage-factors';
 import { biLevelGaeAdvantages, nonZeroRewards } from './algorithms/bi-level-gae';
 import { arpoAdvantages, brpoAdvantages, grpoAdvantages } from './algorithms/grpo';
@@ -21,12 +22,12 @@ import { rolloutCorrection } from './config/rollout-correction';
 import type { RunConfig } from './config/schema';
 import { afterStep, afterValidation, earlyStop, stopRules } from './early-stops';
 import { RandomStream } from './engine/random-stream';
+import { RunStopped } from './engine/run-stopped';
 import { diagnoseGradients, gradientRollout, gradientsDue } from './gradient-diagnosis';
 import { updateActor, updateCritic } from './optimizer-steps';
 import type { PreparedBatch } from './optimizer-steps';
 import { passBudget } from './run';
 import type { Run, TrainerState } from './run';
-import { RunStopped } from './run-control';
 import { episodeRecord } from './rollout/episode-record';
 import type { TrainedTokens } from './rollout/episode-record';
 import { sampledTokens } from './rollout/rollout-batch';
@@ -111,7 +112,7 @@ export async function train(run: Run, state: TrainerState): Promise<'finished' |
       if (!state.unvalidated) {
         if (!(await run.control.gate())) return stopped();
         run.takeSettings(state, true);
-        const outcome = await stepOrSkip(() => trainStep(run, state));
+        const outcome = await stepOrUndo(run, state);
         state.skipped = afterSkips(state.skipped, outcome, run.journal, state.step + 1);
         state.unvalidated = finiteOnly(outcome.metrics);
         state.watch = afterStep(state.watch, state.unvalidated);
@@ -153,6 +154,21 @@ export async function train(run: Run, state: TrainerState): Promise<'finished' |
   }
 }
 
+/** A step, whole or not at all: a stop within it leaves weights, seeds, `state` and logs as they were before it. */
+async function stepOrUndo(run: Run, state: TrainerState): ReturnType<typeof stepOrSkip> {
+  const next = { ...state };
+  await run.begin();
+  try {
+    const outcome = await stepOrSkip(() => trainStep(run, next));
+    await run.writeDiagnoses(); // of a step that is skipped too
+    Object.assign(state, next);
+    return outcome;
+  } catch (error) {
+    if (error instanceof RunStopped) await run.undo();
+    throw error;
+  }
+}
+
 /** One step: rollout, filter, advantages, update. Gives the step's metrics. */
 async function trainStep(run: Run, state: TrainerState): Promise<Record<string, number>> {
   const { journal, config } = run;
@@ -172,9 +188,6 @@ async function trainStep(run: Run, state: TrainerState): Promise<Record<string, 
   const diagnosis = await diagnoseCollapse(run, state.collapse, rollout.trainable, step, clock);
   state.collapse = diagnosis.state;
   Object.assign(metrics, diagnosis.metrics, watchedOf(rollout.trainable, config.agent_proxy));
-  if (config.trainer.log_group_rv_table) journal.groups(step, rollout.groups);
-  journal.scores(step, rollout.trainable);
-
   const measuring = gradientsDue(config, step);
   if (measuring)
     Object.assign(metrics, await clock.time('gradient_analysis', () => measureGradients(run, state, rollout)));
@@ -183,6 +196,10 @@ async function trainStep(run: Run, state: TrainerState): Promise<Record<string, 
   const updates = !(measuring && config.trainer.gradient_analysis_only);
   const made =
     kept.length > 0 ? await update(run, state, rollout, updates, clock) : new Map<RolloutSample, TrainedTokens>();
+  // From here on the step is written: a stop comes too late for it.
+  if (config.trainer.log_group_rv_table) journal.groups(step, rollout.groups);
+  journal.scores(step, rollout.trainable);
+  await run.writeDiagnoses();
   const trained = new Set(kept);
   await clock.time('dump_rollouts', async () =>
     journal.episodes(
@@ -305,13 +322,15 @@ async function prepare(
   const budget = (episodes: number) => passBudget(config, episodes, samples.length);
 
   // Log-probs of the trained tokens under the policy before its update, and under the reference policy.
-  const score = (which: 'actor' | 'reference', episodes: number) =>
-    engine.score(
+  const score = (which: 'actor' | 'reference', episodes: number) => {
+    run.follow(which === 'actor' ? 'old log-probs' : 'reference log-probs');
+    return engine.score(
       which,
       samples.map(({ ids, mask }) => ({ ids, mask })),
       budget(episodes),
       sampling.temperature,
     );
+  };
   const bypass = algorithm.rollout_correction.bypass_mode;
   const before = scored.size > 0 ? samples.map(({ sample }) => scored.get(sample)!) : null;
   const present =
@@ -335,12 +354,13 @@ async function prepare(
   const correction = rolloutWeights(drawn, rolloutCorrection(config));
   if (!bypass) Object.assign(metrics, correction.metrics);
   const values = run.usesCritic
-    ? await clock.time('values', () =>
-        engine.values(
+    ? await clock.time('values', () => {
+        run.follow('values');
+        return engine.values(
           samples.map(({ ids, estimated }) => ({ ids, mask: estimated })),
           budget(config.critic.ppo_micro_batch_size_per_gpu),
-        ),
-      )
+        );
+      })
     : none();
 
   // Scores become token rewards, less the KL penalty; the estimator turns these into advantages.

@@ -25,7 +25,7 @@ export interface TopBarEvents {
 const words: Record<'pause' | 'resume' | 'stop', [label: string, icon: IconName, title: string]> = {
   pause: ['Pause', 'pause', 'Pause after the step in hand'],
   resume: ['Resume', 'play', 'Go on from where the run stands'],
-  stop: ['Stop', 'stop', 'End the run after the step in hand, with a checkpoint'],
+  stop: ['Stop', 'stop', 'End the run, with a checkpoint of its last finished step'],
 };
 
 export interface TopBar {

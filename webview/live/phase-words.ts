@@ -24,7 +24,7 @@ export function phaseWords(run: RunSummary, chosen: boolean): PhaseWords {
     case 'paused':
       return { title: 'The run is paused', text: 'Resume it, and its next episode shows here.', action: 'resume' };
     case 'stopping':
-      return { title: 'The run is stopping', text: 'It ends with the step in hand.' };
+      return { title: 'The run is stopping', text: 'A resume makes the step in hand again.' };
     case 'starting':
       return { title: 'The run starts', text: 'Model and environments are being loaded.' };
     case 'running':

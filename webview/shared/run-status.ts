@@ -42,8 +42,9 @@ export function statusDot(): { element: HTMLElement; update(run: RunSummary): vo
     update(run) {
       const standing = standingOf(run);
       const phase = standing === 'running' && !['', 'idle'].includes(run.status.phase) ? run.status.phase : null;
+      const activity = phase && run.status.activity ? ` · ${run.status.activity}` : '';
       const halted = standing === 'running' && run.status.debugging ? ' · debugger attached' : '';
-      setText(word, (phase ? `${standing} · ${phase}` : standing) + halted);
+      setText(word, (phase ? `${standing} · ${phase}${activity}` : standing) + halted);
       setAttribute(element, 'data-standing', standing);
     },
   };

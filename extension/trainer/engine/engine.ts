@@ -280,6 +280,10 @@ export interface Engine {
   ): Promise<number>;
   /** Takes the gradient of the longest pass that can occur and throws it away, so that too little memory shows before the first step. */
   tryLongest(budget: PassBudget, length: number): Promise<{ tokens: number; seconds: number }>;
+  /** Begins what `rollBack` undoes. Weights and moments are copied of at most `undoParameters` trained parameters (models/engine-undo.ts). */
+  remember(): Promise<void>;
+  /** Has weights and moments as they were at `remember`; false where optimizer steps were made since and no copy was taken. */
+  rollBack(): Promise<boolean>;
   state(): Promise<EngineState>;
   restore(state: EngineState): Promise<void>;
   /** Gives the critic a checkpoint's weights alone, for whoever only asks for values. */

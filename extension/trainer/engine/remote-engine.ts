@@ -6,6 +6,7 @@ import { explainExit } from '../../protocol/process-exit';
 import { UserError } from '../../protocol/user-error';
 import type { Engine } from './engine';
 import { NotFiniteError } from './not-finite';
+import { RunStopped } from './run-stopped';
 
 export interface EngineCall {
   id: number;
@@ -18,17 +19,28 @@ export interface EngineWatch {
   watch: string | null;
 }
 
+/** Ends what is in hand and refuses further work: the run is to stop. */
+export interface EngineStop {
+  stop: true;
+}
+
 export type EngineMessage =
   | { kind: 'result'; id: number; result: unknown }
-  | { kind: 'error'; id: number; message: string; stack?: string; user: boolean; notFinite: boolean }
+  | { kind: 'error'; id: number; message: string; stack?: string; user: boolean; notFinite: boolean; stopped: boolean }
   /** Progress of the calls of a generation that are in hand. */
   | { kind: 'tokens'; sampled: number }
+  /** Units of work of the call in hand. */
+  | { kind: 'units'; done: number; of: number }
   /** Tokens of the row that is watched, in order; of each turn from its first on. */
   | { kind: 'row'; row: string; ids: number[]; logprobs: number[] };
 
 export interface RemoteEngine extends Engine {
   /** Called with the number of tokens that the calls in hand have sampled. */
   onTokens: (sampled: number) => void;
+  /** Called before each unit of work (a packed pass, say) of a call that is no generation: `done` of `of` are over. */
+  onUnits: (done: number, of: number) => void;
+  /** Has calls that play, score or train throw RunStopped, those in hand between two units of their work. */
+  interrupt(): void;
   /** Has `onTokens` hear of the tokens of one row as they are sampled, instead of any other row; null for none. */
   watch(row: string | null, onTokens?: (ids: number[], logprobs: number[]) => void): void;
   stop(): Promise<void>;
@@ -47,6 +59,8 @@ const methods: Record<keyof Engine, true> = {
   updateCritic: true,
   imitate: true,
   tryLongest: true,
+  remember: true,
+  rollBack: true,
   state: true,
   restore: true,
   restoreCritic: true,
@@ -71,6 +85,7 @@ export function startEngine(workerFile: string): RemoteEngine {
   worker.on('exit', code => fail(new Error(`engine: its worker thread ${explainExit(code, null)}`)));
   worker.on('message', (message: EngineMessage) => {
     if (message.kind === 'tokens') return remote.onTokens(message.sampled);
+    if (message.kind === 'units') return remote.onUnits(message.done, message.of);
     if (message.kind === 'row') {
       if (watched?.row === message.row) watched.onTokens(message.ids, message.logprobs);
       return;
@@ -78,6 +93,7 @@ export function startEngine(workerFile: string): RemoteEngine {
     const call = waiting.get(message.id);
     waiting.delete(message.id);
     if (message.kind === 'result') return call?.resolve(message.result as never);
+    if (message.stopped) return call?.reject(new RunStopped());
     const Kind = message.notFinite ? NotFiniteError : message.user ? UserError : Error;
     const error = new Kind(message.message);
     if (!message.user && message.stack) error.stack = message.stack;
@@ -98,6 +114,8 @@ export function startEngine(workerFile: string): RemoteEngine {
   const remote: RemoteEngine = {
     ...calls,
     onTokens: () => undefined,
+    onUnits: () => undefined,
+    interrupt: () => worker.postMessage({ stop: true } satisfies EngineStop),
     watch: (row, onTokens = () => undefined) => {
       watched = row === null ? undefined : { row, onTokens };
       worker.postMessage({ watch: row } satisfies EngineWatch);

@@ -8,7 +8,8 @@ import { PolicyEngine } from '../models/policy-engine';
 import { selfCheck } from '../models/self-check';
 import type { Engine } from './engine';
 import { NotFiniteError } from './not-finite';
-import type { EngineCall, EngineMessage, EngineWatch } from './remote-engine';
+import type { EngineCall, EngineMessage, EngineStop, EngineWatch } from './remote-engine';
+import { RunStopped } from './run-stopped';
 import type { Provider } from './session';
 
 if (parentPort) serve(parentPort);
@@ -17,12 +18,16 @@ else throw new Error('engine worker: must be started as a worker thread, or as a
 
 function serve(port: MessagePort): void {
   const send = (message: EngineMessage): void => port.postMessage(message);
-  const policies = new PolicyEngine(sampled => send({ kind: 'tokens', sampled }));
+  const policies = new PolicyEngine(
+    sampled => send({ kind: 'tokens', sampled }),
+    (done, of) => send({ kind: 'units', done, of }),
+  );
   const engine: Engine = policies;
   let last: Promise<unknown> = Promise.resolve();
   /** Calls of a generation, which overlap. */
   const joined = new Set<Promise<void>>();
-  port.on('message', (message: EngineCall | EngineWatch) => {
+  port.on('message', (message: EngineCall | EngineStop | EngineWatch) => {
+    if ('stop' in message) return policies.stop();
     if ('watch' in message) {
       const { watch: row } = message; // waits for no call: a generation in hand is what is watched
       return policies.watch(
@@ -36,7 +41,7 @@ function serve(port: MessagePort): void {
         send({ kind: 'result', id, result: await run.apply(engine, args) });
       } catch (error) {
         const { message, stack } = error as Error;
-        send({ kind: 'error', id, message, stack, user: error instanceof UserError, notFinite: error instanceof NotFiniteError }); // prettier-ignore
+        send({ kind: 'error', id, message, stack, user: error instanceof UserError, notFinite: error instanceof NotFiniteError, stopped: error instanceof RunStopped }); // prettier-ignore
       }
     };
     if (method === 'generate' || method === 'release') {

@@ -10,7 +10,7 @@ import type { EnvironmentPool } from '../rollout/environment-pool';
 import { episodeRecord } from '../rollout/episode-record';
 import { generationPrefix } from '../rollout/turn-protocol';
 import type { RunControl } from '../run-control';
-import { RunStopped } from '../run-control';
+import { RunStopped } from '../engine/run-stopped';
 import { ApiClient } from './api-client';
 import { ApiGenerator, MessageNumbers } from './api-generator';
 import type { ApiBill } from './api-generator';
@@ -87,6 +87,7 @@ export class ApiPlayer implements Player {
       mode: 'val',
       step: 0,
       environments: loaded,
+      signal: control.stopped,
       round: place.round,
       seed: place.first,
       only: new Set([place.env_id]),

@@ -36,6 +36,7 @@ export class LocalPlayer implements Player {
     if (val_kwargs.logprobs === 0) return null;
     const samples = episodes.flatMap(episode => episode.samples.map(sample => ({ ...sample, episode })));
     const masks = samples.map(sampledMask);
+    this.run.follow('entropies');
     const { entropies } = await engine.score(
       'actor',
       samples.map(({ ids }, i) => ({ ids, mask: masks[i] })),

@@ -76,6 +76,13 @@ export function batchFeeds<S extends Sample>(
   };
 }
 
+/** Tokens of a sample that a pass predicts: the masked ones but its first. */
+export function maskedTokens({ mask }: Sample): number {
+  let count = 0;
+  for (let i = 1; i < mask.length; i++) if (mask[i]) count++;
+  return count;
+}
+
 /** The feed that cuts `count` tokens into `chunks` parts of like length; none where there is one part. */
 export function chunkFeeds(count: number, chunks: number): Record<string, Tensor> {
   if (chunks === 1) return {};

@@ -2,6 +2,7 @@
 // actor's weights with a head near zero. Loss: ½ · max of the plain and the clipped squared error (Schulman et al. 2017; verl's
 // compute_value_loss). The value at token t is read where token t is predicted, before it is known.
 import type { CriticLossOptions, CriticSample, OptimizerOptions, PassBudget, UpdateMetrics } from '../engine/engine';
+import { unwatched } from '../engine/work-units';
 import { Graph } from '../engine/graph';
 import type { Value } from '../engine/graph';
 import { add, compare, gatherRows, maximum, minimum, mul, reshape, scale, sub, sumAll, toFloat } from '../engine/ops';
@@ -9,7 +10,7 @@ import { batchFeeds, scalarFeeds } from './batch-feeds';
 import { parameterSpecs } from './decoder-config';
 import type { DecoderConfig, ParameterSpec } from './decoder-config';
 import type { DecoderParameters } from './decoder-parameters';
-import { PackedSessions } from './packed-sessions';
+import { PackedSessions, passSize } from './packed-sessions';
 import { planPasses } from './packing';
 import type { Sample } from './packing';
 import type { ParameterBank } from './parameter-bank';
@@ -58,11 +59,14 @@ export class Critic {
   }
 
   /** Values of the masked tokens, per sample. */
-  async values(samples: readonly Sample[], budget: PassBudget): Promise<Float32Array[]> {
+  async values(samples: readonly Sample[], budget: PassBudget, units = unwatched): Promise<Float32Array[]> {
     const found: Float32Array[] = [];
-    for (const pass of planPasses(samples, budget)) {
-      const session = await this.sessions.get('values', { shared: pass.shared, chunks: 1 }, valuesGraph);
+    const passes = planPasses(samples, budget);
+    for (const [k, pass] of passes.entries()) {
+      units.next(k, passes.length);
       const { feeds, scatter } = batchFeeds(pass, samples, this.network.config);
+      const size = passSize(feeds, this.network.config);
+      const session = await this.sessions.get('values', { shared: pass.shared, chunks: 1 }, valuesGraph, size);
       const { values } = await session.run({ ...this.bank.feeds(), ...feeds });
       scatter(values.data as Float32Array, found);
     }
@@ -75,13 +79,20 @@ export class Critic {
     budget: PassBudget,
     { cliprange_value }: CriticLossOptions,
     optimizer: OptimizerOptions,
+    units = unwatched,
   ): Promise<UpdateMetrics> {
     this.bank.clearGradient();
     const sums = { loss: 0, clipped: 0, predicted: 0 };
     let tokens = 0;
-    for (const pass of planPasses(samples, budget)) {
-      const session = await this.sessions.get('update', { shared: pass.shared, chunks: 1 }, criticGraph);
+    const passes = planPasses(samples, budget);
+    for (const [k, pass] of passes.entries()) {
+      units.next(k, passes.length);
       const { feeds, gather, count } = batchFeeds(pass, samples, this.network.config);
+      const size = passSize(feeds, this.network.config);
+      const session = await this.sessions.get('update', { shared: pass.shared, chunks: 1 }, criticGraph, {
+        ...size,
+        kept: true,
+      });
       const result = await session.run({
         ...this.bank.feeds(),
         ...feeds,

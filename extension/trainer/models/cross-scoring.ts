@@ -7,11 +7,12 @@ import type { PassBudget } from '../engine/engine';
 import { masked } from '../engine/padding';
 import { float32, int32, int64 } from '../engine/session';
 import type { SessionOptions, Tensor } from '../engine/session';
+import { unwatched } from '../engine/work-units';
 import { chunkFeeds, headChunks, scalarFeeds } from './batch-feeds';
 import { beginningsGraph, continuationsGraph } from './cross-graphs';
 import type { DecoderConfig } from './decoder-config';
 import { withoutDropout } from './networks';
-import { PackedSessions } from './packed-sessions';
+import { PackedSessions, passSize } from './packed-sessions';
 import { headIndex, packPass, planPasses } from './packing';
 import type { ParameterBank } from './parameter-bank';
 import type { Network } from './policy-graphs';
@@ -22,6 +23,8 @@ export const continuedTokens = 1024;
 export class CrossScoring {
   private readonly network: Network;
   private readonly sessions: PackedSessions;
+  /** Apart, since what a prompt's session put out is in use while texts go on from it. */
+  private readonly continuing: PackedSessions;
 
   constructor(
     network: Network,
@@ -34,6 +37,7 @@ export class CrossScoring {
       maxPositions: 2 * (network.maxPositions ?? network.config.maxPositions),
     };
     this.sessions = new PackedSessions(this.network, options, false);
+    this.continuing = this.sessions.likewise();
   }
 
   /**
@@ -45,6 +49,7 @@ export class CrossScoring {
     texts: readonly Int32Array[],
     { maxTokens, maxRows }: PassBudget,
     temperature: number,
+    units = unwatched,
   ): Promise<Float64Array[]> {
     if ([...prompts, ...texts].some(({ length }) => length === 0))
       throw new Error('cross-scoring: every prompt and every text needs a token');
@@ -60,15 +65,23 @@ export class CrossScoring {
       ),
     }));
     const samples = columns.values.map(ids => ({ ids }));
+    const total = columns.values.length * parts.length;
+    let done = 0;
     for (const { shared, ...pass } of planPasses(samples, { maxTokens, maxRows })) {
       const packed = packPass({ shared, ...pass }, samples, config);
       const ends = packed.members.map((column, k) => packed.at(k, columns.values[column].length - 1));
-      const session = await this.sessions.get('beginnings', { shared, chunks: 1 }, beginningsGraph);
+      const session = await this.sessions.get(
+        'beginnings',
+        { shared, chunks: 1 },
+        beginningsGraph,
+        passSize(packed.feeds, config),
+      );
       const read = await session.run({ ...this.bank.feeds(), ...packed.feeds, ends: indices(ends) });
       for (const [k, column] of packed.members.entries()) {
         const { length } = columns.values[column];
         const beginning = beginningFeeds(read, k, length, position => packed.at(k, position), config);
         for (const { part, ...feeds } of parts) {
+          units.next(done++, total);
           const logprobs = await this.goOn(beginning, length, feeds, temperature);
           let n = 0;
           for (const i of part)
@@ -87,7 +100,7 @@ export class CrossScoring {
     temperature: number,
   ): Promise<Float32Array> {
     const chunks = headChunks(count, this.network.config.vocabSize);
-    const session = await this.sessions.get('continuations', { shared: true, chunks }, continuationsGraph);
+    const session = await this.continuing.get(`continuations ${chunks}`, { shared: true, chunks }, continuationsGraph);
     const positions = BigInt64Array.from(offsets, offset => BigInt(promptLength + offset));
     const { logprob } = await session.run({
       ...this.bank.feeds(),

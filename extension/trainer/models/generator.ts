@@ -7,6 +7,7 @@
 import { appendAll, maximum } from '../../protocol/lists';
 import type { GeneratedRow, GenerationRow, SamplingOptions } from '../engine/engine';
 import { RandomStream } from '../engine/random-stream';
+import { RunStopped } from '../engine/run-stopped';
 import { Sampler } from '../engine/sampler';
 import { NotFiniteError } from '../engine/not-finite';
 import { drawToken, isUncut } from '../engine/sampling';
@@ -84,6 +85,7 @@ export class Generator {
   private arrived = false;
   private serving = false;
   private watched: RowWatch | null = null;
+  private stopped = false;
 
   constructor(
     private readonly network: Network,
@@ -138,6 +140,15 @@ export class Generator {
     this.watched = watched;
     for (const { decodings } of this.calls) for (const decoding of decodings) decoding.told = 0;
     this.tellWatcher();
+  }
+
+  /** Ends the calls in hand between two steps of decoding, and those to come at once: they throw RunStopped. What rows hold is lost. */
+  stop(): void {
+    this.stopped = true;
+  }
+
+  private goOn(): void {
+    if (this.stopped) throw new RunStopped();
   }
 
   private answered(decodings: readonly Decoding[]): GeneratedRow[] {
@@ -207,6 +218,7 @@ export class Generator {
     const active: Decoding[] = [];
     const batch = this.cache.batch();
     for (this.arrived = true; this.arrived || active.length > 0 || waiting.length > 0;) {
+      this.goOn();
       if (this.arrived) {
         this.arrived = false;
         const fresh = [...this.calls].filter(call => !seen.has(call) && JSON.stringify(call.sampling) === alike);
@@ -278,6 +290,7 @@ export class Generator {
     }
     const sorted = [...chunks.values()].sort((a, b) => b.ids.length - a.ids.length);
     while (sorted.length > 0) {
+      this.goOn();
       const batch = sorted.splice(0, Math.max(1, Math.floor(prefillTokens / sorted[0].ids.length)));
       const logits = await this.cache.prefill(
         batch.map(({ ids, members }) => ({ ids, rows: members.map(({ cache }) => cache) })),

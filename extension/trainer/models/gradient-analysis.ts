@@ -12,6 +12,8 @@ import type {
   WeightedSample,
 } from '../engine/engine';
 import { RandomStream } from '../engine/random-stream';
+import { unwatched } from '../engine/work-units';
+import type { WorkUnits } from '../engine/work-units';
 import { lossMetrics, noSums } from './policy';
 import type { LossSums, Policy } from './policy';
 
@@ -28,10 +30,13 @@ export async function analyseGradients(
   loss: PolicyLossOptions,
   seed: number,
   maxCells = cells,
+  units = unwatched,
 ): Promise<GradientAnalysis> {
   const parts = lossParts(loss);
   const means: Float64Array[] = [];
   const measured: GradientAnalysis['buckets'] = [];
+  const total = parts.length * buckets.reduce((sum, batches) => sum + batches.length, 0);
+  let done = 0;
   for (const batches of buckets) {
     const gradients: PartGradient[] = [];
     const batchMetrics: UpdateMetrics[] = [];
@@ -39,7 +44,9 @@ export async function analyseGradients(
       const slices = new SliceStatistics();
       let norms = 0;
       for (const batch of batches) {
-        const { norm, sums } = await measureBatch(policy, batch, budget, loss, part, seed, maxCells, slices);
+        const within = { next: (): void => units.next(done, total) };
+        const { norm, sums } = await measureBatch(policy, batch, budget, loss, part, seed, maxCells, slices, within);
+        done++;
         norms += norm;
         if (part === 'task') batchMetrics.push(lossMetrics(sums, loss));
       }
@@ -69,6 +76,7 @@ async function measureBatch(
   seed: number,
   maxCells: number,
   slices: SliceStatistics,
+  units: WorkUnits,
 ): Promise<{ norm: number; sums: LossSums }> {
   const { bank } = policy;
   const count = Math.min(slicesPerBatch, batch.length);
@@ -78,7 +86,7 @@ async function measureBatch(
   bank.clearGradient();
   for (let slice = 0; slice < count; slice++) {
     const samples = batch.filter((_, i) => i % count === slice);
-    const added = await policy.addGradient(samples, budget, loss, noise, part);
+    const added = await policy.addGradient(samples, budget, loss, noise, part, units);
     for (const name of Object.keys(sums) as (keyof LossSums)[]) sums[name] += added[name];
     const sketch = sketchOf((await bank.readGradient()).flat, maxCells);
     slices.add(sketch.map((x, i) => count * (x - (before?.[i] ?? 0))));

@@ -16,9 +16,11 @@ import { elements, parameterSpecs } from './decoder-config';
 import type { DecoderConfig, ParameterSpec } from './decoder-config';
 import type { FileTensor, TensorSource } from './decoder-parameters';
 import { decodedRows, prefillTokens } from './generator';
+import { undoParameters } from './engine-undo';
 import { loraSpecs } from './lora';
 import type { LoraOptions } from './lora';
 import { adaptedNetwork, frozenNetwork, trainedNetwork } from './networks';
+import { arenasKept, passBytes } from './packed-sessions';
 import { generateGraph, headGradientBytes, scoreGraph, updateGraph } from './policy-graphs';
 import type { LossTerms, Network, PackedShape } from './policy-graphs';
 
@@ -30,6 +32,12 @@ const measured = {
   reading: 64 * 2 ** 20,
   /** onnxruntime's arena over the bytes alive in it: it grows by doubling and gives nothing back. */
   arena: 1.3,
+  /** What the arena of passes with shared beginnings takes beside that of passes without, where both are kept. */
+  sharedToo: 0.85,
+  /** Bytes of an environment process with the compiler that it starts. */
+  environments: 90 * 2 ** 20,
+  /** Bytes of a run's episodes and packed arrays, with what waits to be collected. */
+  episodes: 160 * 2 ** 20,
   /** Bytes of an optimizer step for each parameter of the chunk in hand. */
   step: 160,
 };
@@ -70,6 +78,10 @@ export interface PlanInput {
   diagnosisTokens: number;
   /** Episodes played at the same time. */
   rollouts: number;
+  /** Processes of environments; 0 for the engine alone, without a run around it. */
+  environments: number;
+  /** Samples begin alike (with the same system message, say). */
+  sharesBeginnings: boolean;
 }
 
 export interface PlanRow {
@@ -154,6 +166,8 @@ class Planner {
     const width = bytesOf[stored];
     const mapped = `${millions(all)} parameters × ${width} bytes, mapped from the model's files`;
     const rows = [row('loading', 'process', measured.process, 'Node and onnxruntime with their code and sessions, measured')]; // prettier-ignore
+    const { environments } = this.input;
+    rows.push(row('loading', 'environments', environments * measured.environments, `${environments} × ${measured.environments / 2 ** 20} MiB of a process, measured without the environment's own data`)); // prettier-ignore
     if (lora) {
       if (baseQuantization === 'none') rows.push(row('loading', 'base', all * width, mapped));
       if (baseQuantization === 'int8' || rolloutQuantization === 'int8')
@@ -182,8 +196,10 @@ class Planner {
   private rolloutRows(): PlanRow[] {
     const { decoder: c, longest, rollouts } = this.input;
     const together = Math.min(rollouts, decodedRows);
+    const episodes = this.input.environments > 0 ? measured.episodes : 0;
     const perToken = 2 * c.layers * c.kvHeads * c.headSize * 4;
     return [
+      row('rollout', 'episodes', episodes, 'episodes and packed arrays, with what waits to be collected, measured'),
       row(
         'rollout',
         'keys and values',
@@ -202,7 +218,7 @@ class Planner {
   private trainingRows({ updateTokens, criticTokens }: Pick<PlanInput, 'updateTokens' | 'criticTokens'>): PlanRow[] {
     const { scoreTokens, referenceTokens, reference, critic, moments } = this.input;
     const pass = (phase: Phase, what: string, kind: PassKind, tokens: number, whose: string): PlanRow =>
-      row(phase, what, tokens > 0 ? this.peak(kind, tokens) : 0, `${tokens} tokens through ${whose}, as its values live and die, × ${measured.arena}`); // prettier-ignore
+      row(phase, what, tokens > 0 ? this.arenas(kind, tokens) : 0, `${tokens} tokens through ${whose}, as its values live and die, × ${measured.arena}, with shared beginnings and without`); // prettier-ignore
     const rows = this.diagnosisRows();
     rows.push(pass('log-probs', 'old log-probs', 'score', scoreTokens, "the policy's graph without gradient"));
     if (reference)
@@ -217,7 +233,17 @@ class Planner {
       ...rows,
       pass('policy update', 'activations and logits', 'update', updateTokens, "the policy's graph with gradient"),
       ...optimizerRows('policy update', '', this.trained(), moments.actor),
+      this.undoRow(),
     ];
+  }
+
+  /** What a stop takes back (engine-undo.ts). */
+  private undoRow(): PlanRow {
+    const { critic, moments } = this.input;
+    const [own, critics] = [this.trained(), critic ? this.criticTrained() : 0];
+    const bytes = own * (4 + momentBytes[moments.actor]) + critics * (4 + momentBytes[moments.critic]);
+    const copied = own + critics <= undoParameters ? bytes : 0;
+    return row('policy update', 'copy for a stop', copied, `${millions(own + critics)} trained × weight and moments`);
   }
 
   /** Cross-scoring: a pass over prompts, whose keys and values are kept while texts go on from the longest of them. */
@@ -249,6 +275,20 @@ class Planner {
   private criticTrained(): number {
     const { decoder, lora } = this.input;
     return lora ? this.trained() + count([valueHeadSpec(decoder)]) : count(criticSpecs(decoder));
+  }
+
+  /**
+   * Bytes of the arenas of passes with and without shared beginnings. Both are kept where together they are small (packed-sessions.ts), and
+   * one at a time where passes are large.
+   */
+  private arenas(kind: PassKind, tokens: number): number {
+    const { decoder, longest, checkpointed, sharesBeginnings } = this.input;
+    if (!sharesBeginnings) return this.peak(kind, tokens);
+    const kept = !checkpointed && (kind === 'update' || kind === 'critic');
+    const t = Math.min(longest, tokens);
+    const perToken = passBytes(decoder, { tokens: 1, scores: t }, kept);
+    const small = Math.min(tokens, Math.floor(arenasKept / (perToken * (1 + measured.sharedToo))));
+    return Math.max(this.peak(kind, tokens), small > 1 ? (1 + measured.sharedToo) * this.peak(kind, small) : 0);
   }
 
   /**

@@ -25,9 +25,11 @@ import type {
 import { UserError } from '../../protocol/user-error';
 import { autoCandidates, chooseProvider, providerStates, resolveDevice } from '../engine/devices';
 import { RandomStream } from '../engine/random-stream';
+import { StoppableUnits } from '../engine/work-units';
 import type { Provider, SessionOptions } from '../engine/session';
 import type { Critic } from './critic';
 import { CrossScoring } from './cross-scoring';
+import { EngineUndo } from './engine-undo';
 import type { Generator, RowWatch } from './generator';
 import { analyseGradients } from './gradient-analysis';
 import { loadAdapted, loadTrained } from './load-models';
@@ -52,8 +54,22 @@ export class PolicyEngine implements Engine {
   private modelFolder = '';
   private crossScoring?: CrossScoring;
 
-  /** `onTokens` hears, during a generation, how many tokens it has sampled. */
-  constructor(private readonly onTokens?: (sampled: number) => void) {}
+  private readonly units: StoppableUnits;
+  private readonly undo = new EngineUndo();
+
+  /** `onTokens` hears, during a generation, how many tokens it has sampled; `onUnits`, in other calls, how much of their work is done. */
+  constructor(
+    private readonly onTokens?: (sampled: number) => void,
+    onUnits?: (done: number, of: number) => void,
+  ) {
+    this.units = new StoppableUnits(onUnits);
+  }
+
+  /** Ends calls in hand, and those to come, that play, score or train: they throw RunStopped. Weights and moments can still be had. */
+  stop(): void {
+    this.units.stop();
+    this.loaded?.generator.stop();
+  }
 
   async load(options: LoadOptions): Promise<LoadedModel> {
     const { device, deviceKey: asked = 'workbench.device', threads } = options;
@@ -78,11 +94,13 @@ export class PolicyEngine implements Engine {
     const decode = lazyDecoder(options.modelFolder);
     const load = options.lora || options.adapterFolder !== null ? loadAdapted : loadTrained;
     this.loaded = await load(options, this.session, decode);
+    this.undo.forget();
     this.modelFolder = options.modelFolder;
     return { ...this.loaded.model, provider, deviceCheck: about };
   }
 
   async generate(rows: GenerationRow[], sampling: SamplingOptions): Promise<GeneratedRow[]> {
+    this.units.check();
     this.checkIds(rows.map(({ append }) => append));
     return this.models.generator.generate(rows, sampling, this.onTokens);
   }
@@ -105,7 +123,7 @@ export class PolicyEngine implements Engine {
     const policy = which === 'actor' ? this.models.actor : this.models.reference;
     if (!policy) throw new Error('engine: no reference policy was loaded');
     this.checkIds(samples.map(({ ids }) => ids));
-    return policy.score(samples, budget, temperature);
+    return policy.score(samples, budget, temperature, this.units);
   }
 
   async inspect(
@@ -115,7 +133,7 @@ export class PolicyEngine implements Engine {
     top: number,
   ): Promise<InspectedSample[]> {
     this.checkIds(samples.map(({ ids }) => ids));
-    return this.models.actor.inspect(samples, budget, temperature, top);
+    return this.models.actor.inspect(samples, budget, temperature, top, this.units);
   }
 
   async crossScore(
@@ -127,7 +145,7 @@ export class PolicyEngine implements Engine {
     const { network, bank } = this.models.actor;
     this.checkIds([...prompts, ...texts]);
     this.crossScoring ??= new CrossScoring(network, bank, this.session);
-    return this.crossScoring.sums(prompts, texts, budget, temperature);
+    return this.crossScoring.sums(prompts, texts, budget, temperature, this.units);
   }
 
   async update(
@@ -138,7 +156,7 @@ export class PolicyEngine implements Engine {
     seed: number,
   ): Promise<UpdateMetrics> {
     this.checkIds(samples.map(({ ids }) => ids));
-    return this.models.actor.update(samples, budget, loss, optimizer, seed);
+    return this.models.actor.update(samples, budget, loss, optimizer, seed, this.units);
   }
 
   async analyseGradients(
@@ -147,11 +165,11 @@ export class PolicyEngine implements Engine {
     loss: PolicyLossOptions,
     seed: number,
   ): Promise<GradientAnalysis> {
-    return analyseGradients(this.models.actor, buckets, budget, loss, seed);
+    return analyseGradients(this.models.actor, buckets, budget, loss, seed, undefined, this.units);
   }
 
   async values(samples: Pick<TrainingSample, 'ids' | 'mask'>[], budget: PassBudget): Promise<Float32Array[]> {
-    return this.critic.values(samples, budget);
+    return this.critic.values(samples, budget, this.units);
   }
 
   async updateCritic(
@@ -160,7 +178,7 @@ export class PolicyEngine implements Engine {
     loss: CriticLossOptions,
     optimizer: OptimizerOptions,
   ): Promise<UpdateMetrics> {
-    return this.critic.update(samples, budget, loss, optimizer);
+    return this.critic.update(samples, budget, loss, optimizer, this.units);
   }
 
   async imitate(
@@ -170,7 +188,7 @@ export class PolicyEngine implements Engine {
     seed: number,
   ): Promise<number> {
     this.checkIds(samples.map(({ ids }) => ids));
-    return this.models.actor.imitate(samples, budget, optimizer, seed);
+    return this.models.actor.imitate(samples, budget, optimizer, seed, this.units);
   }
 
   /** Rows of `length` tokens that begin differently, as many as a pass holds. */
@@ -184,8 +202,17 @@ export class PolicyEngine implements Engine {
       mask: new Uint8Array(length).fill(1, 1),
     }));
     const start = performance.now();
-    await actor.tryGradient(samples, { maxTokens: Math.max(maxTokens, length), maxRows });
+    await actor.tryGradient(samples, { maxTokens: Math.max(maxTokens, length), maxRows }, this.units);
     return { tokens: rows * length, seconds: (performance.now() - start) / 1000 };
+  }
+
+  async remember(): Promise<void> {
+    const { actor, critic } = this.models;
+    await this.undo.remember(critic ? [actor.bank, critic.bank] : [actor.bank]);
+  }
+
+  async rollBack(): Promise<boolean> {
+    return this.undo.rollBack();
   }
 
   async state(): Promise<EngineState> {

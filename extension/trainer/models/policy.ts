@@ -15,10 +15,13 @@ import { dispose } from '../engine/device-tensor';
 import { RandomStream } from '../engine/random-stream';
 import { float32 } from '../engine/session';
 import type { SessionOptions, Tensor } from '../engine/session';
-import { batchFeeds, chunkFeeds, headChunks, logitsAtATime, scalarFeeds } from './batch-feeds';
+import { unwatched } from '../engine/work-units';
+import type { WorkUnits } from '../engine/work-units';
+import { batchFeeds, chunkFeeds, headChunks, logitsAtATime, maskedTokens, scalarFeeds } from './batch-feeds';
 import type { BatchFeeds } from './batch-feeds';
 import { withoutDropout } from './networks';
-import { PackedSessions } from './packed-sessions';
+import { PackedSessions, passSize } from './packed-sessions';
+import type { PassSize } from './packed-sessions';
 import { planPasses } from './packing';
 import type { Sample } from './packing';
 import type { ParameterBank } from './parameter-bank';
@@ -83,11 +86,12 @@ export class Policy {
     samples: readonly Pick<TrainingSample, 'ids' | 'mask'>[],
     budget: PassBudget,
     temperature: number,
+    units = unwatched,
   ): Promise<Scores> {
     const scores: Scores = { logprobs: [], entropies: [] };
-    const { passes, chunks } = this.prepare(samples, budget, 0);
+    const { passes, chunks } = this.prepare(samples, budget, 0, units);
     for (const { shared, feeds, count, scatter } of passes) {
-      const session = await this.scoring.get('score', { shared, chunks }, scoreGraph);
+      const session = await this.scoring.get('score', { shared, chunks }, scoreGraph, this.size(feeds));
       const { logprob, entropy } = await session.run({
         ...this.bank.feeds(),
         ...feeds,
@@ -111,15 +115,19 @@ export class Policy {
     budget: PassBudget,
     temperature: number,
     top: number,
+    units = unwatched,
   ): Promise<InspectedSample[]> {
     const count = Math.min(top, this.network.config.vocabSize);
     const zeros = (): Float32Array[] => samples.map(({ ids }) => new Float32Array(ids.length));
     const columns = (): Float32Array[][] => Array.from({ length: count }, zeros);
     const [logprobs, entropies, ranks, topIds, topLogprobs] = [zeros(), zeros(), zeros(), columns(), columns()];
-    const { passes, chunks } = this.prepare(samples, budget, 0);
+    const { passes, chunks } = this.prepare(samples, budget, 0, units);
     for (const { shared, feeds, count: tokens, scatter } of passes) {
-      const session = await this.scoring.get(`inspect ${count}`, { shared, chunks }, (...of) =>
-        inspectGraph(...of, count),
+      const session = await this.scoring.get(
+        `inspect ${count}`,
+        { shared, chunks },
+        (...of) => inspectGraph(...of, count),
+        this.size(feeds),
       );
       const found = await session.run({
         ...this.bank.feeds(),
@@ -152,9 +160,11 @@ export class Policy {
     loss: PolicyLossOptions,
     optimizer: OptimizerOptions,
     seed = 0,
+    units = unwatched,
   ): Promise<UpdateMetrics> {
     this.bank.clearGradient();
-    const metrics = lossMetrics(await this.addGradient(samples, budget, loss, new RandomStream(seed)), loss);
+    const sums = await this.addGradient(samples, budget, loss, new RandomStream(seed), 'all', units);
+    const metrics = lossMetrics(sums, loss);
     const { norm, applied } = await this.bank.step(optimizer);
     return { ...metrics, grad_norm: norm, lr: optimizer.lr, skipped: applied ? 0 : 1 };
   }
@@ -169,6 +179,7 @@ export class Policy {
     loss: PolicyLossOptions,
     noise: RandomStream,
     part: LossPart | 'all' = 'all',
+    units = unwatched,
   ): Promise<LossSums> {
     const terms: LossTerms = {
       mode: loss.policy_loss?.loss_mode ?? 'vanilla',
@@ -184,11 +195,14 @@ export class Policy {
       entropy_coeff: has('entropy') ? loss.entropy_coeff : 0,
       kl_coef: loss.use_kl_loss && has('kl') ? loss.kl_loss_coef : 0,
     });
-    const { passes, chunks } = this.prepare(samples, budget, this.headGradient);
+    const { passes, chunks } = this.prepare(samples, budget, this.headGradient, units);
     const sums: LossSums = { ...noSums };
     for (const { shared, feeds, count, tokens: packed, gather, memberships } of passes) {
       const kind = `update ${Object.values(terms).join(' ')}`;
-      const session = await this.training.get(kind, { shared, chunks }, (...of) => updateGraph(...of, terms));
+      const session = await this.training.get(kind, { shared, chunks }, (...of) => updateGraph(...of, terms), {
+        ...this.size(feeds),
+        kept: true,
+      });
       const result = await session.run({
         ...this.bank.feeds(),
         ...feeds,
@@ -214,14 +228,17 @@ export class Policy {
     budget: PassBudget,
     optimizer: OptimizerOptions,
     seed = 0,
+    units = unwatched,
   ): Promise<number> {
-    const { passes, chunks } = this.prepare(samples, budget, this.headGradient);
-    const total = passes.reduce((sum, { count }) => sum + count, 0);
+    const { passes, chunks, total } = this.prepare(samples, budget, this.headGradient, units);
     const noise = new RandomStream(seed);
     let loss = 0;
     this.bank.clearGradient();
     for (const { shared, feeds, count, tokens } of passes) {
-      const session = await this.training.get('imitate', { shared, chunks }, imitateGraph);
+      const session = await this.training.get('imitate', { shared, chunks }, imitateGraph, {
+        ...this.size(feeds),
+        kept: true,
+      });
       const result = await session.run({
         ...this.bank.feeds(),
         ...feeds,
@@ -238,49 +255,70 @@ export class Policy {
   }
 
   /** Computes the gradient of a batch and forgets it: nothing changes, and the memory that it took is given back. */
-  async tryGradient(samples: readonly Sample[], budget: PassBudget): Promise<void> {
-    const { passes, chunks } = this.prepare(samples, budget, this.headGradient);
+  async tryGradient(samples: readonly Sample[], budget: PassBudget, units = unwatched): Promise<void> {
+    const { passes, chunks } = this.prepare(samples, budget, this.headGradient, units);
     const sessions = this.training.likewise();
-    for (const { shared, feeds, count, tokens } of passes) {
-      const session = await sessions.get('imitate', { shared, chunks }, imitateGraph);
-      const result = await session.run({
-        ...this.bank.feeds(),
-        ...feeds,
-        ...chunkFeeds(count, chunks),
-        ...this.dropoutFeeds(tokens, new RandomStream(0)),
-        ...scalarFeeds({ inverse_temperature: 1 }),
-        weight: float32(new Float32Array(count), [count]),
-      });
-      dispose(Object.values(result));
+    try {
+      for (const { shared, feeds, count, tokens } of passes) {
+        const session = await sessions.get('imitate', { shared, chunks }, imitateGraph, {
+          ...this.size(feeds),
+          kept: true,
+        });
+        const result = await session.run({
+          ...this.bank.feeds(),
+          ...feeds,
+          ...chunkFeeds(count, chunks),
+          ...this.dropoutFeeds(tokens, new RandomStream(0)),
+          ...scalarFeeds({ inverse_temperature: 1 }),
+          weight: float32(new Float32Array(count), [count]),
+        });
+        dispose(Object.values(result));
+      }
+    } finally {
+      await sessions.release();
     }
-    await sessions.release();
   }
 
   /**
-   * The passes of a batch, and in how many parts their tokens go through the output head: as the largest of them needs.
+   * The passes of a batch, and in how many parts their tokens go through the output head: as the largest of them needs. A pass is packed
+   * when it is its turn: its masks and index arrays take some ten megabytes for 2048 tokens. Each is a unit of work.
    * `headGradient` are the bytes of the gradient that each part makes of the head, 0 for none.
    */
   private prepare<S extends Sample>(
     samples: readonly S[],
     budget: PassBudget,
     headGradient: number,
-  ): { passes: PreparedPass<S>[]; chunks: number } {
+    units: WorkUnits,
+  ): { passes: Iterable<PreparedPass<S>>; chunks: number; total: number } {
     const { config } = this.network;
-    const trained = samples.filter(({ mask }) => mask.includes(1, 1));
-    const index = trained.map(sample => samples.indexOf(sample));
-    const passes = planPasses(trained, budget).map(pass => {
-      const clusters = pass.clusters.map(c => ({ ...c, members: c.members.map(i => index[i]) }));
-      return { shared: pass.shared, ...batchFeeds({ ...pass, clusters }, samples, config) };
-    });
-    const most = maximum(
-      passes.map(({ count }) => count),
-      0,
+    const index = [...samples.keys()].filter(i => samples[i].mask.includes(1, 1));
+    const plan = planPasses(
+      index.map(i => samples[i]),
+      budget,
+    ).map(({ shared, clusters }) => ({
+      shared,
+      clusters: clusters.map(c => ({ ...c, members: c.members.map(i => index[i]) })),
+    }));
+    const counts = plan.map(({ clusters }) =>
+      clusters.reduce((sum, { members }) => sum + members.reduce((n, i) => n + maskedTokens(samples[i]), 0), 0),
     );
-    const least = minimum(passes.map(({ count }) => count));
+    const most = maximum(counts, 0);
+    const least = minimum(counts);
+    function* packed(): Generator<PreparedPass<S>> {
+      for (const [k, pass] of plan.entries()) {
+        units.next(k, plan.length);
+        yield { shared: pass.shared, ...batchFeeds(pass, samples, config) };
+      }
+    }
     return {
-      passes,
+      passes: packed(),
       chunks: Math.min(headChunks(most, config.vocabSize, logitsAtATime(headGradient)), headChunks(least, Infinity)),
+      total: counts.reduce((sum, count) => sum + count, 0),
     };
+  }
+
+  private size(feeds: Readonly<Record<string, Tensor>>): PassSize {
+    return passSize(feeds, this.network.config);
   }
 
   private dropoutFeeds(tokens: number, noise: RandomStream): Record<string, Tensor> {

@@ -6,6 +6,7 @@ import type { EnvironmentFailure, LoadedEnvironment } from '../../protocol/envir
 import { appendAll } from '../../protocol/lists';
 import type { EpisodeTurn } from '../../protocol/run-folder';
 import { UserError } from '../../protocol/user-error';
+import { abortable } from '../abortable';
 import type { GeneratedRow, GenerationRow, SamplingOptions } from '../engine/engine';
 import { EpisodeContext, type PromptTokenizer } from './context-manager';
 import { ChatWindow, MemoryWindow, windowTurns, withoutOldestMessages, withoutOldestTurn } from './context-window';
@@ -98,10 +99,10 @@ export interface RolloutRequest {
   seed?: number;
   /** Plays these episodes of the batch (by env_id) alone; each comes out as it would beside the others. */
   only?: ReadonlySet<number>;
-  /** Honoured between turns; the rollout rejects with the signal's reason and leaves no trace. */
+  /** Honoured at once, whatever is waited for; the rollout rejects with the signal's reason and leaves no trace. */
   signal?: AbortSignal;
-  /** Share of the rollout that is done, 0…1, never falling. */
-  onProgress?: (fraction: number) => void;
+  /** Share of the rollout that is done, 0…1, never falling, and what of it is over. */
+  onProgress?: (fraction: number, played: PlayedParts) => void;
   /** An episode was ended by its environment's failure. */
   onFailure?: (episode: { id: string; tag: string; seed: number; failure: EnvironmentFailure }) => void;
 }
@@ -111,6 +112,14 @@ export interface PlayedSoFar {
   entry: EpisodeEntry;
   context: EpisodeContext;
   finishes: EpisodeTurn['finish'][];
+}
+
+/** How far a rollout is. */
+export interface PlayedParts {
+  /** Episodes that are over, of all, and turns that are over. */
+  episodes: number;
+  of: number;
+  turns: number;
 }
 
 /** More episodes of a batch failed than a configuration allows: it leaves no trace and may be played again. */
@@ -159,10 +168,11 @@ export class AgentProxy {
     this.options.observer?.begun({ mode, step }, playing);
     const clock = new IdleGeneratorClock();
     try {
-      await this.play(manager, playing, request, clock);
+      await abortable(request.signal, this.play(manager, playing, request, clock));
     } catch (error) {
       manager.restore(before); // the same batch is played again when the caller tries again
-      await this.cleanUp(manager, entries).catch(() => undefined); // the first error is the one that tells
+      const cleanUp = this.cleanUp(manager, entries).catch(() => undefined); // the first error is the one that tells
+      if (!request.signal?.aborted) await cleanUp; // an environment that is left behind may not answer
       throw error;
     } finally {
       this.options.observer?.ended();
@@ -192,6 +202,7 @@ export class AgentProxy {
     };
 
     const playTurns = async (ready: readonly EpisodeEntry[]): Promise<void> => {
+      request.signal?.throwIfAborted(); // whoever looks on has been told of the end
       this.options.observer?.ready(ready.map(entry => byEntry.get(entry)!));
       this.reportFailures(ready, all, request);
       await this.generator.release(ready.filter(isDone).map(({ id }) => id));
@@ -236,7 +247,7 @@ export class AgentProxy {
     );
     goOn();
     this.requireRoom(all);
-    request.onProgress?.(1);
+    request.onProgress?.(1, playedParts(all, max_turn));
   }
 
   private openContext({ environment, tag, max_actions_per_traj }: EpisodeEntry): EpisodeContext {
@@ -403,13 +414,22 @@ function progressReporter(
   all: readonly PlayedSoFar[],
   max_turn: number,
   max_new_tokens: number,
-  onProgress?: (fraction: number) => void,
+  onProgress: RolloutRequest['onProgress'],
 ): (sampled: number) => void {
   let reported = 0;
   return sampled => {
     const played = all.reduce((sum, { entry }) => sum + (isDone(entry) ? 1 : entry.history.length / max_turn), 0);
     const inHand = sampled / max_new_tokens / max_turn;
     reported = Math.max(reported, Math.min((played + inHand) / all.length, 1));
-    onProgress?.(reported);
+    onProgress?.(reported, playedParts(all, max_turn));
+  };
+}
+
+function playedParts(all: readonly PlayedSoFar[], max_turn: number): PlayedParts {
+  const over = all.filter(({ entry }) => isDone(entry) || entry.history.length >= max_turn);
+  return {
+    episodes: over.length,
+    of: all.length,
+    turns: all.reduce((sum, { entry }) => sum + entry.history.length, 0),
   };
 }

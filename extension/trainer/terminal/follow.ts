@@ -1,5 +1,5 @@
 // Follows a run in the terminal: joins the trainer for live progress, reads the run folder for everything lasting, and draws one bar
-// and a table that grows by a row a step. Interrupting asks the run to stop after the step in hand; twice leaves it running.
+// and a table that grows by a row a step. Interrupting asks the run to stop; twice leaves it running.
 import { createConnection } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { MessageConnection } from 'vscode-jsonrpc/node';
@@ -62,7 +62,7 @@ export async function follow(
       process.exit(130);
     }
     asked = true;
-    table?.note('Stopping after the step in hand (interrupt again to leave it running).');
+    table?.note('Stopping; a resume redoes the unfinished step (interrupt again to leave the terminal).');
   };
   let told = false; // whom: the trainer that is joined
   let lost = performance.now(); // since when no trainer took the command

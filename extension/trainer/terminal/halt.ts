@@ -13,7 +13,7 @@ import type { CommonFlags } from './serve';
 import { workspaceOf } from './start';
 
 export function addHalts(program: Command): void {
-  add(program, 'stop', 'end a run after the step in hand, with a checkpoint', stopped);
+  add(program, 'stop', 'end a run, with a checkpoint of its last finished step', stopped);
   add(program, 'pause', 'hold a run where it is, until it is resumed', paused);
 }
 

@@ -1,5 +1,5 @@
-// `ragen sft`: supervised fine-tuning on solvers' demonstrations, to begin reinforcement learning from. Ctrl-C ends it after the
-// step in hand, with a checkpoint; the same command goes on from there.
+// `ragen sft`: supervised fine-tuning on solvers' demonstrations, to begin reinforcement learning from. Ctrl-C ends it with a checkpoint of the
+// last step; the same command continues from there.
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { loadSftConfig } from '../warm-start/sft-config';
@@ -7,6 +7,8 @@ import { sft } from '../warm-start/sft';
 import type { SftResult } from '../warm-start/sft';
 import { answer } from './answer';
 import type { Answer } from './answer';
+import { RunStopped } from '../engine/run-stopped';
+import { ProgressLine } from './progress-line';
 import { modelFolder } from './fetch-model';
 import { withCommon } from './serve';
 import type { CommonFlags } from './serve';
@@ -44,10 +46,11 @@ async function run(overrides: string[], flags: SftFlags): Promise<Answer> {
       flags.name === undefined ? overrides : [...overrides, `trainer.experiment_name=${JSON.stringify(flags.name)}`],
     presetFolders: folders,
   });
-  const say = (line: string): void => void process.stderr.write(`${line}\n`);
+  const bar = new ProgressLine();
+  const say = (line: string): void => bar.print(line);
   for (const note of notes) say(`note: ${note}`);
   const stop = new AbortController();
-  const abort = (): void => stop.abort();
+  const abort = (): void => stop.abort(new RunStopped());
   process.once('SIGINT', abort).once('SIGTERM', abort);
   try {
     const result = await sft({
@@ -58,6 +61,7 @@ async function run(overrides: string[], flags: SftFlags): Promise<Answer> {
       modelFolder: await modelFolder(config.model.partial_pretrain, workspace, 'config: model.partial_pretrain'),
       signal: stop.signal,
       say,
+      onProgress: (what, done, of) => bar.show(what, done, of),
       onStep: ({ step, 'train/loss': loss, 'val/loss': val }, total) =>
         say(
           `step ${step}/${total}  loss ${loss.toFixed(4)}${val === undefined ? '' : `  validation ${val.toFixed(4)}`}`,
@@ -66,11 +70,12 @@ async function run(overrides: string[], flags: SftFlags): Promise<Answer> {
     return { document: result, words: words(result) };
   } finally {
     process.off('SIGINT', abort).off('SIGTERM', abort);
+    bar.close();
   }
 }
 
 function words({ folder, model, steps, total_steps, demonstrations: { train, val }, val_loss }: SftResult): string {
-  if (model === null || val_loss.after === null)
+  if (model === null || val_loss.before === null || val_loss.after === null)
     return `Stopped after ${steps} of ${total_steps} steps: the same command goes on. Folder: ${folder}`;
   return [
     `Trained on ${train} demonstrations in ${steps} steps; cross-entropy on ${val} others ${val_loss.before.toFixed(4)} → ${val_loss.after.toFixed(4)}`,

@@ -84,7 +84,8 @@ export class StepTable {
 
   /** Live progress within a phase. */
   progress(status: RunStatus, fraction: number): void {
-    this.show(status, fraction > 0 && fraction < 1 ? ` ${Math.round(fraction * 100)} %` : '');
+    const share = fraction > 0 && fraction < 1 ? ` ${Math.round(fraction * 100)} %` : '';
+    this.show(status, status.activity === undefined ? share : `${share} (${status.activity})`);
   }
 
   status(status: RunStatus): void {
@@ -108,7 +109,7 @@ export class StepTable {
     if (!this.bars) return this.tellOfEpisodes(unit, done, of);
     const eta = status.eta_s === null || status.download ? '' : `· about ${Math.ceil(status.eta_s)} s left`;
     const doing = status.state !== 'running' ? status.state : unit === 'episode' ? 'episodes' : status.phase;
-    const payload = { phase: `${doing}${unit === 'episode' ? '' : detail}`, left: eta };
+    const payload = { phase: `${doing}${detail}`, left: eta };
     this.bar ??= this.bars.create(of, done, payload);
     this.bar.setTotal(of);
     this.bar.update(done, payload);

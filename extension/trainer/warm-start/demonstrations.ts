@@ -32,6 +32,10 @@ export interface DemonstrationsAsked {
   /** First seed. */
   seed: number;
   maxDepth: number;
+  /** Ends the playing at once; what is thrown is its reason. */
+  signal?: AbortSignal;
+  /** Hears how many are there. */
+  onProgress?(solved: number): void;
 }
 
 /**
@@ -39,7 +43,7 @@ export interface DemonstrationsAsked {
  * @throws UserError where the environment has no solver, or too few levels are solved
  */
 export async function demonstrations(
-  { config, tag, count, seed, maxDepth }: DemonstrationsAsked,
+  { config, tag, count, seed, maxDepth, signal, onProgress }: DemonstrationsAsked,
   tools: DemonstrationTools,
 ): Promise<RolloutEpisode[]> {
   const names = tools.loaded.find(environment => environment.tag === tag)?.actions;
@@ -85,13 +89,20 @@ export async function demonstrations(
       throw new UserError(
         `sft: only ${shown.length} of ${first - seed} levels of ${tag} were solved within ${maxDepth} actions, ${agent_proxy.max_turn} turns and ${config.actor_rollout_ref.rollout.max_model_len} tokens: raise one of these or ask for fewer than ${count}`,
       );
-    const { episodes } = await proxy.rollout({ mode: 'train', step: 0, environments: tools.loaded, seed: first });
+    const { episodes } = await proxy.rollout({
+      mode: 'train',
+      step: 0,
+      environments: tools.loaded,
+      seed: first,
+      signal,
+    });
     if (solved === 0)
       throw new UserError(`sft: the environment ${tag} solves none of its levels: give it a solve(), or leave it out`);
     appendAll(
       shown,
       episodes.filter(({ success, error }) => success && !error),
     );
+    onProgress?.(Math.min(shown.length, count));
   }
   return shown.slice(0, count);
 }

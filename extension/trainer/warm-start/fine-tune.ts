@@ -9,7 +9,7 @@ import type { SftConfig } from './sft-config';
 
 export type Shown = Pick<TrainingSample, 'ids' | 'mask'>;
 
-export interface FineTuneStep {
+export type FineTuneStep = {
   /** Steps done, counted from 1. */
   step: number;
   epoch: number;
@@ -18,7 +18,7 @@ export interface FineTuneStep {
   'train/lr': number;
   /** Over all validation demonstrations, after the step; where one was due. */
   'val/loss'?: number;
-}
+};
 
 /** Steps of the whole training. */
 export function stepsOf(samples: number, { data, trainer }: Pick<SftConfig, 'data' | 'trainer'>): number {
@@ -26,16 +26,28 @@ export function stepsOf(samples: number, { data, trainer }: Pick<SftConfig, 'dat
   return Math.min(all, trainer.total_training_steps ?? all);
 }
 
-/**
- * Trains from step `done` on.
- * @param onStep hears of each step; `save` where a checkpoint is due. False ends the training.
- */
+/** Where a training continues from. */
+export interface FineTuneStart {
+  /** Steps done. */
+  done: number;
+  /** The step after them, whose validation a stop cut off. */
+  unvalidated?: FineTuneStep;
+}
+
+export interface FineTuneListener {
+  /** The optimizer step is made; the validation, where one is due, is still to come. */
+  onTrained?(step: FineTuneStep): void;
+  /** The step is over; `save` where a checkpoint is due. False ends the training. */
+  onStep(step: FineTuneStep, save: boolean): Promise<boolean>;
+}
+
+/** Trains to the last step. @throws RunStopped what the engine throws: steps that were told of are whole */
 export async function fineTune(
   engine: Pick<Engine, 'imitate' | 'score'>,
   samples: { train: readonly Shown[]; val: readonly Shown[] },
   config: SftConfig,
-  done: number,
-  onStep: (step: FineTuneStep, save: boolean) => Promise<boolean>,
+  { done, unvalidated }: FineTuneStart,
+  listener: FineTuneListener,
 ): Promise<void> {
   const { data, optim, trainer } = config;
   const total = stepsOf(samples.train.length, config);
@@ -48,7 +60,14 @@ export async function fineTune(
   };
   const due = (frequency: number, step: number): boolean =>
     step === total || step % (frequency > 0 ? frequency : perEpoch) === 0;
-  for (let step = done + 1; step <= total; step++) {
+  const finish = async (step: FineTuneStep): Promise<boolean> => {
+    const validated = due(trainer.test_freq, step.step)
+      ? { ...step, 'val/loss': await crossEntropy(engine, samples.val, config) }
+      : step;
+    return listener.onStep(validated, due(trainer.save_freq, step.step));
+  };
+  if (unvalidated && !(await finish(unvalidated))) return;
+  for (let step = (unvalidated?.step ?? done) + 1; step <= total; step++) {
     const epoch = Math.floor((step - 1) / perEpoch);
     const order = new RandomStream(deriveSeed('sft-order', trainer.seed, epoch));
     const batch = splitMiniBatches(samples.train.length, data.train_batch_size, order)[(step - 1) % perEpoch];
@@ -60,8 +79,8 @@ export async function fineTune(
       deriveSeed('adapter-dropout', trainer.seed, step),
     );
     const told: FineTuneStep = { step, epoch: epoch + 1, 'train/loss': loss, 'train/lr': lr };
-    if (due(trainer.test_freq, step)) told['val/loss'] = await crossEntropy(engine, samples.val, config);
-    if (!(await onStep(told, due(trainer.save_freq, step)))) return;
+    listener.onTrained?.(told);
+    if (!(await finish(told))) return;
   }
 }
 

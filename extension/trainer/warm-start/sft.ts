@@ -6,9 +6,11 @@ import { rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { appendAll } from '../../protocol/lists';
 import { UserError } from '../../protocol/user-error';
+import { abortable } from '../abortable';
 import { loadConfig } from '../config/load-config';
 import type { RunConfig } from '../config/schema';
 import type { Engine, LoadedModel } from '../engine/engine';
+import { RunStopped } from '../engine/run-stopped';
 import { startEngine } from '../engine/remote-engine';
 import { trajectoryLine } from '../evaluation/trajectory-line';
 import { installation } from '../installation';
@@ -29,7 +31,7 @@ import { LineLog, readValues } from '../store/line-log';
 import { readRegularSync } from '../store/regular-file';
 import { demonstrations } from './demonstrations';
 import { crossEntropy, fineTune, stepsOf } from './fine-tune';
-import type { FineTuneStep, Shown } from './fine-tune';
+import type { FineTuneStart, FineTuneStep, Shown } from './fine-tune';
 import type { SftConfig } from './sft-config';
 
 export interface SftRequest {
@@ -39,9 +41,11 @@ export interface SftRequest {
   presetFolders: readonly string[];
   /** Absolute path of the model to begin with. */
   modelFolder: string;
-  /** Ends the training after the step in hand, with a checkpoint. */
+  /** Aborted with RunStopped, it ends what is in hand at once, with a checkpoint of the last step that is made. */
   signal: AbortSignal;
   onStep(step: FineTuneStep, total: number): void;
+  /** What is being done, and how much of it is. */
+  onProgress?(what: string, done: number, of: number): void;
   say(line: string): void;
 }
 
@@ -53,7 +57,7 @@ export interface SftResult {
   total_steps: number;
   demonstrations: { train: number; val: number };
   /** Cross-entropy of the validation demonstrations in nats a token, before the first step and after the last. */
-  val_loss: { before: number; after: number | null };
+  val_loss: { before: number | null; after: number | null };
 }
 
 const names = { about: 'sft.json', metrics: 'metrics.jsonl', model: 'model' } as const;
@@ -73,7 +77,15 @@ export async function sft(request: SftRequest): Promise<SftResult> {
     throw new UserError(
       `config: data.max_length is ${config.data.max_length}, but ${config.model.partial_pretrain} has ${positions} positions: lower it`,
     );
-  const shown = await demonstrate(request);
+  let shown: Awaited<ReturnType<typeof demonstrate>>;
+  try {
+    shown = await demonstrate(request);
+  } catch (error) {
+    if (!(error instanceof RunStopped)) throw error;
+    const { train_size: train, val_size: val } = config.data;
+    const total_steps = stepsOf(train, config);
+    return { folder, model: null, steps: 0, total_steps, demonstrations: { train, val }, val_loss: { before: null, after: null } }; // prettier-ignore
+  }
   await makeFolder(folder);
   await replaceFile(join(folder, names.about), json({ hash, config }));
   for (const [name, episodes] of Object.entries(shown))
@@ -95,7 +107,7 @@ export async function sft(request: SftRequest): Promise<SftResult> {
 
 /** Solved episodes to train and to validate on; those to validate on have later seeds. */
 async function demonstrate(request: SftRequest): Promise<{ train: RolloutEpisode[]; val: RolloutEpisode[] }> {
-  const { config, workspace, presetFolders, modelFolder, say } = request;
+  const { config, workspace, presetFolders, modelFolder, signal, say, onProgress } = request;
   const { demonstrations: asked, data } = config;
   const loaded = loadConfig({
     configName: asked.config_name,
@@ -110,7 +122,7 @@ async function demonstrate(request: SftRequest): Promise<{ train: RolloutEpisode
     throw new UserError(
       `config: demonstrations.tags names ${unknown}, which custom_envs of ${asked.config_name} does not have: use one of ${Object.keys(run.custom_envs).join(', ')}`,
     );
-  const { environments, loaded: environmentsLoaded } = await openEnvironments(run, tags, workspace, logNotice);
+  const { environments, loaded: environmentsLoaded } = await openEnvironments(run, tags, workspace, logNotice, signal);
   try {
     const tools = { environments, loaded: environmentsLoaded, tokenizer: readTokenizer(modelFolder) };
     const train: RolloutEpisode[] = [];
@@ -120,7 +132,10 @@ async function demonstrate(request: SftRequest): Promise<{ train: RolloutEpisode
       const own = { train: part(data.train_size), val: part(data.val_size) };
       if (own.train + own.val === 0) continue;
       const episodes = await demonstrations(
-        { config: run, tag, count: own.train + own.val, seed: asked.seed, maxDepth: asked.max_depth },
+        {
+          ...{ config: run, tag, count: own.train + own.val, seed: asked.seed, maxDepth: asked.max_depth, signal },
+          onProgress: solved => onProgress?.(`demonstrations of ${tag}`, solved, own.train + own.val),
+        },
         tools,
       );
       say(`${tag}: ${episodes.length} demonstrations, seeds ${episodes[0].seed} to ${episodes.at(-1)!.seed}`);
@@ -149,10 +164,10 @@ function demonstrationLine(episode: RolloutEpisode, index: number): Uint8Array {
 
 /** Trains from the newest checkpoint on; the model is exported once the last step is done. */
 async function trainAndExport(
-  { config, hash, modelFolder, signal, onStep, say }: SftRequest,
+  { config, hash, modelFolder, signal, onStep, onProgress, say }: SftRequest,
   folder: string,
   samples: { train: Shown[]; val: Shown[] },
-): Promise<{ steps: number; before: number; after: number | null }> {
+): Promise<{ steps: number; before: number | null; after: number | null }> {
   const { model, trainer, workbench } = config;
   const total = stepsOf(samples.train.length, config);
   const owner: RunSeal = { id: trainer.experiment_name, manifest: hash };
@@ -162,7 +177,8 @@ async function trainAndExport(
   const engine = startEngine(installation.engineWorker);
   try {
     const adapted = model.lora_rank > 0;
-    const loaded = await engine.load({
+    signal.addEventListener('abort', () => engine.interrupt(), { once: true });
+    const loading = engine.load({
       modelFolder: adapted || !checkpoint ? modelFolder : checkpoint.folder,
       adapterFolder: adapted && checkpoint ? checkpoint.folder : null,
       lora: adapted
@@ -184,34 +200,64 @@ async function trainAndExport(
       maxPositions: config.data.max_length,
       cacheFolder: installation.cache,
     });
+    const loaded = await abortable(signal, loading);
     const metrics = new LineLog(join(folder, names.metrics), { fsync: 'explicit' });
+    let done = checkpoint?.manifest.step ?? 0;
+    let saved = done;
     try {
-      let done = 0;
-      if (checkpoint) {
-        done = checkpoint.manifest.step;
-        await engine.restore({ actor: await readMoments(checkpoint, 'actor', done) });
-        await refuseOtherMetrics(folder, checkpoint);
-        metrics.truncateTo(checkpoint.manifest.offsets[names.metrics]);
-        say(`going on after step ${done} of ${total}`);
-      } else {
-        metrics.truncateTo(0);
-        metrics.append({ step: 0, 'val/loss': await crossEntropy(engine, samples.val, config) });
-      }
-      await fineTune(engine, samples, config, done, async (step, due) => {
-        metrics.append(step);
-        onStep(step, total);
-        done = step.step;
-        if (due || signal.aborted) {
-          metrics.sync();
-          const files = await modelFiles(engine, loaded, modelFolder, model.partial_pretrain);
-          const log = { offset: metrics.offset, sum: await sumOf(folder, metrics.offset) };
-          await save(folder, done, log, { engine, files, owner, keep: trainer.max_ckpt_to_keep });
+      const { unvalidated } = (checkpoint?.manifest.state ?? {}) as Pick<FineTuneStart, 'unvalidated'>;
+      const write = async (step: number, unvalidated?: FineTuneStep): Promise<void> => {
+        metrics.sync();
+        const files = await modelFiles(engine, loaded, modelFolder, model.partial_pretrain);
+        const log = { offset: metrics.offset, sum: await sumOf(folder, metrics.offset) };
+        await save(folder, { step, unvalidated }, log, { engine, files, owner, keep: trainer.max_ckpt_to_keep });
+        saved = step;
+      };
+      let trained: FineTuneStep | undefined;
+      try {
+        const follow = (what: string): void => {
+          engine.onUnits = (pass, of) => onProgress?.(what, pass, of);
+        };
+        if (checkpoint) {
+          await engine.restore({ actor: await readMoments(checkpoint, 'actor', done) });
+          await refuseOtherMetrics(folder, checkpoint);
+          metrics.truncateTo(checkpoint.manifest.offsets[names.metrics]);
+          say(`going on after step ${done} of ${total}`);
+        } else {
+          metrics.truncateTo(0);
+          follow('validation');
+          metrics.append({ step: 0, 'val/loss': await crossEntropy(engine, samples.val, config) });
         }
-        return !signal.aborted;
-      });
+        follow(`step ${done + 1} of ${total}`);
+        await fineTune(
+          engine,
+          samples,
+          config,
+          { done, unvalidated },
+          {
+            onTrained: step => {
+              trained = step;
+              follow(`validation after step ${step.step}`);
+            },
+            onStep: async (step, due) => {
+              metrics.append(step);
+              onStep(step, total);
+              trained = undefined;
+              done = step.step;
+              if (due) await write(done);
+              follow(`step ${done + 1} of ${total}`);
+              return !signal.aborted;
+            },
+          },
+        );
+      } catch (error) {
+        if (!(error instanceof RunStopped)) throw error;
+      }
+      if (trained) await write((done = trained.step), trained);
+      else if (done > saved) await write(done);
       const losses = lossesIn(join(folder, names.metrics));
       if (done === total) await exportTo(join(folder, names.model), modelFolder, loaded, (await newest())!);
-      return { steps: done, before: losses[0], after: done === total ? losses.at(-1)! : null };
+      return { steps: done, before: losses[0] ?? null, after: done === total ? losses.at(-1)! : null };
     } finally {
       metrics.close();
     }
@@ -222,7 +268,7 @@ async function trainAndExport(
 
 async function save(
   folder: string,
-  step: number,
+  { step, unvalidated }: { step: number; unvalidated?: FineTuneStep },
   log: { offset: number; sum: string },
   { engine, files, owner, keep }: { engine: Engine; files: Record<string, Uint8Array>; owner: RunSeal; keep: number },
 ): Promise<void> {
@@ -230,7 +276,8 @@ async function save(
   await writeCheckpoint(
     folder,
     {
-      ...{ step, offsets: { [names.metrics]: log.offset }, streams: {}, seed_counter: 0, state: null },
+      ...{ step, offsets: { [names.metrics]: log.offset }, streams: {}, seed_counter: 0 },
+      state: unvalidated ? { unvalidated } : null,
       ...{ run: owner, log_chain: log.sum },
     },
     { ...files, ...momentFiles('actor', actor) },

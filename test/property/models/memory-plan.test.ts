@@ -42,6 +42,8 @@ const input: fc.Arbitrary<PlanInput> = fc
     longest,
     ...{ updateTokens: longest * episodes, criticTokens: longest, scoreTokens: longest, referenceTokens: longest },
     diagnosisTokens: longest * Math.min(episodes, 4),
+    environments: 1,
+    sharesBeginnings: true,
     rollouts: episodes,
   }));
 const runs = { numRuns: 10 };

@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { PassBudget } from '../../../extension/trainer/engine/engine';
 import { RandomStream } from '../../../extension/trainer/engine/random-stream';
+import { PackedSessions } from '../../../extension/trainer/models/packed-sessions';
 import { CrossScoring } from '../../../extension/trainer/models/cross-scoring';
 import { HostParameters } from '../../../extension/trainer/models/parameter-bank';
 import { Policy } from '../../../extension/trainer/models/policy';
@@ -105,19 +106,23 @@ describe('cross-scoring', () => {
     const [a, b] = texts([20, 16], config.vocabSize, stream);
     const [y, z] = texts([4, 3], config.vocabSize, stream);
     const computed = { beginnings: 0, continuations: 0 };
-    const { sessions } = scoring as unknown as { sessions: { get: (kind: keyof typeof computed, ...rest: unknown[]) => Promise<Session> } }; // prettier-ignore
-    const get = sessions.get.bind(sessions);
-    sessions.get = async (kind, ...rest) => {
-      const session = await get(kind, ...rest);
-      const run = session.run.bind(session);
-      return Object.assign(Object.create(session) as Session, {
-        run: (feeds: Parameters<Session['run']>[0]) => {
-          // But for one stand-in for padding a pass.
-          computed[kind] += feeds.ids.dims[0] - 1;
-          return run(feeds);
-        },
-      });
-    };
+    type Sessions = { get: (kind: string, ...rest: unknown[]) => Promise<Session> };
+    for (const sessions of Object.values(scoring as unknown as Record<'sessions' | 'continuing', Sessions>)) {
+      if (!(sessions instanceof PackedSessions)) continue;
+      const own = sessions as unknown as Sessions;
+      const get = own.get.bind(own);
+      own.get = async (kind, ...rest) => {
+        const session = await get(kind, ...rest);
+        const run = session.run.bind(session);
+        return Object.assign(Object.create(session) as Session, {
+          run: (feeds: Parameters<Session['run']>[0]) => {
+            // But for one stand-in for padding a pass.
+            computed[kind.split(' ')[0] as keyof typeof computed] += feeds.ids.dims[0] - 1;
+            return run(feeds);
+          },
+        });
+      };
+    }
     const sums = await scoring.sums([a, b, a], [y, z, z, y, y], roomy, 1);
     expect(computed).toEqual({ beginnings: 36, continuations: 2 * 7 });
     expect(sums.map(row => Array.from(row))).toEqual([0, 1, 1, 0, 0].map(i => [0, 1, 0].map(j => sums[i][j])));

@@ -64,6 +64,8 @@ const plain: Omit<
   klLoss: false,
   lossMode: 'vanilla',
   diagnosisTokens: 0,
+  environments: 0,
+  sharesBeginnings: false,
   trains: true,
   moments: { actor: 'float32', critic: 'float32' },
 };

@@ -104,7 +104,7 @@ test('all weights: the model fits the demonstrations better, loads elsewhere, an
   const { code, stderr, answer } = await sft();
   expect(code, stderr).toBe(0);
   expect(answer).toMatchObject({ steps: 6, total_steps: 6, demonstrations: { train: 24, val: 8 } });
-  expect(answer.val_loss.after!).toBeLessThan(answer.val_loss.before * 0.9);
+  expect(answer.val_loss.after!).toBeLessThan(answer.val_loss.before! * 0.9);
   const lines = linesOf<Record<string, number>>(join(answer.folder, 'metrics.jsonl'));
   expect(lines.map(({ step }) => step)).toEqual([0, 1, 2, 3, 4, 5, 6]);
   expect(lines.map(line => 'val/loss' in line)).toEqual([true, false, false, true, false, false, true]);

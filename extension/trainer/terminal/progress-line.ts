@@ -1,0 +1,30 @@
+// One bar at the bottom of a terminal, with lines printed above it. Where standard error is no terminal, the lines alone are written.
+import { MultiBar, Presets } from 'cli-progress';
+import type { SingleBar } from 'cli-progress';
+
+export class ProgressLine {
+  private readonly bars: MultiBar | null;
+  private bar: SingleBar | undefined;
+
+  constructor(private readonly out: NodeJS.WriteStream = process.stderr) {
+    const format = { format: '{bar} {what}: {value} of {total}', barsize: 24, hideCursor: true, clearOnComplete: true };
+    this.bars = out.isTTY ? new MultiBar({ ...format, stream: out }, Presets.shades_classic) : null;
+  }
+
+  /** Shows what is being done, of which `done` of `of` parts are over. */
+  show(what: string, done: number, of: number): void {
+    if (!this.bars) return;
+    this.bar ??= this.bars.create(of, done, { what });
+    this.bar.setTotal(of);
+    this.bar.update(done, { what });
+  }
+
+  print(line: string): void {
+    if (this.bars && this.bar) this.bars.log(`${line}\n`);
+    else this.out.write(`${line}\n`);
+  }
+
+  close(): void {
+    this.bars?.stop();
+  }
+}

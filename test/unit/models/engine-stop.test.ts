@@ -1,0 +1,91 @@
+// A stop of the engine, counted in units of work: what is in hand ends with the unit that runs, what comes later is refused, and weights and
+// moments are had as they were. Memory of packed passes: one is alive at a time.
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { CriticSample, OptimizerOptions, PolicyLossOptions } from '../../../extension/trainer/engine/engine';
+import type { WeightedSample } from '../../../extension/trainer/engine/engine';
+import { RunStopped } from '../../../extension/trainer/engine/run-stopped';
+import { PolicyEngine } from '../../../extension/trainer/models/policy-engine';
+import { goldenFolder, plainLoad, plainSampling } from './models';
+
+const optimizer: OptimizerOptions = { lr: 0.01, betas: [0.9, 0.99], eps: 1e-8, weight_decay: 0.01, grad_clip: 1 };
+const loss: PolicyLossOptions = {
+  ...{ clip_ratio_low: 0.2, clip_ratio_high: 0.28, clip_ratio_c: 3, entropy_coeff: 0.001, use_kl_loss: false },
+  ...{ kl_loss_coef: 0, kl_loss_type: 'k3', loss_agg_mode: 'token-mean', temperature: 1 },
+};
+const criticLoss = { cliprange_value: 0.5, loss_agg_mode: 'token-mean' as const };
+/** One sample a pass. */
+const alone = { maxTokens: 6, maxRows: 1 };
+const samples = Array.from({ length: 8 }, (_, i): WeightedSample & CriticSample => {
+  const ids = Int32Array.of(3 + i, 14, 15, 9, 26, 5);
+  const numbers = (x: number): Float32Array => new Float32Array(ids.length).fill(x);
+  return {
+    ...{ ids, mask: Uint8Array.of(0, 0, 1, 1, 1, 1), old_logprobs: numbers(-4), ref_logprobs: numbers(-4) },
+    ...{ advantages: numbers(1), weights: numbers(0.25), old_values: numbers(0), returns: numbers(1) },
+  };
+});
+
+/** The units that have begun, and after how many of them the engine is to stop. */
+let begun: number;
+let stopAt: number;
+let engine: PolicyEngine;
+
+beforeEach(async () => {
+  [begun, stopAt] = [0, Infinity];
+  const unit = (): void => {
+    if (++begun === stopAt) engine.stop();
+  };
+  engine = new PolicyEngine(unit, unit);
+  const modelFolder = goldenFolder('qwen2');
+  await engine.load({ ...plainLoad, modelFolder, referenceFolder: modelFolder, critic: true, seed: 7 });
+});
+
+const calls: Record<string, () => Promise<unknown>> = {
+  score: () => engine.score('actor', samples, alone, 1),
+  inspect: () => engine.inspect(samples, alone, 1, 2),
+  crossScore: () => engine.crossScore(samples.map(({ ids }) => ids), samples.map(({ ids }) => ids.slice(1)), alone, 1), // prettier-ignore
+  update: () => engine.update(samples, alone, loss, optimizer, 0),
+  analyseGradients: () => engine.analyseGradients([[samples, samples]], alone, loss, 0),
+  values: () => engine.values(samples, alone),
+  updateCritic: () => engine.updateCritic(samples, alone, criticLoss, optimizer),
+  imitate: () => engine.imitate(samples, alone, optimizer, 0),
+  generate: () =>
+    engine.generate([{ row: 'a', append: [3, 14], seed: 1 }], { ...plainSampling, max_new_tokens: 40, max_model_len: 60, stop_token_ids: [] }), // prettier-ignore
+};
+
+const state = async () => ({ state: await engine.state(), parameters: await engine.parameters() });
+
+describe.each(Object.keys(calls))('%s', name => {
+  it('tells of more units than one, and ends with the unit in which it is stopped', async () => {
+    await calls[name]();
+    expect(begun).toBeGreaterThan(3);
+    if (name === 'generate') await engine.release(['a']);
+    const before = await state();
+    [begun, stopAt] = [0, 3];
+    await expect(calls[name]()).rejects.toThrow(RunStopped);
+    expect(begun).toBe(3);
+    expect(await state()).toEqual(before); // the optimizer step that was in hand is not made
+    await expect(calls[name]()).rejects.toThrow(RunStopped);
+    expect(begun).toBe(3);
+  });
+});
+
+it('takes the optimizer steps of a stopped training step back to the bit, those of the critic too', async () => {
+  await calls.update();
+  await calls.updateCritic();
+  const before = await state();
+  await engine.remember();
+  await calls.updateCritic();
+  await calls.update();
+  expect(await state()).not.toEqual(before);
+  engine.stop();
+  expect(await engine.rollBack()).toBe(true);
+  expect(await state()).toEqual(before);
+});
+
+it('has nothing to take back where no optimizer step was made', async () => {
+  await engine.remember();
+  await calls.score();
+  const before = await state();
+  expect(await engine.rollBack()).toBe(true);
+  expect(await state()).toEqual(before);
+});

@@ -1,0 +1,64 @@
+// How many arenas of onnxruntime a network holds: sessions are closed before others are made beside them.
+import { afterEach, expect, it, vi } from 'vitest';
+import { Graph } from '../../../extension/trainer/engine/graph';
+import { Session } from '../../../extension/trainer/engine/session';
+import { PackedSessions, arenasKept, passBytes } from '../../../extension/trainer/models/packed-sessions';
+import type { PassSize } from '../../../extension/trainer/models/packed-sessions';
+import type { Network } from '../../../extension/trainer/models/policy-graphs';
+
+const config = { heads: 2, hiddenSize: 8, layers: 3 };
+const network = { config } as unknown as Network;
+const build = (): Graph => {
+  const g = new Graph('pass');
+  g.output('y', g.emit('Neg', [g.input('x', 'float32', ['n'])], 'float32', ['n']));
+  return g;
+};
+const small: PassSize = { tokens: 64, scores: 64 * 64 };
+/** Alone, a pass of this size takes what may be kept. */
+const large: PassSize = { tokens: 0, scores: arenasKept / (4 * config.layers * config.heads) };
+
+afterEach(() => void vi.restoreAllMocks());
+
+function opened() {
+  const closed = vi.spyOn(Session.prototype, 'release');
+  const sessions = new PackedSessions(network, { threads: 1 }, false);
+  const get = (kind: string, shared: boolean, chunks: number, size: PassSize): Promise<Session> =>
+    sessions.get(kind, { shared, chunks }, build, { ...size, kept: true });
+  return { get, closed, sessions };
+}
+
+it('keeps the sessions of small passes side by side, and gives the same one again', async () => {
+  const { get, closed, sessions } = opened();
+  const first = await get('update', false, 1, small);
+  await get('update', true, 1, small);
+  await get('score', true, 1, small);
+  expect(await get('update', false, 1, small)).toBe(first);
+  expect(closed).not.toHaveBeenCalled();
+  await sessions.release();
+  expect(closed).toHaveBeenCalledTimes(3);
+});
+
+it('closes a session before one for another number of parts of the head is made', async () => {
+  const { get, closed, sessions } = opened();
+  const first = await get('update', false, 1, small);
+  await get('update', true, 1, small);
+  expect(await get('update', false, 2, small)).not.toBe(first);
+  expect(closed).toHaveBeenCalledTimes(1);
+  await sessions.release();
+});
+
+it('holds one session where passes are large, and remembers how large its passes were', async () => {
+  const { get, closed, sessions } = opened();
+  await get('update', false, 1, small);
+  const other = await get('update', true, 1, large);
+  expect(closed).toHaveBeenCalledTimes(1);
+  expect(await get('update', true, 1, small)).toBe(other);
+  await get('update', false, 1, small);
+  expect(closed).toHaveBeenCalledTimes(2);
+  await sessions.release();
+});
+
+it('counts all layers of a pass with a way back, else one', () => {
+  expect(passBytes(config, large, true)).toBe(arenasKept);
+  expect(passBytes(config, large, false)).toBe(arenasKept / config.layers);
+});

@@ -1,0 +1,29 @@
+// The plan against whole runs whose answers grew to their limit, as test/bench/memory-runs.mjs measured them: planned-runs.json is what it
+// wrote (--points). A plan that says less than nine tenths of what a run held would promise too much.
+import { readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { expect, test } from 'vitest';
+import { loadConfig } from '../../../extension/trainer/config/load-config';
+import { planMemory } from '../../../extension/trainer/models/memory-plan';
+import { planInput } from '../../../extension/trainer/run-plan';
+
+const root = resolve(__dirname, '../../..');
+const points = JSON.parse(readFileSync(join(__dirname, 'planned-runs.json'), 'utf8')) as {
+  name: string;
+  config: string;
+  overrides: string[];
+  measured: number;
+}[];
+
+test.each(points.map(point => [point.name, point] as const))('%s: within a fifth of what it held', async (_, point) => {
+  const { config } = loadConfig({
+    configName: point.config,
+    overrides: point.overrides,
+    presetFolders: [join(root, 'media/presets')],
+    workspace: root,
+  });
+  const { peak } = planMemory(await planInput(config, join(root, 'media/models/ragen-tiny'), root));
+  const ratio = peak.bytes / point.measured;
+  expect(ratio).toBeGreaterThan(0.9);
+  expect(ratio).toBeLessThan(1.2);
+});
