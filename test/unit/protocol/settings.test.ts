@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import type { RunEvent } from '../../../extension/protocol/run-folder';
 import { configInEffect } from '../../../extension/protocol/settings';
 
-const config = { trainer: { test_freq: 1, total_training_steps: 5 }, list: [1] };
+const config = { trainer: { critic_warmup: 1, total_training_steps: 5 }, list: [1] };
 const setting = (key: string, to = 9): RunEvent => ({ time: '', step: 1, kind: 'setting', message: '', data: { key, from: 1, to } }); // prettier-ignore
 
 it('a value that is there changes', () => {
@@ -12,7 +12,7 @@ it('a value that is there changes', () => {
   expect(config.trainer.total_training_steps).toBe(5);
 });
 
-it.each(['trainer.test_freq', 'trainer.none', 'none.at.all', 'trainer.test_freq.deeper', 'x', '', '.', '__proto__.polluted', 'constructor.prototype.polluted', '__proto__'])(
+it.each(['trainer.critic_warmup', 'trainer.none', 'none.at.all', 'trainer.critic_warmup.deeper', 'x', '', '.', '__proto__.polluted', 'constructor.prototype.polluted', '__proto__'])(
   'the key %j changes nothing',
   key => {
     expect(configInEffect(config, [setting(key)])).toEqual(config);

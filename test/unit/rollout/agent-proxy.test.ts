@@ -199,6 +199,8 @@ describe('slow episodes', () => {
     pool.delay = episode => (episode.endsWith(slow) ? 150 : 0);
     return { generator, pool, agent: new AgentProxy(generator, pool, characterTokenizer, corridorOptions({ es_manager: many, ...changes })) }; // prettier-ignore
   }
+  /** Of the clock, not of the episodes. */
+  const waited = expect.any(Number) as number;
   const namesOf = ({ rows }: { rows: { row: string }[] }) => rows.map(({ row }) => row.slice(13));
 
   it('hold up no other, and come out as in lock step', async () => {
@@ -206,7 +208,7 @@ describe('slow episodes', () => {
     const expected = await waiting.agent.rollout(train);
     expect(waiting.generator.calls.map(call => call.rows.length)).toEqual([8, 8, 8]);
     const going = slowProxy();
-    expect(await going.agent.rollout(train)).toEqual(expected);
+    expect(await going.agent.rollout(train)).toEqual({ ...expected, environmentSeconds: waited });
     expect(going.generator.calls.map(call => (call.rows.length === 1 ? namesOf(call)[0] : call.rows.length))).toEqual([8, 7, 7, slow, slow]); // prettier-ignore
     expect(going.generator.live.size + going.pool.live.size).toBe(0);
   });
@@ -232,7 +234,7 @@ describe('slow episodes', () => {
   it('in windowed contexts come out as in lock step too', async () => {
     const agent_proxy = { ...options.agent_proxy, context_window_mode: 'single_turn' as const, max_context_window: 2 };
     const expected = await slowProxy({ async_rollout: false, agent_proxy }).agent.rollout(train);
-    expect(await slowProxy({ agent_proxy }).agent.rollout(train)).toEqual(expected);
+    expect(await slowProxy({ agent_proxy }).agent.rollout(train)).toEqual({ ...expected, environmentSeconds: waited });
   });
 
   it('fail alone; and when all is over at an error elsewhere, nothing goes on behind it', async () => {

@@ -56,7 +56,8 @@ class Watching {
   as = (): Viewer => ({ episode: episode => this.episode(episode), tokens: (...told) => this.tokens_(...told) });
 }
 
-const train = (look?: Parameters<typeof trainHere>[3]) => trainHere(workspace, ['trainer.save_freq=2'], 2, look);
+const train = (look?: Parameters<typeof trainHere>[3]) =>
+  trainHere(workspace, ['trainer.save_freq=2', 'trainer.test_freq=2'], 2, look);
 const watching = (viewer: Viewer, choice: WatchChoice = {}) =>
   train(control => void control.live.watch(viewer, viewer, choice));
 
