@@ -37,9 +37,17 @@ afterAll(async () => {
   workspace.remove();
 });
 
-const validationsOf = (run: string): { step: number; success: number }[] =>
+const validationsOf = (run: string): { step: number; success: number; return: number }[] =>
   readRun(run).metrics.flatMap(line =>
-    'val-env/Words/success' in line ? [{ step: line.step, success: line['val-env/Words/success'] as number }] : [],
+    'val-env/Words/success' in line
+      ? [
+          {
+            step: line.step,
+            success: line['val-env/Words/success'] as number,
+            return: line['val-env/charts/avg_episode_return'] as number,
+          },
+        ]
+      : [],
   );
 
 describe('train', () => {
