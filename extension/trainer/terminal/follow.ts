@@ -45,11 +45,7 @@ export async function follow(
       table?.row(value);
       offset = next;
     }
-    for (const { value, next } of readValues(
-      folder.file(runFiles.events),
-      line => eventSchema.parse(line),
-      eventOffset,
-    )) {
+    for (const { value, next } of eventsFrom(folder, eventOffset)) {
       table?.event(value);
       eventOffset = next;
     }
@@ -114,9 +110,17 @@ export function* metricLines(folder: RunFolder): Generator<MetricsLine> {
   for (const { value } of readValues(folder.file(runFiles.metrics), line => metricsLineSchema.parse(line))) yield value;
 }
 
-/** The events of a run, one at a time. */
+/** The events of a run, one at a time, up to the first line that cannot be read: they are shown, and no run depends on it. */
 export function* eventLines(folder: RunFolder): Generator<RunEvent> {
-  for (const { value } of readValues(folder.file(runFiles.events), line => eventSchema.parse(line))) yield value;
+  for (const { value } of eventsFrom(folder, 0)) yield value;
+}
+
+function* eventsFrom(folder: RunFolder, offset: number): Generator<{ value: RunEvent; next: number }> {
+  try {
+    yield* readValues(folder.file(runFiles.events), line => eventSchema.parse(line), offset);
+  } catch (error) {
+    if (!(error instanceof UserError)) throw error;
+  }
 }
 
 /**

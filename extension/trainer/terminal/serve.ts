@@ -4,6 +4,7 @@ import type { Command } from 'commander';
 import { hasRunFile, readRunFileSync } from '../../protocol/run-file';
 import { runFiles } from '../../protocol/run-folder';
 import type { Manifest, RunState } from '../../protocol/run-folder';
+import { UserError } from '../../protocol/user-error';
 import type { EvaluationSummary } from '../evaluation/evaluation-summary';
 import { resume as goOn } from '../../protocol/trainer-link';
 import { resumeSettings, scheduleNote } from '../resume-settings';
@@ -18,6 +19,7 @@ import { TrainerEnded, endWithoutWord, makeRun, startTrainer, workspaceOf } from
 import type { TrainerProcess } from './start';
 import { StepTable } from './step-table';
 import { closingWords, summarize } from './summary';
+import type { RunSummary } from './summary';
 
 export interface CommonFlags {
   json?: boolean;
@@ -134,10 +136,21 @@ async function serveAndFollow(
     return await followTrainer(folder, workspace, await startTrainer(folder, workspace, args), flags);
   } catch (error) {
     if (!(error instanceof TrainerEnded)) throw error;
-    const found = summarize(folder, metricLines(folder), eventLines(folder), folder.readStatus());
+    const found = summaryOfReadable(folder);
     const summary = unended.includes(found.state) ? { ...found, state: 'failed' as const } : found;
     const { message } = error;
     return { document: { ...summary, error: { message } }, words: closingWords(summary, workspace), failed: message };
+  }
+}
+
+/** The summary of a run whose trainer refused it: without its metrics where they are what it refused. */
+function summaryOfReadable(folder: RunFolder): RunSummary {
+  const status = folder.readStatus();
+  try {
+    return summarize(folder, metricLines(folder), eventLines(folder), status);
+  } catch (error) {
+    if (!(error instanceof UserError)) throw error;
+    return summarize(folder, [], eventLines(folder), status);
   }
 }
 

@@ -46,6 +46,9 @@ beforeAll(async () => {
   const environment = /```ts\n(import [\s\S]*?)```/.exec(guide)![1];
   write('envs/maze/maze.ts', environment);
   write('envs/my-own.ts', environment);
+  const readme = readFileSync(join(root, 'README.md'), 'utf8');
+  write('envs/corridor.ts', /```ts\n(import [\s\S]*?)```/.exec(readme)![1]);
+  write('config/corridor.yaml', /`config\/corridor\.yaml`:\s+```yaml\n([\s\S]*?)```/.exec(readme)![1]);
   write('rows.jsonl', '{"tokens":[794,440,72]}\n{"tokens":[5,9,12]}\n');
   write('prompts.json', '[{"messages":[{"role":"user","content":"Where am I?"}]}]');
   const half = { model_type: 'qwen2', hidden_size: 896, intermediate_size: 4864, num_hidden_layers: 24, num_attention_heads: 14, num_key_value_heads: 2, vocab_size: 151936, max_position_embeddings: 32768, rms_norm_eps: 1e-6, rope_theta: 1e6, tie_word_embeddings: true, hidden_act: 'silu' }; // prettier-ignore
@@ -130,7 +133,10 @@ const rules: [string, Rule][] = [
   ['generate', words => finishes(words)],
   ['inspect', words => finishes(words)],
   ['export', words => finishes(words)],
+  ['episodes', words => finishes(words)],
   ['env list', words => finishes(words)],
+  ['env new', words => finishes(words)],
+  ['env observations', words => finishes(words.map(word => word.replace(/^(\d+)\.\.\d+$/, '$1..$1')))],
   ['env check', words => finishes(words)],
   ['env play', words => given('{"env":"sokoban","config":{"dim_room":[6,6],"num_boxes":1},"seed":10000,"actions":[1,"Right"]}', words)], // prettier-ignore
   ['env serve', words => serves(words)],
