@@ -42,10 +42,11 @@ export function resumeSettings(overrides: readonly string[], id: string): Record
  * that it would have been with the new one from the start. Null where it does.
  */
 export function scheduleNote(folder: RunFolder, values: Readonly<Record<string, number>>): string | null {
+  const steps = values['trainer.total_training_steps'];
+  if (steps === undefined) return null;
   const config = presentConfig(folder);
   const { actor } = config.actor_rollout_ref;
-  const steps = values['trainer.total_training_steps'];
-  if (steps === undefined || steps === config.trainer.total_training_steps) return null;
+  if (steps === config.trainer.total_training_steps) return null;
   const optimizers = config.algorithm.adv_estimator === 'gae' ? [actor.optim, config.critic.optim] : [actor.optim];
   const falling = optimizers.find(({ lr_scheduler_type }) => lr_scheduler_type !== 'constant');
   return (

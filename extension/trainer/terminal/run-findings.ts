@@ -1,5 +1,5 @@
 // What the diagnostics of a run found, as the terminal prints it: alarms, the regime of the newest diagnosis of collapse, and why a run ended
-// early. Read from a run's metrics and events.
+// early; and the model that it fetched. Read from a run's metrics and events.
 import type { RunEvent } from '../../protocol/run-folder';
 import { regimes } from '../diagnostics/collapse-metrics';
 import type { Regime } from '../diagnostics/collapse-metrics';
@@ -34,6 +34,7 @@ export const formatRegime = ({ regime, mutual_information, bound, entropy }: Dia
 /** `alarm at step 15: in-group reward std fell under …`; null for events that the terminal does not print. */
 export function formatFinding({ kind, step, message, data }: RunEvent): string | null {
   if (kind === 'alarm') return `alarm at step ${Number(data?.step ?? step)}: ${message}`;
+  if (kind === 'download') return message;
   if (kind === 'early_stop') return `stopped early at step ${step}: ${message}`;
   return null;
 }

@@ -56,7 +56,7 @@ it('one episode in eight sleeps in each turn', async () => {
   expect(lockStep.batch.episodes.map(({ final_state }) => final_state)).toEqual(Array(16).fill(`count ${turns}`));
   for (const workers of [1, 3]) {
     const { batch, ms } = await played(true, workers);
-    expect(batch).toEqual(lockStep.batch);
+    expect({ ...batch, environmentSeconds: 0 }).toEqual({ ...lockStep.batch, environmentSeconds: 0 });
     expect(ms).toBeLessThan(lockStep.ms - 3 * sleepMs); // near one sleep where nothing else uses the machine
   }
 });

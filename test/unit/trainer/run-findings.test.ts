@@ -86,6 +86,7 @@ it('takes the trajectories’ regime before the first turns’', () => {
   expect(regimeAt(5, { 'actor/entropy': 1 })).toBeNull();
 });
 
-it('prints no other events', () => {
+it('prints that a model was fetched, and no other events', () => {
+  expect(formatFinding(event('download', 0))).toBe('download found');
   expect(formatFinding(event('checkpoint', 3))).toBeNull();
 });
