@@ -17,7 +17,7 @@ import type { Readable, Writable } from 'node:stream';
 import { MissingDependency } from '../api/environment';
 import { programEnvironment } from '../api/program-environment';
 import { ControlGroup } from './control-group';
-import { memoryOf, memoryOfFiles } from './memory-watch';
+import { memoryOf, memoryOfFiles, processesBelow } from './memory-watch';
 import { filteredProcessor, seccompFilter } from './seccomp-filter';
 
 export interface Limits {
@@ -59,6 +59,10 @@ const processes = 32;
 const O_CLOEXEC = 0o2000000;
 const nobody = 65534;
 const watchMs = 50;
+/** Seconds that bubblewrap may take to begin, which are no program's: a busy machine makes namespaces slowly. */
+const startSeconds = 30;
+/** How long outputs may stay open after the end of what was started. */
+const drainMs = 2000;
 const programFile = '/answer';
 /** Folders that a program may write to, held in memory. */
 const privateFolders = ['/tmp', '/dev/shm'];
@@ -139,21 +143,35 @@ async function isolated(program: Program, limits: Limits): Promise<Outcome & { g
   source.end(program.source);
   filter.end(seccompFilter(filteredProcessor()!));
   let inside: number | undefined;
+  /** The namespace of its processes: whoever has its number later is in another. */
+  let space: string | undefined;
   let group: ControlGroup | undefined;
   let about: string | undefined;
   // bwrap says who the sandbox's first process is, and starts the program when it is told to.
   let said = '';
-  info.setEncoding('utf8').on('data', (text: string) => {
-    said += text;
-    const pid = /"child-pid": (\d+)/.exec(said)?.[1];
-    if (pid === undefined || inside !== undefined) return;
-    inside = Number(pid);
-    group = ControlGroup.make({ bytes: bytes + privateFolders.length * fileBytes, processes: processes + 2 });
-    if (group?.join(inside)) about = group.about;
-    go.end('!');
-  });
+  const begun = new Promise<void>(resolve =>
+    info.setEncoding('utf8').on('data', (text: string) => {
+      said += text;
+      const pid = /"child-pid": (\d+)/.exec(said)?.[1];
+      if (pid === undefined || inside !== undefined) return;
+      inside = Number(pid);
+      space = processSpace(inside);
+      group = ControlGroup.make({ bytes: bytes + privateFolders.length * fileBytes, processes: processes + 2 });
+      if (group?.join(inside)) about = group.about;
+      go.end('!');
+      resolve();
+    }),
+  );
   const outcome = await watched(child, program.stdin, limits, {
-    end: () => void child.kill('SIGKILL'),
+    begun,
+    end: () => {
+      // bwrap's end is the end of its processes once they have begun. A kill before that would leave them waiting for it, with the outputs open.
+      const isAlive = child.exitCode === null && child.signalCode === null && child.pid !== undefined;
+      const started = isAlive ? processesBelow(child.pid!).slice(1) : [];
+      if (inside !== undefined && space !== undefined && processSpace(inside) === space) started.push(inside);
+      child.kill('SIGKILL');
+      for (const pid of new Set(started)) endProcess(pid);
+    },
     memory: () => (inside === undefined ? 0 : memoryOf(inside, bytes) + memoryOfFiles(inside, privateFolders)),
     ranOut: () => group?.ranOut() ?? false,
   });
@@ -292,7 +310,26 @@ function bubblewrap({ home, interpreter }: Program, command: readonly string[]):
   ];
 }
 
+/** Names the namespace of a process's number; undefined where it has ended or may not be looked at. */
+function processSpace(pid: number): string | undefined {
+  try {
+    return readlinkSync(`/proc/${pid}/ns/pid`);
+  } catch {
+    return undefined;
+  }
+}
+
+function endProcess(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // it has ended already
+  }
+}
+
 interface Grip {
+  /** When the program begins, from where on its time counts; without it, at once. */
+  begun?: Promise<void>;
   /** Ends all of a program's processes; may throw where they have ended. */
   end(): void;
   /** Bytes that it holds. */
@@ -317,13 +354,22 @@ function watched(child: ChildProcess, stdin: string, limits: Limits, grip: Grip)
   }
   child.stdin!.on('error', () => undefined); // a program need not read its input
   child.stdin!.end(stdin);
-  const timer = setTimeout(() => stop('time'), limits.seconds * 1000);
+  let hasEnded = false;
+  let timer = setTimeout(() => stop('time'), (grip.begun ? startSeconds : limits.seconds) * 1000);
+  void grip.begun?.then(() => {
+    if (hasEnded) return;
+    clearTimeout(timer);
+    timer = setTimeout(() => stop('time'), limits.seconds * 1000);
+  });
   const watch = setInterval(() => {
     if (grip.memory() > limits.megabytes * mebibyte || grip.ranOut()) stop('memory');
   }, watchMs);
   return new Promise(resolve => {
+    let drain: NodeJS.Timeout | undefined;
     const finish = (code: number | null) => {
+      hasEnded = true;
       clearTimeout(timer);
+      clearTimeout(drain);
       clearInterval(watch);
       if (by === 'exit' && grip.ranOut()) by = 'memory';
       resolve({ by, code, stdout: texts.stdout.slice(0, outputBytes), stderr: texts.stderr.slice(0, outputBytes) });
@@ -333,7 +379,10 @@ function watched(child: ChildProcess, stdin: string, limits: Limits, grip: Grip)
       finish(null);
     });
     child.on('close', finish);
-    child.on('exit', () => stopRest(grip)); // what it left behind would hold its output open
+    child.on('exit', () => {
+      stopRest(grip); // what it left behind would hold its output open
+      drain = setTimeout(() => child.stdio.forEach(stream => stream?.destroy()), drainMs);
+    });
   });
 }
 

@@ -19,7 +19,7 @@ import { text } from 'node:stream/consumers';
 import { buildSync } from 'esbuild';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { runnerOf, type Language } from '../../../../envs/deepcoder/programs';
-import { runProgram, type Outcome } from '../../../../envs/deepcoder/sandbox';
+import { runProgram, type Outcome, type Program } from '../../../../envs/deepcoder/sandbox';
 import { isolationMissing } from './isolation';
 
 const missing = await isolationMissing();
@@ -375,6 +375,14 @@ print(wrote >> 20)`;
     expect(Number(await told(fill))).toBeLessThanOrEqual(32);
     const flood = await run('while True: print("x" * 9999)');
     expect([flood.by, flood.stdout.length]).toEqual(['output', 1 << 20]);
+  });
+
+  test('ends at its time limit, also where that falls into the beginning of the sandbox', async () => {
+    const program: Program = { interpreter: '/usr/bin/sh', options: [], boundAddresses: true, source: 'sleep 100', stdin: '' }; // prettier-ignore
+    for (let ms = 0; ms < 40; ms++) {
+      const { by } = await runProgram(program, { seconds: ms / 1000, megabytes: 64 }, 'bubblewrap');
+      expect([ms, by]).toEqual([ms, 'time']);
+    }
   });
 
   test('what it leaves running ends with it', async () => {
