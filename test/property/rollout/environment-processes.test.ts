@@ -15,14 +15,13 @@ let pools: EnvironmentProcesses[];
 /** Waits for a time that differs from call to call, and counts to ten. */
 const uneven = `await new Promise(done => setTimeout(done, Math.random() * 4));`;
 
-async function pool(workers: number): Promise<EnvironmentProcesses> {
+async function pool(workers: number, counting: string): Promise<EnvironmentProcesses> {
   const options = { entry, variables: process.env, stepTimeoutMs: 20_000, onNotice: () => undefined };
   const started = await EnvironmentProcesses.start(options, { Lake: workers, Count: workers }); // Arms has one process
-  const counting = counter(uneven).replace('step(action)', 'async step(action)');
   const { error } = await started.load([
     { tag: 'Lake', env_type: 'frozen_lake', source: join(root, 'envs/frozen-lake/index.ts'), config: {} },
     { tag: 'Arms', env_type: 'bandit', source: join(root, 'envs/bandit/index.ts'), config: {} },
-    { tag: 'Count', env_type: 'count', source: files.write('count.ts', counting), config: {} },
+    { tag: 'Count', env_type: 'count', source: counting, config: {} },
   ]);
   expect(error).toBeUndefined();
   return started;
@@ -31,7 +30,9 @@ async function pool(workers: number): Promise<EnvironmentProcesses> {
 beforeAll(async () => {
   entry = await buildEntry();
   files = workspace();
-  pools = await Promise.all([1, 3, 8].map(pool));
+  // Written once: another pool may read the file while it is written again.
+  const counting = files.write('count.ts', counter(uneven).replace('step(action)', 'async step(action)'));
+  pools = await Promise.all([1, 3, 8].map(workers => pool(workers, counting)));
 }, 120_000);
 afterAll(async () => {
   await Promise.all(pools.map(each => each.stop()));
