@@ -59,6 +59,10 @@ export function scheduleNote(folder: RunFolder, values: Readonly<Record<string, 
 /** Refuses settings that a run would not take behind step `step`. Reads only. @throws UserError */
 export function refuseSettings(folder: RunFolder, step: number, values: Readonly<Record<string, number>>): void {
   if (Object.keys(values).length === 0) return;
+  if (step === 0)
+    throw new UserError(
+      `run ${folder.id} has no checkpoint yet, in which new settings could be kept: begin another one by ragen train --from ${folder.id} ${Object.entries(values).map(([key, value]) => `${key}=${value}`).join(' ')}`, // prettier-ignore
+    );
   if (onlyEvaluates(folder.manifest.config))
     throw new UserError(`run ${folder.id} is an evaluation, which has no settings: resume it without ${Object.keys(values).join(', ')}`); // prettier-ignore
   const settings = new LiveSettings(presentConfig(folder));

@@ -15,6 +15,8 @@ const shortestGuessed = 12;
 const shortestLetters = 20;
 /** Characters of a secret's beginning that are cleared where a text was cut within it; the longest beginning that is looked for. */
 const [shortestBeginning, longestBeginning] = [8, 1024];
+/** The same at a text's end without a mark of a cut, where a few letters are likelier to be a word than a cut secret. */
+const shortestAtEnd = 16;
 /** Where a text was cut. */
 const cuts = /…|\.\.\.|$/g;
 
@@ -81,12 +83,17 @@ export class Secrets {
 
   /** The text with `[redacted NAME]` in place of each secret, and of the beginning of one where the text was cut within it. */
   text(text: string): string {
-    return this.withoutBeginnings(this.uncut(text), true);
+    return this.withoutBeginnings(this.uncut(text), shortestAtEnd);
   }
 
   /** The same for a text whose end is still to come. */
   unended(text: string): string {
-    return this.withoutBeginnings(this.uncut(text), false);
+    return this.withoutBeginnings(this.uncut(text), Infinity);
+  }
+
+  /** The same for the end of a stream, which may lie within a secret. */
+  ended(text: string): string {
+    return this.withoutBeginnings(this.uncut(text), shortestBeginning);
   }
 
   /** The same for all texts in a value, names of properties too; what holds none is returned itself. */
@@ -118,12 +125,13 @@ export class Secrets {
     return this.pattern ? text.replace(this.pattern, form => this.marks.get(form)!) : text;
   }
 
-  private withoutBeginnings(text: string, ends: boolean): string {
+  /** @param leastAtEnd characters of a beginning that is cleared at the text's own end */
+  private withoutBeginnings(text: string, leastAtEnd: number): string {
     if (!this.pattern) return text;
     let cleared = '';
     let from = 0;
     for (const { index, 0: cut } of text.matchAll(cuts)) {
-      const found = cut !== '' || ends ? this.beginningBefore(text, from, index) : undefined;
+      const found = this.beginningBefore(text, from, index, cut === '' ? leastAtEnd : shortestBeginning);
       if (!found) continue;
       cleared += text.slice(from, index - found.beginning.length) + found.mark;
       from = index;
@@ -131,9 +139,14 @@ export class Secrets {
     return from === 0 ? text : cleared + text.slice(from);
   }
 
-  private beginningBefore(text: string, from: number, end: number): { beginning: string; mark: string } | undefined {
+  private beginningBefore(
+    text: string,
+    from: number,
+    end: number,
+    least: number,
+  ): { beginning: string; mark: string } | undefined {
     const known = this.beginnings.get(text.slice(Math.max(from, end - shortestBeginning), end));
-    return known?.find(({ beginning: { length }, beginning }) => end - length >= from && text.startsWith(beginning, end - length)); // prettier-ignore
+    return known?.find(({ beginning: { length }, beginning }) => length >= least && end - length >= from && text.startsWith(beginning, end - length)); // prettier-ignore
   }
 
   private add(name: string, value: string): void {
@@ -193,7 +206,7 @@ export class SecretStream {
   rest(): string {
     const { kept } = this;
     this.kept = '';
-    return this.secrets.text(kept);
+    return this.secrets.ended(kept);
   }
 }
 

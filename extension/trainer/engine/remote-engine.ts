@@ -46,6 +46,9 @@ export interface RemoteEngine extends Engine {
   stop(): Promise<void>;
 }
 
+/** How long a stop waits for the calls in hand: native code that is cut off aborts the process. */
+const stopMs = 9000;
+
 const methods: Record<keyof Engine, true> = {
   load: true,
   generate: true,
@@ -76,10 +79,13 @@ export function startEngine(workerFile: string): RemoteEngine {
   let count = 0;
   let dead: Error | undefined;
   let watched: { row: string; onTokens: (ids: number[], logprobs: number[]) => void } | undefined;
+  /** Called when no call is in hand any more. */
+  let idle: () => void = () => undefined;
   const fail = (error: Error): void => {
     dead ??= error;
     for (const { reject } of waiting.values()) reject(dead);
     waiting.clear();
+    idle();
   };
   worker.on('error', (error: NodeJS.ErrnoException) => fail(outOfMemory(error) ?? error));
   worker.on('exit', code => fail(new Error(`engine: its worker thread ${explainExit(code, null)}`)));
@@ -92,6 +98,7 @@ export function startEngine(workerFile: string): RemoteEngine {
     }
     const call = waiting.get(message.id);
     waiting.delete(message.id);
+    if (waiting.size === 0) idle();
     if (message.kind === 'result') return call?.resolve(message.result as never);
     if (message.stopped) return call?.reject(new RunStopped());
     const Kind = message.notFinite ? NotFiniteError : message.user ? UserError : Error;
@@ -121,6 +128,13 @@ export function startEngine(workerFile: string): RemoteEngine {
       worker.postMessage({ watch: row } satisfies EngineWatch);
     },
     stop: async () => {
+      if (waiting.size > 0) {
+        remote.interrupt();
+        let timer: NodeJS.Timeout | undefined;
+        const late = new Promise<void>(resolve => (timer = setTimeout(resolve, stopMs)));
+        await Promise.race([late, new Promise<void>(resolve => (idle = resolve))]);
+        clearTimeout(timer);
+      }
       await worker.terminate();
     },
   };

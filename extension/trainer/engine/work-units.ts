@@ -25,6 +25,11 @@ export class StoppableUnits implements WorkUnits {
     this.onProgress(done, of);
   }
 
+  /** The same progress, which a stop does not end. */
+  get unstoppable(): WorkUnits {
+    return { next: (done, of) => this.onProgress(done, of) };
+  }
+
   /** @throws RunStopped once the work is to end */
   check(): void {
     if (this.stopped) throw new RunStopped();

@@ -31,6 +31,11 @@ export class EngineUndo {
     }
   }
 
+  /** Whether optimizer steps were made that cannot be taken back: the step in hand then has to be finished. */
+  get isTooLate(): boolean {
+    return this.remembered.some(({ bank, version, copy }) => !copy && bank.version !== version);
+  }
+
   /** Goes back; false where a bank has changed of which there is no copy. */
   async rollBack(): Promise<boolean> {
     const changed = this.remembered.filter(({ bank, version }) => bank.version !== version);

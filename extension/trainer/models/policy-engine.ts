@@ -26,6 +26,7 @@ import { UserError } from '../../protocol/user-error';
 import { autoCandidates, chooseProvider, providerStates, resolveDevice } from '../engine/devices';
 import { RandomStream } from '../engine/random-stream';
 import { StoppableUnits } from '../engine/work-units';
+import type { WorkUnits } from '../engine/work-units';
 import type { Provider, SessionOptions } from '../engine/session';
 import type { Critic } from './critic';
 import { CrossScoring } from './cross-scoring';
@@ -55,12 +56,11 @@ export class PolicyEngine implements Engine {
   private crossScoring?: CrossScoring;
 
   private readonly units: StoppableUnits;
-  private readonly undo = new EngineUndo();
-
   /** `onTokens` hears, during a generation, how many tokens it has sampled; `onUnits`, in other calls, how much of their work is done. */
   constructor(
     private readonly onTokens?: (sampled: number) => void,
     onUnits?: (done: number, of: number) => void,
+    private readonly undo = new EngineUndo(),
   ) {
     this.units = new StoppableUnits(onUnits);
   }
@@ -156,7 +156,12 @@ export class PolicyEngine implements Engine {
     seed: number,
   ): Promise<UpdateMetrics> {
     this.checkIds(samples.map(({ ids }) => ids));
-    return this.models.actor.update(samples, budget, loss, optimizer, seed, this.units);
+    return this.models.actor.update(samples, budget, loss, optimizer, seed, this.updateUnits);
+  }
+
+  /** A stop ends an update before its first optimizer step, and after it where that can be taken back. */
+  private get updateUnits(): WorkUnits {
+    return this.undo.isTooLate ? this.units.unstoppable : this.units;
   }
 
   async analyseGradients(
@@ -178,7 +183,7 @@ export class PolicyEngine implements Engine {
     loss: CriticLossOptions,
     optimizer: OptimizerOptions,
   ): Promise<UpdateMetrics> {
-    return this.critic.update(samples, budget, loss, optimizer, this.units);
+    return this.critic.update(samples, budget, loss, optimizer, this.updateUnits);
   }
 
   async imitate(

@@ -118,15 +118,22 @@ export class HubCache {
    */
   async damagedFile({ folder, files }: CachedModel): Promise<HubFile | undefined> {
     for (const file of files) {
-      if (!isChecksum(file.etag)) continue;
-      const path = join(folder, file.name);
-      const kind = file.etag.length === 64 ? 'sha256' : 'git';
-      const sum = await keptChecksum(path, kind, () => contentSum(path, file)).catch((error: unknown) => {
-        throw storeError('read', path, error);
-      });
-      if (sum !== file.etag) return file;
+      if (!(await isSound(join(folder, file.name), file))) return file;
     }
     return undefined;
+  }
+
+  /** Whether a file's content is here and is what the hub calls it by; one that is not is removed, so that it is fetched again. */
+  async hasSoundBlob(file: HubFile): Promise<boolean> {
+    if (!(await this.hasBlob(file))) return false;
+    const blob = this.blob(file.etag);
+    if (await isSound(blob, file)) return true;
+    try {
+      await rm(blob, { force: true });
+    } catch (error) {
+      throw storeError('remove', blob, error);
+    }
+    return false;
   }
 
   /** Removes a model folder with a damaged file, and the content where it is damaged too, so that it is fetched again. */
@@ -294,3 +301,13 @@ async function bring(source: string, file: string): Promise<void> {
 
 /** Part of names that nobody else uses. Never reaches results. */
 const unique = (): string => randomBytes(4).toString('hex');
+
+/** Whether a file's content is what the hub calls it by, where that is a checksum. It is read when it is checked first and when it has changed. */
+async function isSound(path: string, file: HubFile): Promise<boolean> {
+  if (!isChecksum(file.etag)) return true;
+  const kind = file.etag.length === 64 ? 'sha256' : 'git';
+  const sum = await keptChecksum(path, kind, () => contentSum(path, file)).catch((error: unknown) => {
+    throw storeError('read', path, error);
+  });
+  return sum === file.etag;
+}

@@ -3,6 +3,7 @@
 import { createConnection } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { MessageConnection } from 'vscode-jsonrpc/node';
+import { jsonOrNothing } from '../../protocol/json';
 import { eventSchema, metricsLineSchema, runFiles } from '../../protocol/run-folder';
 import type { MetricsLine, RunEvent, RunStatus } from '../../protocol/run-folder';
 import { socketMessages } from '../../protocol/socket-messages';
@@ -10,7 +11,7 @@ import { change, hello, isLocalEndpoint, statusChanged, stop } from '../../proto
 import { UserError } from '../../protocol/user-error';
 import type { AskedChange } from '../live-settings';
 import { readLease } from '../store/lease';
-import { readValues } from '../store/line-log';
+import { readLines, readValues } from '../store/line-log';
 import type { RunFolder } from '../store/run-folder';
 import type { StepTable } from './step-table';
 
@@ -110,16 +111,19 @@ export function* metricLines(folder: RunFolder): Generator<MetricsLine> {
   for (const { value } of readValues(folder.file(runFiles.metrics), line => metricsLineSchema.parse(line))) yield value;
 }
 
-/** The events of a run, one at a time, up to the first line that cannot be read: they are shown, and no run depends on it. */
+/** The events of a run, one at a time; lines that are no event are passed over: they are shown, and no run depends on it. */
 export function* eventLines(folder: RunFolder): Generator<RunEvent> {
   for (const { value } of eventsFrom(folder, 0)) yield value;
 }
 
 function* eventsFrom(folder: RunFolder, offset: number): Generator<{ value: RunEvent; next: number }> {
   try {
-    yield* readValues(folder.file(runFiles.events), line => eventSchema.parse(line), offset);
+    for (const { text, next } of readLines(folder.file(runFiles.events), offset)) {
+      const { data } = eventSchema.safeParse(jsonOrNothing(text));
+      if (data) yield { value: data, next };
+    }
   } catch (error) {
-    if (!(error instanceof UserError)) throw error;
+    if (!(error instanceof UserError)) throw error; // a line beyond all bounds, which ends what can be read
   }
 }
 

@@ -186,7 +186,8 @@ type End = NonNullable<ReturnType<TrainerProcess['ended']>>;
 /** Why a trainer is gone that left no word in the status: its last error in its log, or what its end says. */
 function endBeforeServing(folder: RunFolder, pid: number | undefined, end: End): string {
   const log = folder.file(runFiles.log);
-  const said = endedBySystem(end.code, end.signal) ? undefined : lastError(folder, pid, levels.error);
+  // A trainer that ends itself at once does so by a signal, after a fatal error in its log.
+  const said = lastError(folder, pid, endedBySystem(end.code, end.signal) ? levels.fatal : levels.error);
   return (
     said ??
     `trainer of ${folder.id}: it ${explainExit(end.code, end.signal)} (before it served the run; its log is ${log})`

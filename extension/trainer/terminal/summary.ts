@@ -54,6 +54,7 @@ export function summarize(
   let earlyStop: Finding | null = null;
   for (const event of events) {
     if (event.kind === 'alarm') alarms.push(findingOf(event, 'alarm'));
+    if (event.kind === 'resume') earlyStop = null;
     if (event.kind === 'early_stop') earlyStop = findingOf(event, 'type');
   }
   return {

@@ -77,15 +77,21 @@ export async function sft(request: SftRequest): Promise<SftResult> {
     throw new UserError(
       `config: data.max_length is ${config.data.max_length}, but ${config.model.partial_pretrain} has ${positions} positions: lower it`,
     );
-  let shown: Awaited<ReturnType<typeof demonstrate>>;
   try {
-    shown = await demonstrate(request);
+    return await demonstrateAndTrain(request, folder);
   } catch (error) {
     if (!(error instanceof RunStopped)) throw error;
     const { train_size: train, val_size: val } = config.data;
+    const steps = (await newestOf(request, folder))?.manifest.step ?? 0;
     const total_steps = stepsOf(train, config);
-    return { folder, model: null, steps: 0, total_steps, demonstrations: { train, val }, val_loss: { before: null, after: null } }; // prettier-ignore
+    return { folder, model: null, steps, total_steps, demonstrations: { train, val }, val_loss: { before: null, after: null } }; // prettier-ignore
   }
+}
+
+/** @throws RunStopped where it is stopped before it trains */
+async function demonstrateAndTrain(request: SftRequest, folder: string): Promise<SftResult> {
+  const { config, hash } = request;
+  const shown = await demonstrate(request);
   await makeFolder(folder);
   await replaceFile(join(folder, names.about), json({ hash, config }));
   for (const [name, episodes] of Object.entries(shown))
@@ -162,6 +168,9 @@ function demonstrationLine(episode: RolloutEpisode, index: number): Uint8Array {
   return Buffer.from(`${JSON.stringify(line)}\n`);
 }
 
+const newestOf = ({ config, hash }: Pick<SftRequest, 'config' | 'hash'>, folder: string) =>
+  newestCheckpoint(folder, { id: config.trainer.experiment_name, manifest: hash }, name => `remove the damaged one to continue from ${name}`); // prettier-ignore
+
 /** Trains from the newest checkpoint on; the model is exported once the last step is done. */
 async function trainAndExport(
   { config, hash, modelFolder, signal, onStep, onProgress, say }: SftRequest,
@@ -171,9 +180,7 @@ async function trainAndExport(
   const { model, trainer, workbench } = config;
   const total = stepsOf(samples.train.length, config);
   const owner: RunSeal = { id: trainer.experiment_name, manifest: hash };
-  const newest = (): Promise<StoredCheckpoint | null> =>
-    newestCheckpoint(folder, owner, name => `remove the damaged one to continue from ${name}`);
-  const checkpoint = await newest();
+  const checkpoint = await newestOf({ config, hash }, folder);
   const engine = startEngine(installation.engineWorker);
   try {
     const adapted = model.lora_rank > 0;
@@ -214,6 +221,7 @@ async function trainAndExport(
         saved = step;
       };
       let trained: FineTuneStep | undefined;
+      let isCut = false;
       try {
         const follow = (what: string): void => {
           engine.onUnits = (pass, of) => onProgress?.(what, pass, of);
@@ -228,7 +236,7 @@ async function trainAndExport(
           follow('validation');
           metrics.append({ step: 0, 'val/loss': await crossEntropy(engine, samples.val, config) });
         }
-        follow(`step ${done + 1} of ${total}`);
+        follow(unvalidated ? `validation after step ${done}` : `step ${done + 1} of ${total}`);
         await fineTune(
           engine,
           samples,
@@ -252,12 +260,15 @@ async function trainAndExport(
         );
       } catch (error) {
         if (!(error instanceof RunStopped)) throw error;
+        isCut = true; // also where the last validation alone is missing
       }
+      const isDone = () => done === total && !isCut;
       if (trained) await write((done = trained.step), trained);
       else if (done > saved) await write(done);
       const losses = lossesIn(join(folder, names.metrics));
-      if (done === total) await exportTo(join(folder, names.model), modelFolder, loaded, (await newest())!);
-      return { steps: done, before: losses[0] ?? null, after: done === total ? losses.at(-1)! : null };
+      if (isDone())
+        await exportTo(join(folder, names.model), modelFolder, loaded, (await newestOf({ config, hash }, folder))!);
+      return { steps: done, before: losses[0] ?? null, after: isDone() ? losses.at(-1)! : null };
     } finally {
       metrics.close();
     }

@@ -4,6 +4,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { CriticSample, OptimizerOptions, PolicyLossOptions } from '../../../extension/trainer/engine/engine';
 import type { WeightedSample } from '../../../extension/trainer/engine/engine';
 import { RunStopped } from '../../../extension/trainer/engine/run-stopped';
+import { EngineUndo } from '../../../extension/trainer/models/engine-undo';
 import { PolicyEngine } from '../../../extension/trainer/models/policy-engine';
 import { goldenFolder, plainLoad, plainSampling } from './models';
 
@@ -80,6 +81,23 @@ it('takes the optimizer steps of a stopped training step back to the bit, those 
   engine.stop();
   expect(await engine.rollBack()).toBe(true);
   expect(await state()).toEqual(before);
+});
+
+it('finishes a training step of which an optimizer step was made that cannot be taken back', async () => {
+  const unit = (): void => {
+    if (++begun === stopAt) engine.stop();
+  };
+  engine = new PolicyEngine(unit, unit, new EngineUndo(0));
+  await engine.load({ ...plainLoad, modelFolder: goldenFolder('qwen2'), critic: true, seed: 7 });
+  await engine.remember();
+  await calls.updateCritic();
+  [begun, stopAt] = [0, 2];
+  await calls.updateCritic();
+  await calls.update();
+  expect(begun).toBe(2 * samples.length);
+  await expect(calls.generate()).rejects.toThrow(RunStopped);
+  await engine.remember();
+  await expect(calls.update()).rejects.toThrow(RunStopped);
 });
 
 it('has nothing to take back where no optimizer step was made', async () => {

@@ -135,6 +135,15 @@ describe('a file that changed in the cache', () => {
     expect(peer.requests).toHaveLength(asked);
   });
 
+  test('is found beside another one, before either is used', async () => {
+    const { folder } = await fetchModel();
+    const names = ['config.json', 'tokenizer.json'];
+    const whole = names.map(name => readFileSync(join(folder, name)));
+    for (const name of names) damage(join(folder, name));
+    await fetchModel();
+    expect(names.map((name, i) => readFileSync(join(folder, name)).equals(whole[i]))).toEqual([true, true]);
+  });
+
   test('is refused by name where the hub cannot be asked, and healed when it can', async () => {
     const { folder } = await fetchModel();
     damage(join(folder, firstShard));

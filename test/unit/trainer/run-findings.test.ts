@@ -56,6 +56,10 @@ describe('the summary of a run', () => {
     expect(text).toContain('Alarms: reward_variance (step 10)');
   });
 
+  it('forgets an early stop after which the run was resumed', () => {
+    expect(summarize(folder, lines, [...events, event('resume', 10)], null).early_stop).toBeNull();
+  });
+
   it('prints nothing of what a run does not have', () => {
     const quiet = summarize(folder, [line(1, { 'val-env/x/success': 0.5 })], [], null);
     expect(quiet).toMatchObject({ alarms: [], early_stop: null, diagnosis: null });

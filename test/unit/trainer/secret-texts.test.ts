@@ -81,13 +81,20 @@ describe('a secret is known', () => {
 
 describe('of a secret that a text was cut within', () => {
   const cut = new Secrets({ FOO_TOKEN: 'hS1Jx9cJNtgsIGvQ77Zz' });
-  test.each(['', '…', '…" in step', '... and more', '… (further output of this second is left out)\n'])(
+  test.each(['…', '…" in step', '... and more', '… (further output of this second is left out)\n'])(
     'nothing is left before %j',
     end => {
       for (let length = 8; length < 20; length++)
         expect(cut.text(`x ${'hS1Jx9cJNtgsIGvQ77Zz'.slice(0, length)}${end}`)).toBe(`x [redacted FOO_TOKEN]${end}`);
     },
   );
+
+  test('16 characters are cleared at the end of a text, and fewer, which may be words, are left', () => {
+    for (let length = 16; length < 20; length++)
+      expect(cut.text(`x ${'hS1Jx9cJNtgsIGvQ77Zz'.slice(0, length)}`)).toBe('x [redacted FOO_TOKEN]');
+    const telling = new Secrets({ JWT_SECRET: 'development-secret-2024' });
+    expect(telling.text('the house is under development')).toBe('the house is under development');
+  });
 
   test('nothing is left by a stream that ends there', () => {
     const stream = cut.stream();
