@@ -1,14 +1,17 @@
-// Factors that RAGEN applies to finished advantages, one a sample: by the spread of the group's rewards, and by relative length.
+// Per-sample factors that RAGEN multiplies finished advantages by: reward spread of the group, and relative length.
 import { maximum, minimum } from '../../protocol/lists';
 
-/** Weights with the metrics that RAGEN logs of them. */
+/** Group weights and the metrics RAGEN logs about them. */
 export interface SoftReweight {
-  /** One weight a group, in the order of `groupStds`. */
+  /** One weight per group, in the order of `groupStds`. */
   weights: Float32Array;
   metrics: Record<'soft_reweight_min' | 'soft_reweight_max' | 'soft_reweight_mean', number>;
 }
 
-/** `soft_advantage_reweight`: σ_group/(max σ + 1e-6), so that prompts with little spread in reward weigh little. Takes at least one group. */
+/**
+ * `soft_advantage_reweight`: returns σ_group/(max σ + 1e-6), so prompts with little reward spread get a small weight.
+ * Needs at least one group.
+ */
 export function softAdvantageWeights(groupStds: ArrayLike<number>): SoftReweight {
   const stds = Float64Array.from(groupStds);
   const largest = stds.reduce((max, std) => Math.max(max, std), 0);
@@ -23,7 +26,9 @@ export function softAdvantageWeights(groupStds: ArrayLike<number>): SoftReweight
   };
 }
 
-/** `grpo_advantage_length_weight`: mean length / length for each sample; 0 for a sample without sampled tokens. */
+/**
+ * `grpo_advantage_length_weight`: returns mean length / length for each sample; 0 for a sample without sampled tokens.
+ */
 export function lengthWeights(lengths: ArrayLike<number>): Float32Array {
   const all = Float64Array.from(lengths);
   const mean = all.reduce((sum, length) => sum + length, 0) / Math.max(all.length, 1);

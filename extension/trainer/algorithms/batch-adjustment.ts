@@ -1,20 +1,25 @@
-// `agent_proxy.batch_adjust_mode`: how the samples that a step keeps become mini-batches of one size. By default they don't: the last
-// mini-batch is smaller and the loss weights are exact for it (mini-batches.ts, loss-aggregation.ts). RAGEN instead copies or drops
-// samples until their number divides; since it does so before advantages, copies count twice in their group's moments there.
+// `agent_proxy.batch_adjust_mode`: how the kept samples of a step are split into mini-batches of equal size. With the
+// default (`weights`) they are not: the last mini-batch is smaller and the loss weights account for it exactly
+// (mini-batches.ts, loss-aggregation.ts). RAGEN instead copies or drops samples until the count is a multiple. RAGEN
+// does this before computing advantages, so copies count twice in their group's moments there.
 import { appendAll } from '../../protocol/lists';
 import { shuffledIndices, type IntegerStream } from './mini-batches';
 
 export type BatchAdjustMode = 'weights' | 'copy' | 'delete';
 
-/** The number that RAGEN makes the count of samples a multiple of: the least common multiple of groups, mini-batch and devices. */
+/**
+ * Returns the number that RAGEN makes the sample count a multiple of: the least common multiple of groups, mini-batch
+ * and devices.
+ */
 export function batchMultiple(...sizes: readonly number[]): number {
   const divisor = (a: number, b: number): number => (b === 0 ? a : divisor(b, a % b));
   return sizes.reduce((multiple, size) => (multiple / divisor(multiple, size)) * size, 1);
 }
 
 /**
- * Indices of the samples to train on: all of 0…count−1 and, as `copy`, randomly chosen ones again behind them, each at most once more
- * than any other; as `delete`, ascending without randomly chosen ones, none where count < multiple.
+ * Returns the indices of the samples to train on. `weights`: all of 0…count−1. `copy`: all, followed by randomly chosen
+ * duplicates; duplicate counts differ by at most one between samples. `delete`: ascending, with randomly chosen samples
+ * removed; empty when count < multiple.
  */
 export function adjustedSamples(
   count: number,

@@ -1,24 +1,30 @@
-// Bi-level advantage estimation (VAGEN, Wang et al., 2025): first over turns with a γ and λ of their own, then over the tokens inside
-// each turn, whose last token gets the turn's estimated return as its reward.
-// Turn ends are given, not guessed from rewards that are not zero: a turn with reward 0 is a turn too. RAGEN's guess is there for
+// Bi-level advantage estimation (VAGEN, Wang et al., 2025): GAE over turns with separate γ and λ, then GAE over the
+// tokens of each turn, where the last token's reward is the turn's estimated return. Turn ends are passed in, not
+// inferred from nonzero rewards, because a turn with reward 0 is still a turn. RAGEN's inference is available for
 // comparison (`nonZeroRewards`). Tokens after the last turn end are estimated as if the episode ended with them.
 import { withReturns, type AdvantagesAndReturns, type GaeOptions, type ValuedSequence } from './gae';
 
-/** A sequence whose turns end at the positions `turnEnds` (ascending, each a token that carries its turn's reward). */
+/**
+ * A sequence with its turn-end positions (`turnEnds`, ascending); the token at each position carries the reward of its
+ * turn.
+ */
 export interface TurnSequence extends ValuedSequence {
   turnEnds: readonly number[];
 }
 
-/** `gamma` and `lam` act between the tokens of a turn, the others between turns. */
+/** `gamma` and `lam` apply between the tokens of a turn, the `high_level_*` values between turns. */
 export interface BiLevelGaeOptions extends GaeOptions {
   high_level_gamma: number;
-  /** As `lam` where left out. */
+  /** Defaults to `lam`. */
   high_level_lam?: number;
-  /** Where a turn's value is read: at its last token (RAGEN; the default), or at its first, before any of it is known (VAGEN). */
+  /**
+   * Where the value of a turn is read: at its last token (RAGEN; the default), or at its first, before the turn is
+   * generated (VAGEN).
+   */
   turn_value?: 'end' | 'start';
 }
 
-/** Advantages whitened over all sampled tokens of the batch, and the critic's returns. */
+/** Returns advantages whitened over all sampled tokens of the batch, and the critic's returns. */
 export function biLevelGaeAdvantages(
   sequences: readonly TurnSequence[],
   options: BiLevelGaeOptions,
@@ -29,7 +35,7 @@ export function biLevelGaeAdvantages(
   );
 }
 
-/** Advantages of one sequence before whitening; 0 where no token was sampled. */
+/** Returns the unwhitened advantages of one sequence; 0 where no token was sampled. */
 export function biLevelAdvantages(sequence: TurnSequence, options: BiLevelGaeOptions): Float32Array {
   const { rewards, values, mask } = sequence;
   const { gamma, lam } = options;
@@ -48,11 +54,11 @@ export function biLevelAdvantages(sequence: TurnSequence, options: BiLevelGaeOpt
   return advantages;
 }
 
-/** RAGEN's turn ends: the positions whose reward is not zero. A turn that earned nothing is joined to the next. */
+/** RAGEN's turn ends: the positions with a nonzero reward. A turn with reward 0 is merged into the next. */
 export const nonZeroRewards = (rewards: ArrayLike<number>): number[] =>
   Array.from(rewards, (reward, position) => (reward !== 0 ? position : -1)).filter(position => position >= 0);
 
-/** Estimated return of each turn, keyed by the position of its end. */
+/** Returns the estimated return of each turn, keyed by the position of the turn end. */
 function highLevelReturns(sequence: TurnSequence, options: BiLevelGaeOptions): Map<number, number> {
   const { rewards, values, turnEnds } = sequence;
   const { high_level_gamma: gamma, high_level_lam: lam = options.lam, turn_value = 'end' } = options;
@@ -69,7 +75,7 @@ function highLevelReturns(sequence: TurnSequence, options: BiLevelGaeOptions): M
   return returns;
 }
 
-/** First sampled token of each turn; its end where none was sampled. */
+/** Returns the first sampled token of each turn, or the turn end if none was sampled. */
 function turnStarts({ mask, turnEnds }: TurnSequence): number[] {
   return turnEnds.map((end, turn) => {
     const first = mask.indexOf(1, turn === 0 ? 0 : turnEnds[turn - 1] + 1);

@@ -1,9 +1,9 @@
-// CISPO (MiniMax-M1, 2025): REINFORCE whose importance weight is clipped and a constant in the gradient, so that no token's gradient is
-// lost to clipping: loss = −sg[clip(ρ)] · A · log π.
+// CISPO (MiniMax-M1, 2025): REINFORCE with a clipped importance weight that is constant in the gradient, so clipping
+// never removes a token's gradient: loss = −sg[clip(ρ)] · A · log π.
 import type { ClipOptions, TokenLoss } from './clipped-surrogate';
 import { clamp } from './kl';
 
-/** Loss of one token from log π and the log-ratio to the old policy (held to ±20). There is no dual clip. */
+/** Returns the loss of one token from log π and the log-ratio to the old policy (clamped to ±20). Has no dual clip. */
 export function cispoTokenLoss(
   logprob: number,
   logRatio: number,

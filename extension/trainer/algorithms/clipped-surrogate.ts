@@ -1,5 +1,5 @@
-// PPO's clipped surrogate of one token (Schulman et al., 2017), clipped further above than below (DAPO, Yu et al., 2025) and with a
-// second bound where the advantage is negative (dual clip, Ye et al., 2020). Clamps are verl's.
+// PPO's clipped surrogate of one token (Schulman et al., 2017), with asymmetric clip bounds (DAPO, Yu et al., 2025) and
+// a second bound for negative advantages (dual clip, Ye et al., 2020). The clamps follow verl.
 import { clamp } from './kl';
 
 export interface ClipOptions {
@@ -12,14 +12,14 @@ export interface ClipOptions {
 /** Loss of one token before aggregation. */
 export interface TokenLoss {
   loss: number;
-  /** Its derivative by log π of the token, with what the method holds constant held constant. */
+  /** Derivative of the loss with respect to the token's log π; stop-gradient terms of the method are constant. */
   slope: number;
-  /** Whether a bound of the clip took effect, and whether the dual clip's did. */
+  /** Whether a clip bound took effect (`clipped`), and whether the dual clip did (`clippedLower`). */
   clipped: boolean;
   clippedLower: boolean;
 }
 
-/** The clipped surrogate of one token, with verl's bound of ±20 on the log-ratio. */
+/** Returns the clipped surrogate of one token, with verl's bound of ±20 on the log-ratio. */
 export function tokenPolicyLoss(
   logRatio: number,
   advantage: number,

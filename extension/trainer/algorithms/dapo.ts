@@ -1,15 +1,15 @@
-// What DAPO (Yu et al., 2025) adds to the clipped loss besides its asymmetric clip: dynamic sampling, which throws away prompts whose
-// rollouts all scored alike and samples others in their place, and soft punishment of answers that come near the length limit.
-// Names of options are verl's (`algorithm.filter_groups`, `overlong_buffer_cfg`).
+// DAPO (Yu et al., 2025) beyond the asymmetric clip: dynamic sampling, which drops prompts whose rollouts all have the
+// same score and samples replacements, and a soft penalty on responses close to the length limit. Option names follow
+// verl (`algorithm.filter_groups`, `overlong_buffer_cfg`).
 import { membersByGroup, momentsOf } from './group-statistics';
 
-/** Ids of the prompt groups that say something, and of those that don't, each in batch order. */
+/** Ids of the kept and dropped prompt groups, each in batch order. */
 export interface SiftedGroups {
   kept: number[];
   dropped: number[];
 }
 
-/** Groups whose scores differ, and groups of one, which have nothing to be alike with, are kept. */
+/** Keeps groups whose scores differ, and groups of one, which have no spread to test. */
 export function siftGroups(batch: { groups: ArrayLike<number>; scores: ArrayLike<number> }): SiftedGroups {
   const sifted: SiftedGroups = { kept: [], dropped: [] };
   for (const [group, samples] of membersByGroup(batch.groups)) {
@@ -19,20 +19,20 @@ export function siftGroups(batch: { groups: ArrayLike<number>; scores: ArrayLike
   return sifted;
 }
 
-/** How far dynamic sampling of a step has come. Counts are of groups. */
+/** Progress of dynamic sampling within a step. Counts are in groups. */
 export interface SamplingProgress {
-  /** Groups that the step is to train on. */
+  /** Groups the step trains on. */
   wanted: number;
   kept: number;
   sampled: number;
   rounds: number;
-  /** Rounds at most; 0 for no limit. */
+  /** Maximum number of rounds; 0 means no limit. */
   max_num_gen_batches: number;
 }
 
 /**
- * Groups to sample next: as many as fill the batch if the share that is kept stays what it was, at most a whole batch. 0 when the
- * batch is full or no round is left, where the step goes on with what it has.
+ * Returns the number of groups to sample next: as many as fill the batch at the current kept share, at most a whole
+ * batch. Returns 0 when the batch is full or no rounds are left; the step then uses what it has.
  */
 export function groupsToSample({ wanted, kept, sampled, rounds, max_num_gen_batches }: SamplingProgress): number {
   const missing = wanted - kept;
@@ -41,13 +41,16 @@ export function groupsToSample({ wanted, kept, sampled, rounds, max_num_gen_batc
 }
 
 export interface OverlongBuffer {
-  /** Tokens before the limit over which the punishment grows. */
+  /** Length in tokens of the zone before the limit in which the penalty grows. */
   len: number;
-  /** The punishment at the limit. */
+  /** Penalty at the limit. */
   penalty_factor: number;
 }
 
-/** What is added to the reward of an answer of `length` tokens: from 0 where the buffer begins down to −penalty_factor at the limit. */
+/**
+ * Returns the reward added to a response of `length` tokens: 0 where the buffer begins, falling linearly to
+ * −penalty_factor at the limit.
+ */
 export function overlongReward(length: number, limit: number, { len, penalty_factor }: OverlongBuffer): number {
   const excess = length - (limit - len);
   if (excess <= 0) return 0;

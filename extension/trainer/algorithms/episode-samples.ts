@@ -1,19 +1,23 @@
-// Where a windowed context makes one sample of each turn, what is measured of a group is measured of its episodes: several samples are
-// joined before the rollout filter sees them, and what it keeps goes back to all samples of the episode.
+// Joins samples into episodes for the rollout filter. With a windowed context each turn is one sample, but group
+// statistics are per episode: samples are joined before filtering, and the filter's result is copied back to all
+// samples of the episode.
 import type { EpisodeValues } from './rollout-filter';
 
-/** Samples with the prompt group and the episode (an id that is its own within the group) they come from; one entry a sample. */
+/** Per-sample values with prompt group and episode id (unique within the group); one entry per sample. */
 export interface EpisodeSamples extends EpisodeValues {
   episodes: ArrayLike<number>;
 }
 
-/** One entry an episode, in the order in which they first appear. */
+/** One entry per episode, in order of first appearance. */
 export interface JoinedEpisodes extends EpisodeValues {
-  /** Indices of the samples of each episode. */
+  /** Sample indices of each episode. */
   samples: number[][];
 }
 
-/** An episode's score is that of its first sample (all have the same), its entropy the mean and its length the sum over its samples. */
+/**
+ * Joins samples: an episode's score is that of its first sample (all are equal), its entropy the mean and its length
+ * the sum over its samples.
+ */
 export function joinEpisodes({ groups, episodes, scores, entropies, lengths }: EpisodeSamples): JoinedEpisodes {
   const found = new Map<string, number[]>();
   for (let sample = 0; sample < groups.length; sample++) {
@@ -34,7 +38,7 @@ export function joinEpisodes({ groups, episodes, scores, entropies, lengths }: E
   };
 }
 
-/** Gives each sample its episode's entry, such as whether the filter kept it. */
+/** Copies each per-episode value, such as the filter's decision, to all samples of the episode. */
 export function spreadOverSamples(perEpisode: ArrayLike<number>, samples: readonly number[][]): Float64Array {
   const spread = new Float64Array(samples.reduce((count, list) => count + list.length, 0));
   samples.forEach((list, episode) => list.forEach(sample => (spread[sample] = perEpisode[episode])));

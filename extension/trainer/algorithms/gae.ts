@@ -1,5 +1,5 @@
-// Generalised advantage estimation (Schulman et al., 2016) over the sampled tokens of a multi-turn episode, as verl masks it:
-// across tokens that were not sampled, the next value and the running advantage are carried through unchanged.
+// Generalised advantage estimation (Schulman et al., 2016) over the sampled tokens of a multi-turn episode, masked as
+// in verl: tokens that were not sampled pass the next value and the running advantage through unchanged.
 import { whitenTokens } from './token-sequences';
 
 /** One sequence with the critic's values; all arrays of equal length. */
@@ -20,13 +20,13 @@ export interface AdvantagesAndReturns {
   returns: Float32Array[];
 }
 
-/** Advantages whitened over all sampled tokens of the batch; returns = advantage before whitening + value. */
+/** Returns advantages whitened over all sampled tokens of the batch; returns = unwhitened advantage + value. */
 export function gaeAdvantages(sequences: readonly ValuedSequence[], options: GaeOptions): AdvantagesAndReturns {
   const advantages = sequences.map(sequence => generalizedAdvantages(sequence, options));
   return withReturns(sequences, advantages);
 }
 
-/** Advantages of one sequence before whitening; a token that was not sampled shows the advantage carried over it. */
+/** Returns the unwhitened advantages of one sequence; at an unsampled token this is the advantage carried over it. */
 export function generalizedAdvantages(
   { rewards, values, mask }: ValuedSequence,
   { gamma, lam }: GaeOptions,
@@ -44,7 +44,7 @@ export function generalizedAdvantages(
   return advantages;
 }
 
-/** Derives the returns, then whitens the advantages in place. Returns are 0 where no token was sampled. */
+/** Computes the returns (0 where no token was sampled), then whitens the advantages in place. */
 export function withReturns(sequences: readonly ValuedSequence[], advantages: Float32Array[]): AdvantagesAndReturns {
   const returns = sequences.map(({ values, mask }, row) =>
     Float32Array.from(values, (value, token) => (mask[token] ? advantages[row][token] + value : 0)),

@@ -1,27 +1,31 @@
-// Which prompt groups a batch keeps, given one score a group: the four strategies of RAGEN-2's SNR-adaptive rollout filter.
-// Sums run in double precision over float32 scores. Equal scores keep the batch's order, so a selection never depends on a sort.
+// Selects the prompt groups a batch keeps from one score per group: the four strategies of RAGEN-2's SNR-adaptive
+// rollout filter. Sums use double precision over float32 scores. Equal scores keep batch order, so selections are
+// deterministic.
 import { maximum, minimum } from '../../protocol/lists';
 import { UserError } from '../../protocol/user-error';
 
-/** RAGEN's `actor_rollout_ref.rollout.rollout_filter_*` keys that steer the selection. */
+/** RAGEN's `actor_rollout_ref.rollout.rollout_filter_*` keys that control the selection. */
 export interface GroupSelection {
-  /** top_p: share of the score mass; top_k: share of the groups; top_k_abs: number of groups; min_p: share of the best score. */
+  /**
+   * top_p: share of the score mass; top_k: share of the groups; top_k_abs: number of groups; min_p: share of the best
+   * score.
+   */
   rollout_filter_value: number;
   rollout_filter_strategy: 'top_p' | 'top_k' | 'top_k_abs' | 'min_p';
   rollout_filter_type: 'largest' | 'smallest';
-  /** False leaves out groups whose score is 0 (within 1e-10) before anything else. */
+  /** False removes groups whose score is 0 (within 1e-10) before the selection. */
   rollout_filter_include_zero: boolean;
   rollout_filter_top_p_prob_mode: 'linear' | 'softmax';
-  /** Slack of linear top_p: a batch whose wanted mass is below it selects nothing. */
+  /** Slack of linear top_p: a batch whose target mass is below it selects nothing. */
   rollout_filter_selection_eps: number;
 }
 
-/** A score this close to 0 is 0. */
+/** Scores within this distance of 0 count as 0. */
 export const zeroScore = 1e-10;
 
 /**
- * Indices of the groups to keep, best first (in batch order for min_p and for top_p ≥ 1); may be empty.
- * A score that is NaN is never selected, unless the filter is off (top_p ≥ 1 with zero scores included).
+ * Returns the indices of the groups to keep, best first (in batch order for min_p and for top_p ≥ 1); may be empty. NaN
+ * scores are never selected, unless the filter is off (top_p ≥ 1 with zero scores included).
  */
 export function selectGroups(scores: Float32Array, options: GroupSelection): number[] {
   const { rollout_filter_value: value, rollout_filter_strategy: strategy } = options;
@@ -48,7 +52,10 @@ export function selectGroups(scores: Float32Array, options: GroupSelection): num
   }
 }
 
-/** A configuration's values are checked before; cases from elsewhere are not. */
+/**
+ * Throws a UserError for an unknown option value. Configurations are validated earlier; cases from other callers are
+ * not.
+ */
 function requireKnown({
   rollout_filter_strategy: strategy,
   rollout_filter_type: type,
@@ -66,7 +73,10 @@ function requireKnown({
       );
 }
 
-/** Takes groups until `value` of the whole score mass is reached. A score that is not positive ends it, at once when it comes first. */
+/**
+ * Selects groups until `value` of the total score mass is reached. Stops at the first score ≤ 0, which may select
+ * nothing.
+ */
 function linearTopP(scores: Float32Array, candidates: number[], options: GroupSelection): number[] {
   const total = candidates.reduce((sum, group) => sum + scores[group], 0);
   const threshold = options.rollout_filter_value * total - options.rollout_filter_selection_eps;
@@ -80,7 +90,7 @@ function linearTopP(scores: Float32Array, candidates: number[], options: GroupSe
   return taken;
 }
 
-/** The smallest set of groups whose softmax probabilities reach `value`; at least one. */
+/** Returns the smallest set of groups whose softmax probabilities sum to at least `value`; at least one group. */
 function softmaxTopP(scores: Float32Array, candidates: number[], options: GroupSelection): number[] {
   const order = ranked(scores, candidates, options);
   const sign = options.rollout_filter_type === 'largest' ? 1 : -1;

@@ -1,12 +1,15 @@
-// Groups of samples and their moments. A group is all rollouts of one prompt; ids are arbitrary integers and need not be adjacent.
-// Invariant: moments are taken around the first value, so a group of equal values has a deviation of exactly 0 and not of one
-// rounding error, which dividing by it would blow up.
+// Groups of samples and their moments. A group is all rollouts of one prompt; ids are arbitrary integers and need not
+// be adjacent. Invariant: moments are computed relative to the first value, so a group of equal values has a deviation
+// of exactly 0. A rounding error in its place would blow up when dividing by it.
 
-/** Scores of samples with the groups they belong to. All arrays have one entry a sample. */
+/** Sample scores with group ids. All arrays have one entry per sample. */
 export interface GroupedScores {
   scores: ArrayLike<number>;
   groups: ArrayLike<number>;
-  /** Episode of each sample where an episode gives several samples (one a turn): it then counts once in its group's moments. */
+  /**
+   * Episode of each sample, when an episode has several samples (one per turn): the episode then counts once in the
+   * group's moments.
+   */
   episodes?: ArrayLike<number>;
 }
 
@@ -17,7 +20,7 @@ export interface Moments {
   std: number;
 }
 
-/** Indices of the samples of each group, groups in the order in which they first appear. */
+/** Returns the sample indices of each group, groups in order of first appearance. */
 export function membersByGroup(groups: ArrayLike<number | string>): Map<number | string, number[]> {
   const members = new Map<number | string, number[]>();
   for (let index = 0; index < groups.length; index++) {
@@ -28,7 +31,7 @@ export function membersByGroup(groups: ArrayLike<number | string>): Map<number |
   return members;
 }
 
-/** Moments of the values at `indices` (all values when left out). The mean of nothing is 0. */
+/** Returns the moments of the values at `indices` (default: all values). The mean of an empty set is 0. */
 export function momentsOf(values: ArrayLike<number>, indices?: readonly number[]): Moments {
   const count = indices ? indices.length : values.length;
   if (count === 0) return { count, mean: 0, std: 0 };
@@ -42,7 +45,7 @@ export function momentsOf(values: ArrayLike<number>, indices?: readonly number[]
   return { count, mean: origin + shift, std: count > 1 ? Math.sqrt(squares / (count - 1)) : 0 };
 }
 
-/** Calls `visit` for each group with its samples and its moments, in which every episode counts once. */
+/** Calls `visit` for each group with its samples and its moments; every episode counts once in the moments. */
 export function forEachGroup(batch: GroupedScores, visit: (samples: number[], moments: Moments) => void): void {
   for (const samples of membersByGroup(batch.groups).values())
     visit(samples, momentsOf(batch.scores, batch.episodes ? firstOfEach(samples, batch.episodes) : samples));

@@ -1,13 +1,15 @@
-// GSPO (Zheng et al., 2025): the importance ratio of a whole sequence, the geometric mean of its tokens' ratios, is clipped instead of
-// each token's. As in verl, the ratio is a constant in the gradient but for the token's own probability:
-// s_t = sg[s] · π(t)/sg[π(t)], which has the value s and the gradient s · ∇ log π(t) (the paper's GSPO-token).
+// GSPO (Zheng et al., 2025): clips the importance ratio of the whole sequence (the geometric mean of its token ratios)
+// instead of each token's. As in verl, the ratio is constant in the gradient except for the token's own probability:
+// s_t = sg[s] · π(t)/sg[π(t)], with value s and gradient s · ∇ log π(t) (GSPO-token in the paper).
 import type { ClipOptions, TokenLoss } from './clipped-surrogate';
 import { clamp } from './kl';
 
-/** The log-ratio above which a sequence's ratio no longer grows. */
+/** Upper clamp of the sequence log-ratio. */
 export const largestLogRatio = 10;
 
-/** Mean over the sampled tokens of log π − log π_old: the logarithm of the sequence's ratio. 0 without any. */
+/**
+ * Returns the mean over sampled tokens of log π − log π_old, the log of the sequence ratio; 0 without sampled tokens.
+ */
 export function sequenceLogRatio(logprobs: Float32Array, old_logprobs: Float32Array, mask: Uint8Array): number {
   let sum = 0;
   let count = 0;
@@ -19,7 +21,7 @@ export function sequenceLogRatio(logprobs: Float32Array, old_logprobs: Float32Ar
   return count > 0 ? sum / count : 0;
 }
 
-/** Loss of one token of a sequence with this log-ratio. There is no dual clip. */
+/** Returns the loss of one token of a sequence with this log-ratio. Has no dual clip. */
 export function gspoTokenLoss(
   logRatio: number,
   advantage: number,

@@ -1,18 +1,18 @@
-// The coefficient β of the KL penalty in the reward: fixed, or steered towards a target (Ziegler et al., 2019, section 2.2).
-// The coefficient is the controller's only state; whoever keeps it writes it into the checkpoint.
+// Controls the coefficient β of the KL penalty in the reward: fixed, or adapted towards a target (Ziegler et al., 2019,
+// section 2.2). The coefficient is the only state; the caller saves it in the checkpoint.
 import { clamp } from './kl';
 
 export interface KlControlOptions {
   type: 'fixed' | 'adaptive';
-  /** Starting value, and the value for good when fixed. */
+  /** Initial value; constant for type `fixed`. */
   kl_coef: number;
-  /** KL (nats per token) that the adaptive controller holds. */
+  /** Target KL of the adaptive controller, in nats per token. */
   target_kl: number;
-  /** Samples over which the coefficient can change by a factor of about 1.2. */
+  /** Number of samples over which the coefficient can change by a factor of about 1.2. */
   horizon: number;
 }
 
-/** The coefficient after a step over `samples` samples in which a mean KL of `observedKl` was seen. */
+/** Returns the coefficient after a step over `samples` samples with mean KL `observedKl`. */
 export function nextKlCoefficient(
   options: KlControlOptions,
   coefficient: number,

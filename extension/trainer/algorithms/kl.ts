@@ -1,19 +1,22 @@
-// Estimators of the KL divergence between the policy and the reference, per token, from the log-probs of the sampled tokens
-// (Schulman, "Approximating KL divergence", 2020). Names are verl's, with both spellings of each.
+// Per-token estimators of the KL divergence between the policy and the reference policy, from the log-probs of the
+// sampled tokens (Schulman, "Approximating KL divergence", 2020). Names follow verl, with both spellings of each.
 
 const kinds = ['kl', 'k1', 'abs', 'mse', 'k2', 'low_var_kl', 'k3'] as const;
 export type KlKind = (typeof kinds)[number];
 
 /**
- * The kind that a name means, undefined for none. Hyphens may stand for underscores, and a name may end with `+`, which in verl changes the
- * gradient and not the value.
+ * Returns the estimator for a name, or undefined for an unknown name. Accepts hyphens for underscores and a trailing
+ * `+`, which in verl changes the gradient but not the value.
  */
 export function klKindNamed(name: string): KlKind | undefined {
   const plain = name.replaceAll('-', '_').replace(/\+$/, '');
   return kinds.find(kind => kind === plain);
 }
 
-/** The estimate for one token; `difference` is log π − log π_ref in nats. k3 is clamped (difference to ±20, result to ±10). */
+/**
+ * Returns the estimate for one token; `difference` is log π − log π_ref in nats. k3 is clamped (difference to ±20,
+ * result to ±10).
+ */
 export function tokenKl(kind: KlKind, difference: number): number {
   switch (kind) {
     case 'kl':
@@ -32,14 +35,17 @@ export function tokenKl(kind: KlKind, difference: number): number {
   }
 }
 
-/** What `klInReward` gives back: the rewards with the penalty taken off, and the mean KL that the controller is fed. */
+/** Result of `klInReward`: rewards minus the penalty, and the mean KL for the KL controller. */
 export interface PenalisedRewards {
   rewards: Float32Array;
-  /** Mean over the sequence's sampled tokens; 0 for a sequence without any. */
+  /** Mean over the sequence's sampled tokens; 0 without sampled tokens. */
   meanKl: number;
 }
 
-/** `algorithm.use_kl_in_reward`: takes β·KL off the reward of each sampled token. All arrays have the sequence's length. */
+/**
+ * `algorithm.use_kl_in_reward`: subtracts β·KL from the reward of each sampled token. All arrays have the sequence's
+ * length.
+ */
 export function klInReward(
   sequence: { rewards: Float32Array; logprobs: Float32Array; ref_logprobs: Float32Array; mask: Uint8Array },
   kind: KlKind,
@@ -57,7 +63,6 @@ export function klInReward(
   return { rewards, meanKl: count > 0 ? sum / count : 0 };
 }
 
-/** `value` held between the bounds. */
 export function clamp(value: number, low: number, high: number): number {
   return Math.min(Math.max(value, low), high);
 }

@@ -1,15 +1,16 @@
-// Learning-rate schedules by verl's names: linear warm-up from zero, then constant, or a linear or cosine fall to zero at the end.
+// Learning-rate schedules under verl's names: linear warm-up from zero, then constant, or linear or cosine decay to
+// zero.
 
 export interface LearningRateSchedule {
   lr: number;
-  /** Steps of warm-up; 0 or −1 for none. */
+  /** Warm-up steps; 0 or −1 for none. */
   lr_warmup_steps: number;
   lr_scheduler_type: 'constant' | 'linear' | 'cosine';
-  /** Steps over which a linear or cosine rate falls to zero. */
+  /** Steps over which a linear or cosine rate decays to zero. */
   total_training_steps: number;
 }
 
-/** The learning rate of training step `step`, counted from 1. */
+/** Returns the learning rate of training step `step`, counted from 1. */
 export function learningRate(
   step: number,
   { lr, lr_warmup_steps, lr_scheduler_type, total_training_steps }: LearningRateSchedule,

@@ -1,13 +1,13 @@
-// How per-token losses become one number (verl's `loss_agg_mode`), as weights: loss = Σ weight · token loss over sampled tokens.
-// With the weights fixed for the whole optimizer mini-batch, the gradients of its micro-batches add up to the exact gradient,
-// however the samples are split.
+// Aggregates per-token losses into one number (verl's `loss_agg_mode`), expressed as weights: loss = Σ weight · token
+// loss over sampled tokens. The weights are fixed for the whole optimizer mini-batch, so the gradients of its
+// micro-batches sum to the exact gradient however the samples are split.
 
 export type LossAggMode = 'token-mean' | 'seq-mean-token-sum' | 'seq-mean-token-mean' | 'seq-mean-token-sum-norm';
 
 /**
- * The weight of each sampled token of each sample (equal for all tokens of one sample).
+ * Returns the weight of each sampled token, one entry per sample (equal for all tokens of a sample).
  * @param lengths sampled tokens of each sample of the mini-batch
- * @param paddedLength length to which the mini-batch would be padded; read by `seq-mean-token-sum-norm` only
+ * @param paddedLength padded length of the mini-batch; used by `seq-mean-token-sum-norm` only
  */
 export function aggregationWeights(lengths: ArrayLike<number>, mode: LossAggMode, paddedLength: number): Float64Array {
   const counts = Float64Array.from(lengths);

@@ -1,16 +1,20 @@
-// GAE with TRICO's two masks (VAGEN): advantages are estimated over the tokens of the advantage mask alone, such as the reasoning and
-// the action between their markers; the loss is taken over the loss mask. Value and advantage are carried over what lies between.
-// A token of the loss mask that is not estimated has the advantage of the next one that is; after the last such token it is 0.
+// GAE with TRICO's two masks (VAGEN): advantages are estimated only over the tokens of the advantage mask, such as the
+// marked reasoning and action; the loss covers the loss mask. Value and advantage are carried across the tokens in
+// between. A token of the loss mask outside the advantage mask gets the advantage of the next estimated token, or 0
+// after the last one.
 import { generalizedAdvantages, type AdvantagesAndReturns, type GaeOptions, type ValuedSequence } from './gae';
 import { whitenTokens } from './token-sequences';
 
-/** A sequence whose `mask` says which tokens are in the loss. */
+/** A sequence whose `mask` is the loss mask. */
 export interface TwoMaskSequence extends ValuedSequence {
   /** 1 where the advantage is estimated and the critic is trained. */
   advantageMask: Uint8Array;
 }
 
-/** Advantages whitened over the estimated tokens of the batch, 0 outside the loss mask; returns at the estimated tokens, 0 elsewhere. */
+/**
+ * Returns advantages whitened over the estimated tokens of the batch (0 outside the loss mask), and returns at the
+ * estimated tokens (0 elsewhere).
+ */
 export function maskedGaeAdvantages(sequences: readonly TwoMaskSequence[], options: GaeOptions): AdvantagesAndReturns {
   const masks = sequences.map(({ advantageMask }) => advantageMask);
   const advantages = sequences.map(({ rewards, values, advantageMask }) =>
@@ -30,7 +34,7 @@ export function maskedGaeAdvantages(sequences: readonly TwoMaskSequence[], optio
   return { advantages, returns };
 }
 
-/** Rewards that fall between estimated tokens, such as one on the end of a turn, are paid on the last of them before. */
+/** Moves each reward between estimated tokens, such as one at a turn end, to the last estimated token before it. */
 function rewardsWithin(rewards: Float32Array, mask: Uint8Array): Float32Array {
   const moved = new Float32Array(rewards.length);
   let last = -1;

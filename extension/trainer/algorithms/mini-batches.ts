@@ -1,15 +1,18 @@
-// From kept samples to optimizer steps: mini-batches, one step each, in an order drawn from a seeded stream.
-// Invariant: every sample is in exactly one. When the count doesn't divide, the last mini-batch is smaller; nothing is duplicated or
-// dropped. How a mini-batch goes through a graph is models/packing.ts's: with weights from `aggregationWeights` over the mini-batch any
-// cut into passes is exact.
+// Splits kept samples into mini-batches, one optimizer step each, in an order drawn from a seeded stream. Invariant:
+// every sample is in exactly one mini-batch. If the count does not divide, the last mini-batch is smaller; nothing is
+// duplicated or dropped. models/packing.ts cuts a mini-batch into micro-batches; with `aggregationWeights` over the
+// mini-batch, any cut gives the exact gradient.
 
-/** The seeded stream a shuffle draws from. */
+/** Seeded random stream used for shuffling. */
 export interface IntegerStream {
-  /** Uniform whole number in [0, n). */
+  /** Returns a uniform integer in [0, n). */
   integer(n: number): number;
 }
 
-/** Splits samples 0…count−1, shuffled by draws from `random`, into mini-batches of `ppo_mini_batch_size` (at least 1). */
+/**
+ * Splits samples 0…count−1, shuffled by `random`, into mini-batches of `ppo_mini_batch_size` (at least 1, else a
+ * RangeError).
+ */
 export function splitMiniBatches(count: number, ppo_mini_batch_size: number, random: IntegerStream): Int32Array[] {
   if (!Number.isInteger(ppo_mini_batch_size) || ppo_mini_batch_size < 1)
     throw new RangeError(`ppo_mini_batch_size is ${ppo_mini_batch_size}: it must be a whole number of at least 1`);
@@ -20,7 +23,7 @@ export function splitMiniBatches(count: number, ppo_mini_batch_size: number, ran
   return batches;
 }
 
-/** The numbers 0…count−1 in a random order (Fisher–Yates from the end). */
+/** Returns the numbers 0…count−1 in random order (Fisher–Yates from the end). */
 export function shuffledIndices(count: number, random: IntegerStream): Int32Array {
   const order = Int32Array.from({ length: count }, (_, index) => index);
   for (let last = count - 1; last > 0; last--) {

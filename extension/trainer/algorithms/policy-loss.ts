@@ -1,29 +1,29 @@
-// The policy loss in plain TypeScript: PPO's clipped surrogate (Schulman et al., 2017) with asymmetric clipping (DAPO, Yu et al.,
-// 2025) and dual clip (Ye et al., 2020), or GSPO's or CISPO's loss in its place, minus the entropy bonus, plus the KL loss. The training
-// graph computes the same; this form is what that graph is tested against, and small enough to be checked by eye.
+// The policy loss in plain TypeScript: PPO's clipped surrogate (Schulman et al., 2017) with asymmetric clipping (DAPO,
+// Yu et al., 2025) and dual clip (Ye et al., 2020), or the GSPO or CISPO loss, minus the entropy bonus, plus the KL
+// loss. The training graph computes the same; tests compare the graph against this readable form.
 import { cispoTokenLoss } from './cispo';
 import { tokenPolicyLoss, type ClipOptions, type TokenLoss } from './clipped-surrogate';
 import { gspoTokenLoss, sequenceLogRatio } from './gspo';
 import { clamp, tokenKl, type KlKind } from './kl';
 import { aggregationWeights, type LossAggMode } from './loss-aggregation';
 
-/** One sequence; all arrays of its length, read where mask = 1. Log-probs in nats. */
+/** One sequence; all arrays have its length and are read where mask = 1. Log-probs in nats. */
 export interface PolicySequence {
   logprobs: Float32Array;
   old_logprobs: Float32Array;
   advantages: Float32Array;
   mask: Uint8Array;
-  /** Entropy of the policy's distribution at each token; needed when `entropy_coeff` is not 0 (else an Error). */
+  /** Entropy of the policy's distribution at each token; required when `entropy_coeff` is not 0 (else an Error). */
   entropies?: Float32Array;
-  /** Needed when `use_kl_loss` is on (else an Error). */
+  /** Required when `use_kl_loss` is on (else an Error). */
   ref_logprobs?: Float32Array;
 }
 
-/** verl's `actor_rollout_ref.actor.policy_loss.loss_mode`: the clipped surrogate by token, GSPO or CISPO. */
+/** verl's `actor_rollout_ref.actor.policy_loss.loss_mode`: the token-level clipped surrogate, GSPO or CISPO. */
 export type LossMode = 'vanilla' | 'gspo' | 'cispo';
 
 export interface PolicyLossSettings extends ClipOptions {
-  /** The clipped surrogate where left out. */
+  /** Defaults to the clipped surrogate. */
   policy_loss?: { loss_mode: LossMode };
   entropy_coeff: number;
   use_kl_loss: boolean;
@@ -32,7 +32,7 @@ export interface PolicyLossSettings extends ClipOptions {
   loss_agg_mode: LossAggMode;
 }
 
-/** The loss with its parts and metrics, by verl's names. */
+/** The loss, its terms and metrics, under verl's names. */
 export interface PolicyLoss {
   loss: number;
   pg_loss: number;
@@ -40,13 +40,16 @@ export interface PolicyLoss {
   kl_loss: number;
   /** Share of sampled tokens whose clipped loss was the larger. */
   pg_clipfrac: number;
-  /** Share of sampled tokens held by the dual clip. */
+  /** Share of sampled tokens bounded by the dual clip. */
   pg_clipfrac_lower: number;
   /** Mean of old − new log-prob. */
   ppo_kl: number;
 }
 
-/** The loss of every token of a sequence by the loss mode; tokens with mask 0 have one too, but weigh nothing in GSPO's ratio. */
+/**
+ * Returns the loss of every token of a sequence under the loss mode. Tokens with mask 0 get a loss too, but are
+ * excluded from GSPO's sequence ratio.
+ */
 export function tokenLosses(
   sequence: Pick<PolicySequence, 'logprobs' | 'old_logprobs' | 'advantages' | 'mask'>,
   clip: ClipOptions,
@@ -67,7 +70,10 @@ export function tokenLosses(
   });
 }
 
-/** The loss of a mini-batch. `paddedLength` as in `aggregationWeights`; the longest sequence's length when left out. */
+/**
+ * Returns the loss of a mini-batch. `paddedLength` as in `aggregationWeights`; defaults to the length of the longest
+ * sequence.
+ */
 export function policyLoss(
   sequences: readonly PolicySequence[],
   settings: PolicyLossSettings,

@@ -1,6 +1,6 @@
-// REINFORCE++ (Hu, 2025) and its group-baseline form: no critic, variance held down by whitening over the batch.
-// Observation tokens between turns are stepped over: the return runs on through them undiscounted, so that an early turn is
-// credited with what a later one earns.
+// REINFORCE++ (Hu, 2025) and its group-baseline form: no critic; whitening over the batch reduces the variance. The
+// return passes undiscounted through observation tokens between turns, so earlier turns are credited with later
+// rewards.
 import { forEachGroup, type GroupedScores } from './group-statistics';
 import { spreadOverTokens, whitenTokens } from './token-sequences';
 
@@ -10,7 +10,10 @@ export interface RewardSequence {
   mask: Uint8Array;
 }
 
-/** One advantage a token: the discounted return from that token on, whitened over all sampled tokens of the batch. */
+/**
+ * Returns one advantage per token: the discounted return from that token on, whitened over all sampled tokens of the
+ * batch.
+ */
 export function reinforcePlusPlusAdvantages(sequences: readonly RewardSequence[], gamma: number): Float32Array[] {
   const returns = sequences.map(sequence => discountedReturns(sequence, gamma));
   whitenTokens(
@@ -20,7 +23,10 @@ export function reinforcePlusPlusAdvantages(sequences: readonly RewardSequence[]
   return returns;
 }
 
-/** One advantage a token: the sample's score minus its group's mean, whitened over all sampled tokens of the batch. */
+/**
+ * Returns one advantage per token: the sample's score minus its group's mean, whitened over all sampled tokens of the
+ * batch.
+ */
 export function reinforcePlusPlusBaselineAdvantages(
   batch: GroupedScores,
   masks: readonly Uint8Array[],
@@ -30,7 +36,7 @@ export function reinforcePlusPlusBaselineAdvantages(
   return advantages;
 }
 
-/** Each sample's score minus its group's mean; a group of one keeps its raw score. */
+/** Returns each sample's score minus its group's mean; a group of one keeps its raw score. */
 export function centredScores(batch: GroupedScores): Float64Array {
   const centred = new Float64Array(batch.scores.length);
   forEachGroup(batch, (samples, { count, mean }) => {
@@ -40,8 +46,8 @@ export function centredScores(batch: GroupedScores): Float64Array {
 }
 
 /**
- * Return from each sampled token on; 0 at other tokens. `reset` begins anew at every gap, as verl does, so that only the last turn sees
- * a reward at the end.
+ * Returns the discounted return from each sampled token on; 0 at other tokens. `reset` zeroes the return at every gap,
+ * as verl does, so a reward at the end only reaches the last turn.
  */
 export function discountedReturns(
   { rewards, mask }: RewardSequence,

@@ -1,6 +1,6 @@
-// Normalisation of episode scores before they become token rewards (RAGEN's `agent_proxy.reward_normalization`).
-// Scores are Σ turn rewards + format penalty, one an episode. Off (`identity`) by default; estimators that compare inside a
-// group (GRPO, RLOO) do their own.
+// Normalises episode scores before they become token rewards (RAGEN's `agent_proxy.reward_normalization`). A score is Σ
+// turn rewards + format penalty, one per episode. Off (`identity`) by default; group-relative estimators (GRPO, RLOO)
+// normalise by themselves.
 import { membersByGroup, momentsOf, type Moments } from './group-statistics';
 
 export interface RewardNormalization {
@@ -9,7 +9,7 @@ export interface RewardNormalization {
   method: 'identity' | 'mean' | 'mean_std' | 'asym_clip';
 }
 
-/** Scores with the prompt group and the environment tag of each episode. */
+/** Score, prompt group and environment tag of each episode. */
 export interface ScoredEpisodes {
   scores: ArrayLike<number>;
   groups: ArrayLike<number>;
@@ -17,8 +17,8 @@ export interface ScoredEpisodes {
 }
 
 /**
- * Normalised scores, one an episode, in float32 as the rest of the pipeline.
- * When every episode is a group of its own there is nothing to normalise by and the scores come back unchanged.
+ * Returns normalised scores, one per episode, in float32 like the rest of the pipeline. If every episode is its own
+ * group, the scores are returned unchanged.
  */
 export function normalizeRewards(episodes: ScoredEpisodes, { grouping, method }: RewardNormalization): Float32Array {
   const scores = Float32Array.from(episodes.scores);
@@ -37,5 +37,5 @@ export function normalizeRewards(episodes: ScoredEpisodes, { grouping, method }:
 function normalizeOne(score: number, { mean, std }: Moments, method: 'mean' | 'mean_std' | 'asym_clip'): number {
   if (method === 'mean') return score - mean;
   const z = std > 1e-6 ? (score - mean) / (std + 1e-6) : 0;
-  return method === 'mean_std' ? z : Math.min(Math.max(z, -1), 3); // the bad tail is cut earlier than the good one
+  return method === 'mean_std' ? z : Math.min(Math.max(z, -1), 3); // negative outliers are clipped earlier
 }

@@ -1,8 +1,8 @@
-// REINFORCE leave-one-out (Ahmadian et al., 2024): each rollout against the mean of the OTHER rollouts of its prompt.
-// A group of one keeps its raw score.
+// REINFORCE leave-one-out (Ahmadian et al., 2024): each rollout relative to the mean of the other rollouts of its
+// prompt. A group of one keeps its raw score.
 import { forEachGroup, type GroupedScores } from './group-statistics';
 
-/** One advantage a sample: (s − μ)·n/(n − 1), which equals s minus the mean of the other n − 1 scores. */
+/** Returns one advantage per sample: (s − μ)·n/(n − 1), which equals s minus the mean of the other n − 1 scores. */
 export function rlooAdvantages(batch: GroupedScores): Float32Array {
   const advantages = new Float32Array(batch.scores.length);
   forEachGroup(batch, (samples, { count, mean }) => {

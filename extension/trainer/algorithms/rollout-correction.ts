@@ -1,32 +1,36 @@
-// Truncated importance sampling between the sampler and the training graph (verl's rollout correction; Yao et al. 2025, "Your efficient RL
-// framework secretly brings you off-policy RL training"): where episodes are sampled by a policy that differs a little from the one that is
-// trained (8-bit rollouts), a token's loss is weighed by min(exp(log π_train − log π_sampler), threshold), or by that of the whole
-// episode. The surrogate loss scales with its advantage, so weighing the advantage weighs the loss.
+// Truncated importance sampling between the sampler and the training graph (verl's rollout correction; Yao et al. 2025,
+// "Your efficient RL framework secretly brings you off-policy RL training"). When the sampling policy differs slightly
+// from the trained policy (8-bit rollouts), a token's loss is weighted by min(exp(log π_train − log π_sampler),
+// threshold), or by that ratio of the whole episode. The surrogate loss is proportional to the advantage, so weighting
+// the advantage weights the loss.
 import { appendAll } from '../../protocol/lists';
 
 export interface RolloutCorrection {
-  /** null: statistics alone. */
+  /** null: statistics only. */
   rollout_is: 'token' | 'sequence' | null;
   rollout_is_threshold: number;
 }
 
 export interface CorrectionBatch {
-  /** Log-probs of the sampled tokens under the training graph and under the sampler; read where mask = 1. */
+  /**
+   * Log-probs of the sampled tokens under the training graph (`old`) and under the sampler (`rollout`); read where mask
+   * = 1.
+   */
   old: readonly Float32Array[];
   rollout: readonly Float32Array[];
   masks: readonly Uint8Array[];
 }
 
-/** Log-ratios beyond this are as good as certain that the policies have nothing in common. */
+/** Log-ratios are clamped to ±this, as in verl; beyond it the two policies are practically unrelated. */
 const safety = 20;
 
-/** Weights per token (1 where mask = 0 or correction is off), and verl's statistics under `rollout_corr/`. */
+/** Returns per-token weights (1 where mask = 0 or correction is off), and verl's statistics under `rollout_corr/`. */
 export function rolloutWeights(
   batch: CorrectionBatch,
   { rollout_is, rollout_is_threshold: threshold }: RolloutCorrection,
 ): { weights: Float32Array[]; metrics: Record<string, number> } {
   const { old, rollout, masks } = batch;
-  /** A ratio for each token or for each episode, and the one that each token is weighed by. */
+  /** `ratios`: one per token or per episode. `ofTokens`: the ratio applied to each token. */
   const ratios: number[] = [];
   const ofTokens: number[] = [];
   const weights = masks.map((mask, row) => {
@@ -49,7 +53,7 @@ export function rolloutWeights(
 const ratioOf = (logRatio: number): number => Math.exp(Math.min(Math.max(logRatio, -safety), safety));
 const meanOf = (xs: readonly number[]): number => xs.reduce((sum, x) => sum + x, 0) / Math.max(xs.length, 1);
 
-/** How far the two policies are apart: means over tokens, perplexities as means over episodes. */
+/** Returns divergence metrics of the two policies: means over tokens, perplexities as means over episodes. */
 function divergences({ old, rollout, masks }: CorrectionBatch): Record<string, number> {
   const sums = { tokens: 0, kl: 0, k3: 0, difference: 0, chi2: 0 };
   const perplexity: { train: number[]; rollout: number[] } = { train: [], rollout: [] };
@@ -83,8 +87,9 @@ function divergences({ old, rollout, masks }: CorrectionBatch): Record<string, n
 }
 
 /**
- * The weights before they are truncated: mean over tokens, extremes and shares beyond the threshold and its inverse over what has a ratio
- * of its own. Deviation and effective sample size are those of weights held between threshold and inverse.
+ * Returns statistics of the weights before truncation. Mean: over tokens. Extremes and the shares beyond the threshold
+ * or below its inverse: over the ratios (per token or per episode). Deviation and effective sample size: over token
+ * weights clamped to [1/threshold, threshold].
  */
 function spread(ratios: readonly number[], ofTokens: readonly number[], threshold: number): Record<string, number> {
   if (ratios.length === 0) return {};

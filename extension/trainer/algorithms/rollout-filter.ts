@@ -1,11 +1,14 @@
-// The rollout filter of StarPO-S and RAGEN-2: after a rollout, only prompt groups whose scores carry signal are trained on. By the
-// paper, the task gradient of a prompt is bounded by the deviation of its rewards, while the regularisers' is about constant, so
-// prompts without spread only pull towards input-agnostic reasoning.
-// Works on whole groups and per-episode values; how episodes become samples is the caller's business.
+// Rollout filter of StarPO-S and RAGEN-2: only prompt groups whose scores carry signal are trained on. According to the
+// paper, the task gradient of a prompt is bounded by the deviation of its rewards, while the regularisers' gradient is
+// about constant, so prompts without spread only push towards input-agnostic reasoning. Works on whole groups and
+// per-episode values; the caller maps episodes to samples.
 import { membersByGroup, momentsOf, type Moments } from './group-statistics';
 import { selectGroups, zeroScore, type GroupSelection } from './group-selection';
 
-/** RAGEN's names. `reward_variance` has always been the unbiased standard deviation there; the alias says so. */
+/**
+ * RAGEN's names. `reward_variance` is RAGEN's name for the unbiased standard deviation; `reward_std` is an accurate
+ * alias.
+ */
 export type FilterMetric =
   | 'reward_variance'
   | 'reward_std'
@@ -20,26 +23,26 @@ export interface RolloutFilter extends GroupSelection {
   rollout_filter_metric: FilterMetric;
 }
 
-/** Per-episode values; all arrays have one entry an episode. */
+/** Per-episode values; all arrays have one entry per episode. */
 export interface EpisodeValues {
   groups: ArrayLike<number>;
-  /** Score before reward normalisation: normalised by mean_std, every group's deviation would be 1 or 0. */
+  /** Score before reward normalisation: after mean_std, every group's deviation would be 1 or 0. */
   scores: ArrayLike<number>;
-  /** Mean entropy over the episode's sampled tokens; read by the entropy metrics only. */
+  /** Mean entropy over the episode's sampled tokens; used by the entropy metrics only. */
   entropies?: ArrayLike<number>;
-  /** Sampled tokens of the episode; read by `length` only. */
+  /** Number of sampled tokens of the episode; used by `length` only. */
   lengths?: ArrayLike<number>;
 }
 
 export interface FilteredRollout {
-  /** 1 for each episode that is kept, in batch order. */
+  /** 1 for each kept episode, in batch order. */
   kept: Uint8Array;
-  /** Ids of all groups in batch order, and what was measured of each. */
+  /** Ids of all groups in batch order, and the score of each. */
   groups: number[];
   groupScores: Float32Array;
   /** Unbiased deviation of the scores of each group (gradient buckets, group table). */
   groupStds: Float32Array;
-  /** 1 for each group that is kept, in the order of `groups`. */
+  /** 1 for each kept group, in the order of `groups`. */
   selected: Uint8Array;
   /** Kept groups / groups. */
   keptRatio: number;
@@ -47,7 +50,7 @@ export interface FilteredRollout {
   metrics: Record<string, number>;
 }
 
-/** Scores the groups, selects, and measures. A group of one episode has no spread: its deviation is 0. */
+/** Scores the groups, selects, and computes the metrics. A group of one episode has deviation 0. */
 export function filterRollouts(values: EpisodeValues, filter: RolloutFilter): FilteredRollout {
   const members = membersByGroup(values.groups);
   const groups = [...members.keys()] as number[];
@@ -83,7 +86,7 @@ export function filterRollouts(values: EpisodeValues, filter: RolloutFilter): Fi
   };
 }
 
-/** One group's score from the values of its episodes. */
+/** Returns one group's score from the values of its episodes. */
 export function groupScore(values: readonly number[], metric: FilterMetric): number {
   const { mean, std, count } = momentsOf(values);
   switch (metric) {
@@ -101,12 +104,17 @@ export function groupScore(values: readonly number[], metric: FilterMetric): num
   }
 }
 
-/** `filter_loss_scaling`: what all advantages are multiplied by, so that a step over few prompts is a smaller step. */
+/**
+ * `filter_loss_scaling`: returns the factor for all advantages, so that a step over fewer prompts is a smaller step.
+ */
 export function filterLossScale(mode: 'none' | 'linear' | 'sqrt', keptRatio: number): number {
   return mode === 'none' ? 1 : mode === 'linear' ? keptRatio : Math.sqrt(keptRatio);
 }
 
-/** The values that the metric looks at, named when they are not the rewards. */
+/**
+ * Returns the values the metric is computed from, with a name unless they are the rewards. Throws if the episode values
+ * lack them.
+ */
 function measuredValues(values: EpisodeValues, metric: FilterMetric): { values: ArrayLike<number>; name?: string } {
   const name = metric.startsWith('entropy') ? 'entropy' : metric === 'length' ? 'length' : undefined;
   if (!name) return { values: values.scores };
@@ -115,7 +123,10 @@ function measuredValues(values: EpisodeValues, metric: FilterMetric): { values: 
   return { values: measured, name };
 }
 
-/** Means over groups of the deviation, maximum, mean (and for rewards the sum) inside a group: all groups, and the kept ones. */
+/**
+ * Returns means over groups of the within-group deviation, maximum and mean (and sum for rewards), for all groups and
+ * for the kept ones.
+ */
 function spreadMetrics(
   values: ArrayLike<number>,
   indices: readonly number[][],

@@ -1,7 +1,10 @@
-// Per-token helpers shared by the advantage estimators. A batch is a list of sequences of different lengths, never padded;
-// position t of every array speaks of token t, and mask 1 marks the tokens that the policy sampled.
+// Per-token helpers shared by the advantage estimators. A batch is a list of unpadded sequences of different lengths;
+// position t of every array belongs to token t, and mask 1 marks the tokens that the policy sampled.
 
-/** Puts `values[i]` at `positions[i]` of an array of zeros: the episode's score at its last sampled token, or a reward at each turn's end. */
+/**
+ * Adds `values[i]` at `positions[i]` of a zero array: the episode score at the last sampled token, or a reward at each
+ * turn end.
+ */
 export function placeRewards(length: number, positions: readonly number[], values: readonly number[]): Float32Array {
   const rewards = new Float32Array(length);
   positions.forEach((position, index) => (rewards[position] += values[index]));
@@ -14,8 +17,8 @@ export function spreadOverTokens(advantages: ArrayLike<number>, masks: readonly 
 }
 
 /**
- * Whitens values over all sampled tokens of the batch, in place: (x − mean)/sqrt(var + 1e-8) with unbiased variance; other tokens
- * become 0. With fewer than two sampled tokens there is no variance and everything becomes 0.
+ * Whitens values over all sampled tokens of the batch, in place: (x − mean)/sqrt(var + 1e-8) with unbiased variance;
+ * other tokens become 0. With fewer than two sampled tokens, everything becomes 0.
  */
 export function whitenTokens(sequences: readonly Float32Array[], masks: readonly Uint8Array[]): void {
   let count = 0;

@@ -1,10 +1,11 @@
-// Turn-wise GRPO: with a reward for each turn (`agent_proxy.use_turn_scores`), a turn is judged by what was earned from it on, against
-// the same of every turn of every rollout of its prompt (outcome supervision per step, as RAGEN's step-level GRPO pools them).
-// With a single reward at the end and no discount it is GRPO, but that a long episode counts once a turn in its group's moments.
+// Turn-level GRPO: with per-turn rewards (`agent_proxy.use_turn_scores`), a turn's return is compared with the returns
+// of all turns of all rollouts of its prompt (outcome supervision per step, pooled as in RAGEN's step-level GRPO). With
+// a single reward at the end and no discount this equals GRPO, except that an episode counts once per turn in its
+// group's moments.
 import type { GrpoOptions } from './grpo';
 import { grpoAdvantages } from './grpo';
 
-/** Episodes by their turns; one entry an episode. */
+/** Per-turn rewards of each episode; one entry per episode. */
 export interface TurnRewards {
   /** Reward of each turn. */
   rewards: readonly ArrayLike<number>[];
@@ -16,7 +17,7 @@ export interface TurnGrpoOptions extends GrpoOptions {
   high_level_gamma: number;
 }
 
-/** One advantage a turn of each episode. A group with a single turn in all keeps its raw return. */
+/** Returns one advantage per turn of each episode. A group with only one turn in total keeps its raw return. */
 export function turnGrpoAdvantages({ rewards, groups }: TurnRewards, options: TurnGrpoOptions): Float32Array[] {
   const returns = rewards.map(turns => turnReturns(turns, options.high_level_gamma));
   const flat = grpoAdvantages(
@@ -30,14 +31,17 @@ export function turnGrpoAdvantages({ rewards, groups }: TurnRewards, options: Tu
   return returns.map(({ length }) => flat.slice(from, (from += length)));
 }
 
-/** Discounted sum of the rewards from each turn on. */
+/** Returns the discounted return from each turn on. */
 export function turnReturns(rewards: ArrayLike<number>, gamma: number): Float64Array {
   const returns = Float64Array.from(rewards);
   for (let turn = returns.length - 2; turn >= 0; turn--) returns[turn] += gamma * returns[turn + 1];
   return returns;
 }
 
-/** Gives every sampled token the advantage of its turn; turn n is the tokens after turn end n − 1 up to turn end n. Others get 0. */
+/**
+ * Gives every sampled token the advantage of its turn; turn n covers the tokens after turn end n − 1 up to turn end n.
+ * Others get 0.
+ */
 export function spreadOverTurns(
   advantages: ArrayLike<number>,
   turnEnds: readonly number[],

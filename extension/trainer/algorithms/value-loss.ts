@@ -1,8 +1,8 @@
-// The critic's loss (PPO's clipped value loss, as in verl): half the masked mean of the larger of two squared errors, one with the
-// new value and one with the new value held near the old.
+// The critic's loss (PPO's clipped value loss, as in verl): half the masked mean of the larger of two squared errors,
+// one with the new value and one with the new value clamped near the old.
 import { clamp } from './kl';
 
-/** One sequence; all arrays of its length, read where mask = 1. */
+/** One sequence; all arrays have its length and are read where mask = 1. */
 export interface ValueSequence {
   values: Float32Array;
   old_values: Float32Array;
@@ -17,7 +17,9 @@ export interface ValueLoss {
   vpred_mean: number;
 }
 
-/** Loss and metrics over all sampled tokens of the mini-batch (token mean); `cliprange_value` is RAGEN's 0.5. */
+/**
+ * Returns loss and metrics over all sampled tokens of the mini-batch (token mean); `cliprange_value` is 0.5 in RAGEN.
+ */
 export function valueLoss(sequences: readonly ValueSequence[], cliprange_value: number): ValueLoss {
   let count = 0;
   const sums: ValueLoss = { vf_loss: 0, vf_clipfrac: 0, vpred_mean: 0 };

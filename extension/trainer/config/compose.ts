@@ -1,5 +1,6 @@
-// Puts a configuration together from files, as Hydra does with a `defaults` list: the files named are merged in order, later ones
-// win, `_self_` marks the file's own place (last unless said). Names are looked up beside the file first, then in the preset folders.
+// Composes a configuration from files, like Hydra's `defaults` list: the named files are merged in order, later ones
+// win, and `_self_` marks the position of the file's own keys (last by default). Names are resolved beside the file
+// first, then in the preset folders.
 import { existsSync, readdirSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import type { ConfigProblem, Place } from './config-error';
@@ -11,24 +12,27 @@ import { emptyMap, merge, parseYaml } from './yaml-tree';
 import type { MapNode, Tree } from './yaml-tree';
 
 const maxFiles = 100;
-/** Longer ones no file system takes. */
+/** Valid configuration names; longer file names exceed file-system limits. */
 const nameForm = /^[\w.-]{1,200}$/;
-/** verl's own defaults, which RAGEN's base names first and finds on Hydra's search path: always the preset of that name. */
+/**
+ * verl's defaults, which RAGEN's base includes first and resolves on Hydra's search path. Always resolves to the
+ * bundled preset.
+ */
 const verlDefaults = 'ppo_trainer';
-/** What a file that holds environments alone, such as RAGEN's envs.yaml, is laid over. */
+/** Base for a file that only holds environments, such as RAGEN's envs.yaml. */
 const underEnvironments = 'base';
 
 export interface Composition {
   tree: MapNode;
-  /** Absolute paths of the files read, the entry first. */
+  /** Absolute paths of the files read, the entry file first. */
   files: string[];
-  /** The same paths as they were merged, those that win last; a file that is included twice is there twice. */
+  /** The same paths in merge order, highest precedence last; a file that is included twice appears twice. */
   layers: string[];
-  /** The entry file has a `defaults` list. */
+  /** Whether the entry file has a `defaults` list. */
   hasDefaults: boolean;
 }
 
-/** Names of the configurations in a folder, without `.yaml`, sorted; empty when there is no such folder. */
+/** Returns the configuration names in a folder, without `.yaml`, sorted; empty if the folder does not exist. */
 export function configNames(folder: string): string[] {
   try {
     return readdirSync(folder)
@@ -40,22 +44,25 @@ export function configNames(folder: string): string[] {
   }
 }
 
-/** The file `<name>.yaml` in the first folder that has it; what is no regular file is found too, and refused when it is read. */
+/**
+ * Returns the path of `<name>.yaml` in the first folder that has it. Also finds entries that are not regular files;
+ * reading them fails later.
+ */
 export function findConfig(name: string, folders: readonly string[]): string | undefined {
   return nameForm.test(name)
     ? folders.map(folder => join(resolve(folder), `${name}.yaml`)).find(existsSync)
     : undefined;
 }
 
-/** The sentence about a name that no folder has. */
+/** Returns the error message for a name that no folder has. */
 export function unknownConfig(name: string, folders: readonly string[]): string {
   const names = [...new Set(folders.flatMap(configNames))];
   return `config: there is no configuration ${shown(name)}: ${didYouMean(name, names, `use one of ${names.join(', ')}`)}`;
 }
 
 /**
- * Composes the file at `path`. Problems are added to `problems`; what could be read is returned all the same.
- * @param presetFolders where names are looked up; the last is that of the shipped presets
+ * Composes the file at `path`. Problems are added to `problems`; the readable part is returned regardless.
+ * @param presetFolders folders where names are resolved; the last one holds the bundled presets
  */
 export function compose(path: string, presetFolders: readonly string[], problems: ConfigProblem[]): Composition {
   const files: string[] = [];
@@ -101,7 +108,7 @@ export function compose(path: string, presetFolders: readonly string[], problems
     const entries = defaults ? defaultsOf(defaults, complain) : [{ name: underEnvironments, place }];
     if (!entries.some(entry => entry.name === '_self_')) entries.push({ name: '_self_', place });
     const folders = [dirname(file), ...presetFolders];
-    const within = defaults ? [...above, file] : above; // RAGEN's base includes envs.yaml in its turn
+    const within = defaults ? [...above, file] : above; // RAGEN's base also includes envs.yaml
     let merged: Tree = emptyMap({ file });
     for (const { name, place } of entries) {
       if (name === '_self_') {

@@ -1,9 +1,11 @@
-// What is wrong with a configuration: every problem at once, each with its key and, where the value came from a YAML file, its
-// line and column, so that an editor can underline it. Each problem is one sentence with key, value and remedy.
+// Configuration errors: all problems at once, each with its key and, if the value came from a YAML file, line and
+// column, so that an editor can underline it. Each problem is one sentence with key, value and remedy.
 import { isAbsolute, relative } from 'node:path';
 import { UserError } from '../../protocol/user-error';
 
-/** Where a value was written: a place in a YAML file (absolute path, 1-based line and column), or a command-line override. */
+/**
+ * Source of a value: a position in a YAML file (absolute path, 1-based line and column), or a command-line override.
+ */
 export interface Place {
   file?: string;
   line?: number;
@@ -25,7 +27,7 @@ const placeText = ({ file, line, column, override }: Place): string => {
   return ` (${[short, line, column].filter(part => part !== undefined).join(':')})`;
 };
 
-/** All problems of one configuration. `file`, `line`, `column` and `key` are those of the first. */
+/** All problems of one configuration. `file`, `line`, `column` and `key` are those of the first problem. */
 export class ConfigError extends UserError {
   readonly file?: string;
   readonly line?: number;
@@ -42,7 +44,7 @@ export class ConfigError extends UserError {
   }
 }
 
-/** A value as a sentence shows it: JSON, cut to 80 characters. */
+/** Formats a value for a message: JSON, truncated to 80 characters. */
 export function shown(value: unknown): string {
   const text = typeof value === 'number' || value === undefined ? String(value) : JSON.stringify(value);
   return text.length > 80 ? `${text.slice(0, 77)}…` : text;

@@ -1,8 +1,8 @@
-// The identity of a configuration: sha256 over JSON with sorted keys and no spaces, so that the same settings written in another
-// order, file or format have the same hash.
+// Identity of a configuration: sha256 over JSON with sorted keys and no spaces, so equal settings have equal hashes
+// regardless of key order, file or format.
 import { createHash } from 'node:crypto';
 
-/** JSON with keys sorted by code unit, without white space; undefined members are left out. */
+/** Returns JSON with keys sorted by code unit, without white space; undefined members are omitted. */
 export function canonicalJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
   if (value === null || typeof value !== 'object') return JSON.stringify(value ?? null);
@@ -11,7 +11,7 @@ export function canonicalJson(value: unknown): string {
   return `{${members.map(([key, member]) => `${JSON.stringify(key)}:${canonicalJson(member)}`).join(',')}}`;
 }
 
-/** sha256 (hex) of the configuration in canonical JSON. */
+/** Returns the sha256 (hex) of the configuration in canonical JSON. */
 export function configHash(config: unknown): string {
   return createHash('sha256').update(canonicalJson(config)).digest('hex');
 }

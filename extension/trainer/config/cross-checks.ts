@@ -1,18 +1,18 @@
-// Rules between keys that a schema cannot state. Each broken rule is one sentence about the key to change (RAGEN's own
-// assertions, plus combinations that would fail or mean nothing later in a run).
+// Rules between keys that a schema cannot express: RAGEN's own assertions, plus combinations that would fail later in a
+// run or have no effect. Each violation is one sentence about the key to change.
 import { shown } from './config-error';
 import type { RunConfig } from './schema';
 import { didYouMean } from '../../protocol/suggest';
 
-/** A broken rule; `sentence` goes on after the key's name. */
+/** A violated rule; `sentence` continues after the key name. */
 export interface BrokenRule {
   key: string;
   sentence: string;
-  /** The value is a secret: no message shows it. */
+  /** The value is a secret and must not appear in messages. */
   unshown?: true;
 }
 
-/** All rules that `config` breaks, in the order of the keys. */
+/** Returns all rules that `config` violates, in key order. */
 export function brokenRules(config: RunConfig): BrokenRule[] {
   return [
     ...groupRules(config),
@@ -58,15 +58,18 @@ function groupRules({ es_manager, custom_envs }: RunConfig): BrokenRule[] {
   });
 }
 
-/** Keys whose value is a secret, and addresses that hold a password. */
+/** Key names whose value is a secret, and URLs that contain a password. */
 const secretKey = /(^|[_-])(api[_-]?key|passw(or)?d|secret|authorization|(access|auth|api|bearer|hub|hf)[_-]?token)$/i;
 const variableOfKey = /(^|_)key_env$/;
 const secretAddress = /^[a-z][a-z\d+.-]*:\/\/[^\s/?#@]*:[^\s/?#@]+@/i;
 
-/** Whether the value of a key with this name may be a secret, also by mistake: no message repeats it. */
+/** Returns whether a key with this name may hold a secret, even by mistake; messages then omit the value. */
 export const mayHoldSecret = (name: string): boolean => secretKey.test(name) || variableOfKey.test(name);
 
-/** The manifest keeps the whole configuration: what an environment or a service is given must hold no secret, which this never repeats. */
+/**
+ * Rejects secrets in values passed to environments and services, because the run manifest stores the whole
+ * configuration. Messages never include the secret.
+ */
 function secretRules({ custom_envs, model_info, model_path }: RunConfig): BrokenRule[] {
   const found = (value: unknown, key: string, name: string): BrokenRule[] => {
     if (typeof value === 'string') {
@@ -93,7 +96,7 @@ function secretRules({ custom_envs, model_info, model_path }: RunConfig): Broken
   ];
 }
 
-/** A rollout for the gradients alone has the tags in training's shares. */
+/** A gradient-only rollout keeps the tag proportions of training, so its group count must divide accordingly. */
 function gradientRules({ trainer, es_manager }: RunConfig): BrokenRule[] {
   const groups = trainer.gradient_analysis_env_groups;
   const { env_groups, env_configs } = es_manager.train;
@@ -122,7 +125,7 @@ function batchRules(config: RunConfig): BrokenRule[] {
     min_p: 1,
   };
   const { context_window_mode, max_turn } = config.agent_proxy;
-  const perEpisode = context_window_mode === 'full' ? 1 : max_turn; // at most
+  const perEpisode = context_window_mode === 'full' ? 1 : max_turn; // upper bound
   const kept = env_groups * group_size * share[rollout.rollout_filter_strategy] * perEpisode;
   for (const { at, ppo_mini_batch_size: mini, ppo_micro_batch_size_per_gpu: micro } of updates) {
     const key = `${at}.ppo_mini_batch_size`;
@@ -140,7 +143,7 @@ function batchRules(config: RunConfig): BrokenRule[] {
   return broken;
 }
 
-/** What estimators, turn rewards and factors need of each other. */
+/** Rules between the advantage estimator, turn rewards and advantage factors. */
 function advantageRules({ algorithm, agent_proxy, actor_rollout_ref: { actor }, workbench }: RunConfig): BrokenRule[] {
   const { adv_estimator: estimator, bi_level_gae, soft_advantage_reweight } = algorithm;
   const { use_turn_scores, reward_normalization } = agent_proxy;
@@ -186,7 +189,7 @@ function advantageRules({ algorithm, agent_proxy, actor_rollout_ref: { actor }, 
   return broken;
 }
 
-/** The sampler knows log-probs of what it sampled alone. */
+/** The sampler only has log-probs of the tokens it sampled. */
 function maskRules({ algorithm, rollout_manager, workbench }: RunConfig): BrokenRule[] {
   const reason = !rollout_manager.use_loss_mask
     ? 'enable_response_mask=false'
@@ -242,7 +245,7 @@ function samplingRules(config: RunConfig): BrokenRule[] {
   return broken;
 }
 
-/** What quantisation and corrections need of adapters and old log-probs. */
+/** Rules for quantisation, rollout correction and adapters. */
 function adapterRules({ actor_rollout_ref: { model }, critic, algorithm, workbench }: RunConfig): BrokenRule[] {
   const broken: BrokenRule[] = [];
   const adapts = model.lora_rank > 0 || model.lora_adapter_path !== null;

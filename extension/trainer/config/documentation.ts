@@ -1,4 +1,4 @@
-// docs/CONFIGURATION.md, written from the schema, so that it cannot say anything else than the program does.
+// Generates docs/CONFIGURATION.md from the schema, so the document always matches the program.
 import { expectation } from '../../protocol/json-schema';
 import type { JsonSchema } from '../../protocol/json-schema';
 import { ignoredKeys } from './ignored-keys';
@@ -44,7 +44,9 @@ episodes that begin in the same state, a *tag* the name of an environment with i
 environment shows after it.
 `;
 
-/** The document, from the preset configurations and the plain values of \`base\` (shown as defaults). */
+/**
+ * Returns the document. `presets`: the listed presets; `base`: plain values of the preset `base`, shown as defaults.
+ */
 export function configurationDocument(presets: readonly Preset[], base: Record<string, unknown>): string {
   const sections = Object.entries(configJsonSchema.properties ?? {});
   const single = sections.filter(([, schema]) => !schema.properties && typeof schema.additionalProperties !== 'object');
@@ -94,7 +96,7 @@ const keyRow = (key: string, schema: JsonSchema, value: unknown): string[] => {
   return [`\`${key}\``, expectation(schema), fallback === undefined ? '' : code(fallback), described(schema)];
 };
 
-/** A nullable key keeps its sentence at the key or in one of the alternatives. */
+/** Returns the description of a key; a nullable key has it on the key itself or on one of its alternatives. */
 const described = (schema: JsonSchema): string =>
   schema.description ?? schema.anyOf?.find(option => option.description)?.description ?? '';
 

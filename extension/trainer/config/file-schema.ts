@@ -1,14 +1,15 @@
-// media/configuration.schema.json: what a configuration file may hold, for editors. It is the schema of a whole configuration, loosened to a
-// file's part in one: no key is required, a value may refer to another key, keys without effect are known as such; and every key has its default.
+// Generates media/configuration.schema.json, the JSON schema of a configuration file for editors. It loosens the schema
+// of a complete configuration, because a file is only a part: no key is required, a value may reference another key,
+// ignored keys are accepted, and every key shows its default.
 import type { JsonSchema } from '../../protocol/json-schema';
 import { ignoredKeys } from './ignored-keys';
 import { configJsonSchema } from './schema';
 import { chosenNames, spellings } from './validate';
 
-/** `${a.b}` takes over the value of another key. */
+/** `${a.b}` references the value of another key. */
 const reference: JsonSchema = { $ref: '#/definitions/reference' };
 
-/** The schema, with the plain values of the configuration `base` as defaults. */
+/** Returns the schema, with the plain values of the configuration `base` as defaults. */
 export function configurationFileSchema(base: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const root = loosened(configJsonSchema, [], base);
   for (const [key, steers] of Object.entries(ignoredKeys)) addIgnored(root, key.split('.'), steers);
@@ -53,15 +54,15 @@ function loosened(schema: JsonSchema, path: readonly string[], value: unknown): 
   };
 }
 
-/** One form that a value may have. */
+/** Returns the schema of one alternative of a value. */
 function choice(schema: JsonSchema, path: readonly string[]): JsonSchema {
   const { description: _, default: __, required: ___, ...rest } = schema;
   if (rest.properties) return { ...loosened(schema, path, undefined), description: undefined };
   const key = path.join('.');
   const spelled = Object.keys(spellings[key] ?? {});
   if (rest.enum) rest.enum = [...rest.enum, ...spelled];
-  if (rest.prefixItems) delete rest.items; // `false`: readers of draft 7 know neither
-  // What zod says of every integer says nothing here.
+  if (rest.prefixItems) delete rest.items; // `items: false` and prefixItems are unknown to draft-7 readers
+  // zod adds the safe-integer bounds to every integer; they carry no information here.
   if (rest.maximum === Number.MAX_SAFE_INTEGER) delete rest.maximum;
   if (rest.minimum === -Number.MAX_SAFE_INTEGER) delete rest.minimum;
   return rest;

@@ -1,7 +1,8 @@
-// Keys of RAGEN and verl that have no meaning here: they steer GPUs, vLLM, Ray, FSDP or services. A configuration may keep them;
-// the loader takes them out and says so. A key covers everything below it; `*` stands for any one name that the schema does not have.
+// RAGEN and verl keys that have no effect here: they configure GPUs, vLLM, Ray, FSDP or services. A configuration may
+// contain them; the loader removes them and adds a note. A key covers everything below it; `*` matches any single name
+// that is not in the schema.
 
-/** Key to what it steers there, the object of the sentence "it steers …". */
+/** Key → what it configures in RAGEN, as the object of the sentence "it steers …". */
 export const ignoredKeys: Readonly<Record<string, string>> = {
   system: 'CUDA devices',
   hydra: "Hydra's own search path",

@@ -1,20 +1,23 @@
-// `${a.b}` in a value: the value of the key a.b, after composition and overrides (OmegaConf's interpolation with absolute keys).
-// A value that is nothing but one `${…}` takes over the whole node with its type; inside other text it is written as text.
+// Resolves `${a.b}` in values to the value of the key a.b, after composition and overrides (OmegaConf's interpolation
+// with absolute keys). A value that consists of a single `${…}` takes over the whole node with its type; inside other
+// text, the value is inserted as text.
 import type { ConfigProblem } from './config-error';
 import { emptyMap, nodeAt } from './yaml-tree';
 import type { MapNode, ScalarNode, Tree } from './yaml-tree';
 
 const whole = /^\$\{([^{}$]*)\}$/;
 const inside = /\$\{([^{}$]*)\}/g;
-// Bounds against configurations that refer to each other until they fill the memory.
+// Limits against references that expand exponentially and exhaust memory.
 const maxChain = 100;
 const maxSize = 100_000;
 
-/** Replaces every interpolation of the tree. Unknown keys, cycles and resolvers (`${oc.env:…}`) are added to `problems`. */
+/**
+ * Replaces every interpolation in the tree. Unknown keys, cycles and resolvers (`${oc.env:…}`) are added to `problems`.
+ */
 export function interpolate(root: MapNode, problems: ConfigProblem[]): MapNode {
   const done = new Map<Tree, Tree>();
   const open = new Set<Tree>();
-  /** Nodes, plus characters of interpolated text, below each resolved node. */
+  /** Size of each resolved subtree: its nodes plus the characters of its text. */
   const sizes = new Map<Tree, number>();
 
   const lookUp = (reference: string, from: ScalarNode, path: string): Tree | undefined => {

@@ -1,5 +1,5 @@
-// The way from files and overrides to a valid configuration: compose, override, interpolate, validate. All problems found on the
-// way come in one ConfigError.
+// Loads a configuration from files and overrides: compose, override, interpolate, validate. All problems are reported
+// in one ConfigError.
 import { isAbsolute, resolve } from 'node:path';
 import { readBoundedSync, RefusedFile } from '../../protocol/bounded-file';
 import { mostYamlBytes } from '../../protocol/yaml-text';
@@ -19,13 +19,13 @@ import { nodeAt, parseYaml, toPlain } from './yaml-tree';
 import type { MapNode } from './yaml-tree';
 
 export interface LoadOptions {
-  /** Name of a configuration in `presetFolders`, without `.yaml`; or `configFile`. */
+  /** Name of a configuration in `presetFolders`, without `.yaml`; alternative to `configFile`. */
   configName?: string;
-  /** A YAML file, absolute or from the workspace. Its `defaults` are looked up beside it first. */
+  /** A YAML file, absolute or relative to the workspace. Its `defaults` are resolved beside it first. */
   configFile?: string;
   /** `a.b=v`, `+a.b=v`, `++a.b=v`, `~a.b`, applied in order. */
   overrides: readonly string[];
-  /** Folders with configurations by name; the first that has one wins. */
+  /** Folders of named configurations; the first folder that has a name wins. */
   presetFolders: readonly string[];
   /** Absolute path of the workspace. */
   workspace: string;
@@ -33,23 +33,25 @@ export interface LoadOptions {
 
 export interface LoadedConfig {
   config: RunConfig;
-  /** What was composed, overrides included, before references were resolved, as plain values. */
+  /** Composed plain values with overrides, before references are resolved. */
   composed: Record<string, unknown>;
-  /** Everything that was composed, ignored keys included, as plain values. */
+  /** All composed plain values with references resolved, including ignored keys. */
   resolved: Record<string, unknown>;
-  /** Absolute paths of the files read, the entry first. */
+  /** Absolute paths of the files read, the entry file first. */
   sources: string[];
-  /** Keys that were accepted and have no effect. */
+  /** Keys that are accepted but have no effect. */
   ignored: IgnoredKey[];
-  /** One sentence for each of them, and for what else a reader should know of it. */
+  /** One sentence for each ignored key, and further notes for the user. */
   notes: string[];
   /** sha256 of `config` in canonical JSON. */
   hash: string;
-  /** max_model_len was set for the model that is named, and not for another in its place (model-length.ts). */
+  /**
+   * Whether max_model_len was set for the configured model rather than for a model that was replaced (model-length.ts).
+   */
   lengthIsOfModel: boolean;
 }
 
-/** Loads and checks a configuration. Throws a ConfigError with all problems. */
+/** Loads and validates a configuration. Throws a ConfigError with all problems. */
 export function loadConfig(options: LoadOptions): LoadedConfig {
   const problems: ConfigProblem[] = [];
   const { tree, files, layers, hasDefaults } = compose(entryFile(options), options.presetFolders, problems);
@@ -63,7 +65,7 @@ export function loadConfig(options: LoadOptions): LoadedConfig {
 }
 
 /**
- * Applies overrides to a configuration that was resolved before, such as that of a run's manifest. Throws a ConfigError with all
+ * Applies overrides to a resolved configuration, such as the one in a run manifest. Throws a ConfigError with all
  * problems.
  */
 export function overrideConfig(config: Record<string, unknown>, overrides: readonly string[]): LoadedConfig {
@@ -127,7 +129,8 @@ export interface Preset {
 }
 
 /**
- * Configurations that can be run (those with a `defaults` list) or cannot be read, by name; a name in an earlier folder hides later ones.
+ * Returns the runnable configurations (those with a `defaults` list) and the unreadable ones, by name; earlier folders
+ * shadow later ones.
  */
 export function presets(presetFolders: readonly string[]): Preset[] {
   const names = [...new Set(presetFolders.flatMap(configNames))];

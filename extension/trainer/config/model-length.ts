@@ -1,5 +1,5 @@
-// max_model_len against the positions of the model: where another model takes the place of the one that the length was written for, the
-// length is lowered with a note; where it was set for this very model, it is refused. Checked before there is a run folder.
+// Checks max_model_len against the model's maximum positions, before the run folder is created. If the length was
+// written for a model that was replaced, it is lowered with a note; if it was set for this model, it is rejected.
 import { valueAt } from '../../protocol/settings';
 import { ConfigError } from './config-error';
 import { configHash } from './config-hash';
@@ -11,9 +11,9 @@ import type { MapNode } from './yaml-tree';
 const key = 'actor_rollout_ref.rollout.max_model_len';
 
 /**
- * Whether the length was set for the model that is named: by an override, or in the model's own file or one laid over it. A model by
- * override takes the place of the one that the files name.
- * @param layers the files as they were merged, the last on top
+ * Returns whether the length was set for the configured model: by an override, or in the file that sets the model or a
+ * file merged over it. A model set by override replaces the one in the files.
+ * @param layers files in merge order, highest precedence last
  */
 export function lengthIsOfModel(tree: MapNode, layers: readonly string[]): boolean {
   const length = nodeAt(tree, key.split('.'))?.place;
@@ -23,7 +23,7 @@ export function lengthIsOfModel(tree: MapNode, layers: readonly string[]): boole
   return layers.lastIndexOf(length?.file ?? '') >= layers.lastIndexOf(model?.file ?? '');
 }
 
-/** The sentence about a length that the model has no positions for; undefined where it has. */
+/** Returns the error message for a length beyond the model's positions; undefined if it fits. */
 export function lengthProblem(config: RunConfig, maxPositions: number): string | undefined {
   const { max_model_len } = config.actor_rollout_ref.rollout;
   if (max_model_len <= maxPositions) return undefined;
@@ -31,9 +31,9 @@ export function lengthProblem(config: RunConfig, maxPositions: number): string |
 }
 
 /**
- * A configuration whose episodes the model has positions for.
- * @param reload loads it with one more override
- * @throws ConfigError where the length was set for this model
+ * Returns a configuration whose episodes fit the model's positions.
+ * @param reload reloads the configuration with one more override
+ * @throws ConfigError if the length was set for this model
  */
 export function fitLength(
   loaded: LoadedConfig,
@@ -49,7 +49,7 @@ export function fitLength(
   return { ...shorter, lengthIsOfModel: false, notes: [...shorter.notes, note] };
 }
 
-/** Whether a run was made of `loaded`, whose length may have been lowered for it. */
+/** Returns whether a run was started from `loaded`, allowing for a max_model_len that was lowered for it. */
 export function isMadeOf(
   run: { config: Readonly<Record<string, unknown>>; config_hash: string },
   loaded: Pick<LoadedConfig, 'config' | 'hash' | 'lengthIsOfModel'>,

@@ -1,19 +1,19 @@
-// Where `model_path` leads: a bare name is a model that comes along (media/models/<name>), a path is a folder, and
-// `organisation/name`, where no such folder is in sight, a model of the Hugging Face hub, at a revision with `@revision`. The
-// configuration keeps what was written, so that its hash does not depend on the machine.
+// Resolves `model_path`: a bare name is a bundled model (media/models/<name>), a path is a folder, and
+// `organisation/name`, if no such folder exists, is a Hugging Face hub model, with an optional revision `@revision`.
+// The configuration keeps the text as written, so its hash does not depend on the machine.
 import { statSync } from 'node:fs';
 import type { Stats } from 'node:fs';
 import { isAbsolute, join, resolve } from 'node:path';
 import type { HubModel } from '../store/hub-call';
 import { ConfigError, shown } from './config-error';
 
-/** A folder with a config.json, by its absolute path, or a model of the hub, which may have to be fetched. */
+/** A folder with a config.json (absolute path), or a hub model, which may need to be downloaded. */
 export type ModelSource = { folder: string } | { hub: HubModel };
 
 /** The hub's own rule for names; a revision is a branch, a tag or a commit. */
 const hubId = /^(?<repo>[A-Za-z0-9][\w.-]*\/[A-Za-z0-9][\w.-]*)(?:@(?<revision>[\w.][\w./-]*))?$/;
 
-/** Undefined for what is not there or cannot be looked at, such as a link to itself. */
+/** Returns undefined for a path that does not exist or cannot be inspected, such as a link to itself. */
 function statOf(path: string): Stats | undefined {
   try {
     return statSync(path, { throwIfNoEntry: false });
@@ -25,10 +25,11 @@ const isModel = (folder: string): boolean => statOf(join(folder, 'config.json'))
 const isFolder = (path: string): boolean => statOf(path)?.isDirectory() ?? false;
 
 /**
- * The model that `modelPath` names. Looks, in this order, at the path itself (from the workspace where it is relative), for a bare
- * name in `modelFolders`, and then takes `organisation/name` for a model of the hub, unless the workspace has a folder
- * `organisation`: then it is a path gone wrong, and nothing is asked of the network. Throws a ConfigError where it can be none of these,
- * which names what was `asked`: the key, unless a command's option took its place.
+ * Resolves `modelPath`. Tries in order: the path itself (relative to the workspace), a bare name in `modelFolders`,
+ * then `organisation/name` as a hub model. If the workspace has a folder `organisation`, a name without a revision
+ * counts as a mistyped path, and no network request is made.
+ * @param where.asked what the error names as the source: the key by default, or a command option
+ * @throws ConfigError if none applies
  */
 export function modelSource(
   modelPath: string,

@@ -1,12 +1,12 @@
-// What an evaluation says of `output` before it starts: trajectories are JSON lines in any case, since Python's pickles are not written.
+// Notes about `output` before an evaluation: trajectories are always written as JSON lines, never as Python pickles.
 import { basename } from 'node:path';
 import type { RunConfig } from './schema';
 
-/** The file of trajectories for a name in the configuration, without the time that may be put into it. */
+/** Returns the trajectory file name for a configured name, without the optional timestamp. */
 export const trajectoriesName = (filename: string): string =>
   `${basename(filename).replace(/\.(jsonl|pkl|json)$/, '')}.jsonl`;
 
-/** One sentence where a pickle was asked for. */
+/** Returns one note if a pickle was requested. */
 export function outputNotes({ output, trainer }: Pick<RunConfig, 'output' | 'trainer'>): string[] {
   const { format, filename } = output;
   const asked =

@@ -1,5 +1,5 @@
-// Overrides from a command line, in Hydra's grammar: `a.b=v` changes a key, `+a.b=v` adds one, `++a.b=v` does either, `~a.b`
-// deletes one. Values are typed as in YAML; `[a,b]` and `{a: 1}` are YAML's flow forms.
+// Command-line overrides in Hydra's grammar: `a.b=v` changes a key, `+a.b=v` adds one, `++a.b=v` does either, `~a.b`
+// deletes one. Values are typed as in YAML; `[a,b]` and `{a: 1}` are YAML flow forms.
 import type { ConfigProblem, Place } from './config-error';
 import { emptyMap, parseYaml } from './yaml-tree';
 import type { MapNode, ScalarNode, Tree } from './yaml-tree';
@@ -8,7 +8,7 @@ const form = /^(\+\+|\+|~)?([^=]*?)(?:=([\s\S]*))?$/;
 const keyForm = /^[^\s.=[\]{}]+(\.[^\s.=[\]{}]+)*$/;
 const maxParts = 32;
 
-/** The scalar that an unquoted word means in YAML's core schema; `||` and other punctuation is text. */
+/** Parses an unquoted word by YAML's core schema; `||` and other punctuation is text. */
 function plainScalar(text: string): ScalarNode['value'] {
   if (/^(null|Null|NULL|~)$/.test(text)) return null;
   if (/^(true|True|TRUE)$/.test(text)) return true;
@@ -31,8 +31,8 @@ function parseValue(text: string, place: Place, problems: ConfigProblem[]): Tree
 }
 
 /**
- * `root` with the overrides applied in order; `root` itself is unchanged. `isKnown` tells whether a key absent from the tree may
- * be set without `+`, `advise` ends the sentence about one that may not.
+ * Returns `root` with the overrides applied in order; `root` itself is unchanged. `isKnown` decides whether a key
+ * absent from the tree may be set without `+`; `advise` supplies the remedy in the message about one that may not.
  */
 export function applyOverrides(
   root: MapNode,

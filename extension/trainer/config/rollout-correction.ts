@@ -1,22 +1,23 @@
-// What `algorithm.rollout_correction.rollout_is: auto` comes to: 8-bit products draw episodes from a policy that is not quite the one that is
-// trained, which truncated importance sampling by token makes up for (algorithms/rollout-correction.ts); others need no correction.
+// Resolves `algorithm.rollout_correction.rollout_is: auto`. With 8-bit products, the sampling policy differs slightly
+// from the trained one, so `auto` enables token-level truncated importance sampling (algorithms/rollout-correction.ts);
+// otherwise no correction is needed.
 import type { RolloutCorrection } from '../algorithms/rollout-correction';
 import type { RunConfig } from './schema';
 
 type Config = Pick<RunConfig, 'algorithm' | 'workbench'>;
 
-/** Whether sampler and training graph hold the base differently. */
+/** Returns whether the sampler and the training graph use different base weights. */
 const differ = ({ workbench }: Config): boolean =>
   workbench.rollout_quantization !== 'none' || workbench.base_quantization !== 'none';
 
-/** The correction of a run. */
+/** Returns the correction of a run. */
 export function rolloutCorrection(config: Config): RolloutCorrection {
   const { bypass_mode, rollout_is, rollout_is_threshold } = config.algorithm.rollout_correction;
   const automatic = differ(config) && !bypass_mode ? 'token' : null;
   return { rollout_is: rollout_is === 'auto' ? automatic : rollout_is, rollout_is_threshold };
 }
 
-/** One sentence where 8-bit rollouts are corrected without having been asked for, or are not. */
+/** Returns a note if 8-bit rollouts are corrected by default, or if the correction is off. */
 export function correctionNotes(config: Config & Pick<RunConfig, 'trainer'>): string[] {
   const { bypass_mode, rollout_is, rollout_is_threshold } = config.algorithm.rollout_correction;
   if (!differ(config) || config.trainer.val_only || bypass_mode) return [];

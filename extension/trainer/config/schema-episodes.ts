@@ -1,4 +1,4 @@
-// Schema of how episodes are made: the agent proxy's turns, the environment groups and the environments by tag.
+// Schema of episode generation: the agent proxy's turns, the environment groups and the environments by tag.
 import { z } from 'zod';
 import { count, flag } from './schema-policy';
 

@@ -1,5 +1,5 @@
-// Schema of an evaluation: where its results go, and which model behind an API it plays, by RAGEN's keys (eval, evaluate_api_llm).
-// A key of a service is in none of them: it comes from the environment variable that is named here.
+// Schema of an evaluation: output files and the API model to evaluate, under RAGEN's keys (eval, evaluate_api_llm). API
+// keys are never in the configuration: they come from the environment variable named here.
 import { z } from 'zod';
 import { count, flag } from './schema-policy';
 
@@ -16,7 +16,7 @@ export const output = z
       .string()
       .regex(/^[^/\\]+$/, 'a file name without a folder')
       .describe('File of trajectories, as JSON lines; .pkl becomes .jsonl. The summary lies beside it.'),
-    // Runs made before there was the key go on.
+    // The default keeps runs resumable that predate this key.
     format: z
       .enum(['jsonl', 'pkl'])
       .default('jsonl')
@@ -68,7 +68,6 @@ export const apiModel = z.strictObject({
     .describe('Prices of a million tokens, for the cost in the summary.'),
 });
 
-/** An entry of `model_info`. */
 export type ApiModel = z.infer<typeof apiModel>;
 
 export const modelInfo = z.record(z.string(), apiModel).describe('Models behind APIs by name.');

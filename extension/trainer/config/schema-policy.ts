@@ -1,5 +1,6 @@
-// Schema of what is trained and how: actor, reference, rollout, critic and their optimizers. Keys are RAGEN's and verl's;
-// defaults live in media/presets/ppo_trainer.yaml, so a key without `.optional()` or `.default()` must be in the configuration.
+// Schema of the policy and its training: actor, reference policy, rollout, critic and optimizers. Keys are RAGEN's and
+// verl's. Defaults live in media/presets/ppo_trainer.yaml, so a key without `.optional()` or `.default()` must be in
+// the configuration.
 import { z } from 'zod';
 
 export const count = (about: string) => z.int().min(1).describe(about);

@@ -1,5 +1,6 @@
-// Schema of a whole configuration: RAGEN's keys, and ours under `workbench`. Strict: an unknown key is an error. Descriptions are
-// what the documentation, hover texts and the JSON schema show. Defaults live in media/presets/ppo_trainer.yaml and, RAGEN's own, base.yaml.
+// Schema of a complete configuration: RAGEN's keys, plus this product's keys under `workbench`. Strict: an unknown key
+// is an error. Descriptions appear in the documentation, hover texts and the JSON schema. Defaults live in
+// media/presets/ppo_trainer.yaml, and RAGEN's own in base.yaml.
 import { z } from 'zod';
 import { agentProxy, customEnvs, esManager } from './schema-episodes';
 import { modelConfig, modelInfo, output } from './schema-evaluation';
@@ -173,7 +174,7 @@ const workbench = z
       .describe(
         "The run pauses when environments failed in more than this share of a batch's episodes; an evaluation ends.",
       ),
-    // Runs made before there was the key go on.
+    // The default keeps runs resumable that predate this key.
     max_environment_memory_gb: z
       .number()
       .positive()
@@ -216,7 +217,7 @@ const workbench = z
         stop_on: z.array(z.enum(alarmNames)).describe('Alarms that end the run.'),
       })
       .describe('Watch over reward deviation, gradients, entropy, repetition, lengths and invalid answers.'),
-    // Runs made before there was the key go on.
+    // The default keeps runs resumable that predate this key.
     tensorboard: flag("Write the metrics as TensorBoard's event files too, in tensorboard/ of the run.").default(true),
     keep_checkpoints: count('Newest checkpoints (weights, optimizer, random states) kept in the run folder.'),
   })
@@ -270,7 +271,7 @@ export const runConfigSchema = z
       .strictObject({
         apply_chat_template_kwargs: z
           .record(z.string(), z.unknown())
-          .default({}) // RAGEN's own configurations write the rest of `data` as one map
+          .default({}) // the default lets RAGEN's configurations set `data` without this key
           .describe("Further variables of the model's chat template, such as enable_thinking or date_string."),
       })
       .describe('What goes into the chat template.'),
@@ -281,10 +282,10 @@ export const runConfigSchema = z
   })
   .describe('Configuration of a run.');
 
-/** A whole, valid configuration. */
+/** A complete, valid configuration. */
 export type RunConfig = z.infer<typeof runConfigSchema>;
 /** `custom_envs.<tag>`. */
 export type TagConfig = RunConfig['custom_envs'][string];
 
-/** JSON schema of a whole configuration. */
+/** JSON schema of a complete configuration. */
 export const configJsonSchema = z.toJSONSchema(runConfigSchema, { io: 'input' }) as JsonSchema;

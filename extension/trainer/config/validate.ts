@@ -1,5 +1,5 @@
-// From a composed tree to a typed configuration: takes out ignored keys, checks the schema, the features that are not there yet
-// and the rules between keys, and ties every problem to the place its value came from.
+// Turns a composed tree into a typed configuration: removes ignored keys, checks the schema and the rules between keys,
+// and attaches to every problem the location its value came from.
 import type { z } from 'zod';
 import { expectation, schemaAt } from '../../protocol/json-schema';
 import type { JsonSchema } from '../../protocol/json-schema';
@@ -13,7 +13,7 @@ import type { RunConfig } from './schema';
 import { nodeAt, toPlain } from './yaml-tree';
 import type { MapNode, Tree } from './yaml-tree';
 
-/** `a.b[2]` for ['a', 'b', 2]. */
+/** Formats a path: `a.b[2]` for ['a', 'b', 2]. */
 const keyText = (path: readonly PropertyKey[]): string =>
   path.map((part, i) => (typeof part === 'number' ? `[${part}]` : `${i > 0 ? '.' : ''}${String(part)}`)).join('');
 const keyPath = (key: string): PropertyKey[] =>
@@ -24,24 +24,24 @@ const keyPath = (key: string): PropertyKey[] =>
       .map((name, i) => (i > 0 ? Number(name) : name)),
   );
 
-/** Other spellings of values that RAGEN's scripts use, by key. */
+/** Alternative spellings of values in RAGEN's scripts, by key. */
 export const spellings: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'actor_rollout_ref.actor.kl_loss_type': { 'low-var-kl': 'low_var_kl' },
   'algorithm.kl_penalty': { 'low-var-kl': 'low_var_kl' },
 };
 
-/** Names that people choose, for which a number is a text too: RAGEN's _9_2048 names its experiment 2048. */
+/** User-chosen names, which also accept a number as text: RAGEN's _9_2048 names its experiment 2048. */
 export const chosenNames: ReadonlySet<string> = new Set(['trainer.experiment_name', 'trainer.project_name']);
 
-/** A key that was accepted and has no effect; `reason` goes on after the key's name. */
+/** A key that is accepted but has no effect; `reason` continues after the key name. */
 export interface IgnoredKey {
   key: string;
   reason: string;
 }
 
 /**
- * Checks a composed, interpolated tree. Returns the configuration, or null when `problems` grew; `ignored` gets each key that
- * is accepted and has no effect. Problems are about keys the user can change: where a value came by interpolation, the key it came from.
+ * Checks a composed, interpolated tree. Returns the configuration, or null if `problems` grew. Ignored keys are added
+ * to `ignored`. Problems name a key the user can change: for an interpolated value, the key it came from.
  */
 export function validate(
   tree: MapNode,
@@ -121,10 +121,13 @@ function reportIssues(
   }
 }
 
-/** The end of a sentence about the unknown key `unknown` below `path`: the same name elsewhere, else a near one there. */
+/**
+ * Returns the remedy for the unknown key `unknown` below `path`: the same name elsewhere in the schema, else a similar
+ * name at this level.
+ */
 export function adviseOnKey(path: readonly PropertyKey[], unknown: string, alsoHere: readonly string[] = []): string {
   const schema = schemaAt(configJsonSchema, path);
-  // What an environment's own configuration may hold is known to the environment alone.
+  // Only the environment knows the keys of its own configuration.
   if (path.at(-1) === 'env_config') {
     const near = didYouMean(unknown, alsoHere, '');
     return `${near && `${near} otherwise `}put a + before the override to add it: +${[...path, unknown].join('.')}=…`;
@@ -138,7 +141,7 @@ export function adviseOnKey(path: readonly PropertyKey[], unknown: string, alsoH
   return open ? 'put a + before the override to add it' : 'remove it';
 }
 
-/** All keys that have no keys below them: asked for with every unknown key, of which a file may have thousands. */
+/** All leaf keys, cached because a file may have thousands of unknown keys. */
 let knownLeaves: readonly string[] | undefined;
 
 function leafKeys(schema: JsonSchema, prefix: string): string[] {
@@ -148,7 +151,10 @@ function leafKeys(schema: JsonSchema, prefix: string): string[] {
   );
 }
 
-/** The place of the value at `path`; of its key when asked for; of the nearest node above it when it is missing. */
+/**
+ * Returns the location of the value at `path`, of its key if requested, or of the nearest node above if the value is
+ * missing.
+ */
 function placeOf(root: MapNode, path: readonly PropertyKey[], at?: 'key' | 'unshown') {
   for (let length = path.length; length >= 0; length--) {
     const node = nodeAt(root, path.slice(0, length));
@@ -172,7 +178,7 @@ function withoutIgnored(tree: MapNode, ignored: IgnoredKey[]): MapNode {
   return strip(tree, []);
 }
 
-/** What the ignored key at `path` steers elsewhere; undefined for any other key. */
+/** Returns what the ignored key at `path` configures in RAGEN; undefined for any other key. */
 function steeredBy(path: readonly string[]): string | undefined {
   const own = path.join('.');
   if (Object.hasOwn(ignoredKeys, own)) return ignoredKeys[own];
@@ -199,7 +205,7 @@ function respell(root: MapNode): MapNode {
   return change(root, '');
 }
 
-/** Whether `path` may be set by an override although the tree has no such key: a key of the schema or an ignored one. */
+/** Returns whether an override may set `path` although the tree has no such key: a schema key or an ignored key. */
 export function isKnownKey(path: readonly string[]): boolean {
   for (let length = 1; length <= path.length; length++) if (steeredBy(path.slice(0, length)) !== undefined) return true;
   let schema: JsonSchema | undefined = configJsonSchema;

@@ -1,5 +1,5 @@
-// A configuration while it is put together: YAML as a tree whose nodes remember where they were written, so that an error found
-// after merging still points into the right file. Invariants: keys are unique, `__proto__` never occurs, numbers are finite.
+// Tree of a configuration during composition: YAML nodes that keep their source location, so errors found after merging
+// still point to the right file. Invariants: keys are unique, `__proto__` never occurs, numbers are finite.
 import { LineCounter, isAlias, isMap, isScalar, isSeq } from 'yaml';
 import type { Node } from 'yaml';
 import { aliasTargets, yamlDocument } from '../../protocol/yaml-text';
@@ -9,12 +9,12 @@ export type Scalar = string | number | boolean | null;
 
 interface Written {
   place: Place;
-  /** Where the node's key stands, for complaints about the key itself. */
+  /** Location of the node's key, for problems with the key itself. */
   keyPlace?: Place;
-  /** Key whose value an interpolation brought here: a complaint belongs to that key. */
+  /** Key that an interpolation took this value from; problems are reported on that key. */
   origin?: string;
 }
-/** `source` is a number as it was written, such as 1e3. */
+/** `source` is the number as written, such as 1e3. */
 export type ScalarNode = Written & { kind: 'scalar'; value: Scalar; source?: string };
 export type ListNode = Written & { kind: 'list'; items: Tree[] };
 export type MapNode = Written & { kind: 'map'; entries: Map<string, Tree> };
@@ -23,12 +23,11 @@ export type Tree = ScalarNode | ListNode | MapNode;
 const maxNodes = 20_000;
 const maxDepth = 64;
 
-/** An empty map written at `place`. */
 export const emptyMap = (place: Place): MapNode => ({ kind: 'map', entries: new Map(), place });
 
 /**
- * Reads one YAML 1.2 document into a tree. Problems (syntax, double keys, numbers that are not finite, runaway aliases) are added
- * to `problems`; the result is null when the text could not be read at all.
+ * Parses one YAML 1.2 document into a tree. Problems (syntax, duplicate keys, non-finite numbers, unbounded aliases)
+ * are added to `problems`; returns null if the text could not be parsed.
  */
 export function parseYaml(
   text: string,
@@ -56,7 +55,7 @@ export function parseYaml(
     const place = placeAt(offset);
     nodes += 1;
     if (!endless && (nodes > maxNodes || depth > maxDepth)) {
-      endless = true; // one place is told, and nothing more is read: aliases that hold themselves would be gone through again and again
+      endless = true; // report once and stop: cyclic aliases would recurse forever
       complain(offset, path, `${path} is nested too deep or its aliases expand without end: write it out`);
     }
     if (endless) return { kind: 'scalar', value: null, place };
@@ -104,7 +103,9 @@ export function parseYaml(
 
 const firstLine = (text: string): string => text.split('\n', 1)[0];
 
-/** `upper` laid over `lower`: maps merge key by key, anything else is replaced. Neither argument is changed. */
+/**
+ * Returns `upper` merged over `lower`: maps merge key by key, anything else is replaced. Neither argument is changed.
+ */
 export function merge(lower: Tree, upper: Tree): Tree {
   if (lower.kind !== 'map' || upper.kind !== 'map') return upper;
   const entries = new Map(lower.entries);
@@ -115,7 +116,7 @@ export function merge(lower: Tree, upper: Tree): Tree {
   return { ...upper, entries };
 }
 
-/** The node at a dotted path such as `a.b` or `a.list[2]`, or undefined. */
+/** Returns the node at a path such as ['a', 'b'] or ['a', 'list', 2], or undefined. */
 export function nodeAt(tree: Tree, path: readonly PropertyKey[]): Tree | undefined {
   let node: Tree | undefined = tree;
   for (const part of path) {
@@ -126,7 +127,7 @@ export function nodeAt(tree: Tree, path: readonly PropertyKey[]): Tree | undefin
   return node;
 }
 
-/** Plain values of a tree, as JSON would hold them. */
+/** Returns the plain values of a tree, as in JSON. */
 export function toPlain(tree: Tree): unknown {
   if (tree.kind === 'scalar') return tree.value;
   if (tree.kind === 'list') return tree.items.map(toPlain);
