@@ -1,7 +1,8 @@
-// AdamW with clipping by the global norm (Loshchilov & Hutter 2019; the update order is PyTorch's: decoupled decay first, then the step
-// with bias-corrected moments), as graphs: a first one finds the norm, others make the step. On the host the flat vector of all parameters
-// is taken in chunks, so that the results of one chunk are all that is held besides, and moments may be bytes (byte-moments.ts); on a
-// device the step is made tensor by tensor. A gradient whose norm is not finite changes nothing and is reported.
+// AdamW with global-norm gradient clipping as graphs (Loshchilov & Hutter 2019; update order as in PyTorch: decoupled
+// decay, then the step with bias-corrected moments). One graph computes the norm, others apply the step. On the host,
+// the flat parameter vector is processed in chunks, so only one chunk's results are held in addition, and moments may
+// be 8-bit (byte-moments.ts). On a device, the step runs tensor by tensor. A gradient with a non-finite norm changes
+// nothing and is reported.
 import { blockSize, ditherFeeds, firstFromBytes, firstToBytes, secondFromBytes, secondToBytes } from './byte-moments';
 import type { MomentFormat, MomentState, OptimizerOptions } from './engine';
 import { Graph } from './graph';
@@ -10,7 +11,9 @@ import { binary, unary } from './ops';
 import { Session, float32 } from './session';
 import type { SessionOptions, Tensor } from './session';
 
-/** Parameters of one chunk, a multiple of the block size: what a step works on stays in the processor's cache. */
+/**
+ * Parameters per chunk, a multiple of the block size; small enough for a step's working set to stay in the CPU cache.
+ */
 export const chunkSize = 2 ** 17;
 
 export class AdamW {
@@ -20,7 +23,7 @@ export class AdamW {
     private readonly update: Session,
   ) {}
 
-  /** For `size` parameters, of which no step has been made. */
+  /** Creates the optimizer for `size` parameters, at step 0. */
   static async create(size: number, options: SessionOptions, format: MomentFormat = 'float32'): Promise<AdamW> {
     const graph = format === 'int8' ? byteGraph() : floatGraph();
     return new AdamW(
@@ -30,7 +33,7 @@ export class AdamW {
     );
   }
 
-  /** Updates `parameters` in place; returns the norm before clipping and whether the step was taken. */
+  /** Updates `parameters` in place; returns the norm before clipping and whether the step was applied. */
   async step(
     parameters: Float32Array,
     gradient: Float32Array,
@@ -72,7 +75,7 @@ export class AdamW {
   }
 }
 
-/** The moments before the first step. Bytes are held in whole blocks. */
+/** Returns the moments before the first step. 8-bit moments are padded to whole blocks. */
 export function emptyMoments(size: number, format: MomentFormat): MomentState {
   if (format === 'float32') return { format, step: 0, m: new Float32Array(size), v: new Float32Array(size) };
   const blocks = Math.ceil(size / blockSize);
@@ -81,7 +84,7 @@ export function emptyMoments(size: number, format: MomentFormat): MomentState {
   return { format, step: 0, m: new Int8Array(length), v: new Uint8Array(length), mScale: scale(), vScale: scale() };
 }
 
-/** A part of the moments' own memory, which may be fed and written to. */
+/** A writable view into the moments' memory that can be fed to a session. */
 interface Part extends Tensor {
   readonly data: Float32Array | Int8Array | Uint8Array;
 }
@@ -103,7 +106,7 @@ function chunkOf(state: MomentState, from: number, to: number): Record<'m' | 'v'
   return bytes;
 }
 
-/** The numbers from `from` to `to`, where they end before it a copy with zeros after them. */
+/** Returns the numbers in [from, to); zero-padded in a copy if the array ends earlier. */
 function padded(numbers: Float32Array, from: number, to: number): Float32Array {
   if (to <= numbers.length) return numbers.subarray(from, to);
   const copy = new Float32Array(to - from);
@@ -111,14 +114,17 @@ function padded(numbers: Float32Array, from: number, to: number): Float32Array {
   return copy;
 }
 
-/** Output: `sum` of the squares of `g` [n]. */
+/** Output: `sum`, the sum of squares of `g` [n]. */
 function squaresGraph(): Graph {
   const g = new Graph('squares');
   g.output('sum', g.emit('ReduceSumSquare', [g.input('g', 'float32', ['n'])], 'float32', [], { keepdims: 0 }));
   return g;
 }
 
-/** The step of a chunk. Inputs: `p`, `g`, `m`, `v` [n], `shrink`, the coefficients. Outputs: `p_next`, `m_next`, `v_next`. */
+/**
+ * The step of one chunk. Inputs: `p`, `g`, `m`, `v` [n], `shrink`, the coefficients. Outputs: `p_next`, `m_next`,
+ * `v_next`.
+ */
 function floatGraph(): Graph {
   const g = new Graph('adamw');
   const [p, gradient, m, v] = ['p', 'g', 'm', 'v'].map(name => g.input(name, 'float32', ['n']));
@@ -127,7 +133,10 @@ function floatGraph(): Graph {
   return g;
 }
 
-/** The same over blocks [b, 256], with moments in bytes and their scales [b, 1]; `first_dither` and `second_dither` are inputs too. */
+/**
+ * The step over blocks [b, 256], with 8-bit moments and their scales [b, 1]. Additional inputs: `first_dither`,
+ * `second_dither`.
+ */
 function byteGraph(): Graph {
   const g = new Graph('adamw over bytes');
   const dims = ['b', blockSize];
@@ -147,7 +156,7 @@ function byteGraph(): Graph {
   return g;
 }
 
-/** The norm of all gradients together, `g0`, `g1`, …, each of the given shape. Output: `norm`. */
+/** Global norm of the gradients `g0`, `g1`, …, which have the given shapes. Output: `norm`. */
 export function normGraph(shapes: readonly (readonly number[])[], lowering: Lowering): Graph {
   const g = new Graph('gradient norm', lowering);
   const squares = shapes.map((dims, i) => {
@@ -166,8 +175,8 @@ export function normGraph(shapes: readonly (readonly number[])[], lowering: Lowe
 }
 
 /**
- * The step of tensors of the given shapes: inputs `p0`, `g0`, `m0`, `v0`, `p1`, …, the factor `shrink` on all gradients and what
- * `coefficientFeeds` gives. Outputs: `p0`, `m0`, `v0`, `p1`, ….
+ * The step for tensors of the given shapes. Inputs: `p0`, `g0`, `m0`, `v0`, `p1`, …, the gradient factor `shrink` and
+ * the feeds of `coefficientFeeds`. Outputs: `p0`, `m0`, `v0`, `p1`, ….
  */
 export function stepGraph(shapes: readonly (readonly number[])[], lowering: Lowering): Graph {
   const g = new Graph('adamw step', lowering);
@@ -188,7 +197,7 @@ function coefficients(g: Graph): Coefficients {
   return Object.fromEntries(coefficientNames.map(name => [name, g.input(name, 'float32', [])])) as Coefficients;
 }
 
-/** What step number `t` (from 1) of AdamW is fed besides tensors. */
+/** Returns the scalar feeds of AdamW step `t`, counted from 1. */
 export function coefficientFeeds(
   { lr, betas, eps, weight_decay }: OptimizerOptions,
   t: number,

@@ -1,13 +1,14 @@
-// Reverse-mode differentiation: appends to a graph the nodes that compute d(loss)/d(x) by walking its tape backwards and summing
-// what each pullback returns (Griewank & Walther, Evaluating Derivatives, ch. 3). The pullbacks' own records are dropped.
-// `checkpoint` trades time for memory: what it wraps is computed again on the way back instead of being kept (ibid., ch. 12).
+// Reverse-mode differentiation: appends the nodes that compute d(loss)/d(x) to a graph by walking its tape backwards
+// and summing the results of the pullbacks (Griewank & Walther, Evaluating Derivatives, ch. 3). Records made by
+// pullbacks are dropped. `checkpoint` trades time for memory: it recomputes values in the backward pass instead of
+// keeping them (ibid., ch. 12).
 import type { Graph, TapeRecord, Value } from './graph';
 import { binary } from './ops';
 import { sameDims, showDims } from './shapes';
 
 /**
- * Gradients of the scalar `loss` with respect to `wrt`, in that order and with the same shapes.
- * @throws when the loss is not a scalar, or does not depend on one of `wrt`.
+ * Returns the gradients of the scalar `loss` with respect to `wrt`, in that order and with the same shapes.
+ * @throws if the loss is not a scalar, or does not depend on one of `wrt`.
  */
 export function gradients(g: Graph, loss: Value, wrt: readonly Value[]): Value[] {
   if (loss.dims.length !== 0) throw new Error(`autodiff: the loss must be a scalar, got ${showDims(loss.dims)}`);
@@ -20,9 +21,9 @@ export function gradients(g: Graph, loss: Value, wrt: readonly Value[]): Value[]
 }
 
 /**
- * The value of `make` on `inputs` (of one shape with its result's), whose inner values are not kept for the way back but made again
- * there. What is made again waits for the gradient that needs it: the inputs are tied to it by adding 0 times it, else an executor
- * might make everything again at once.
+ * Returns `make(inputs)` (same shape as `inputs`) without keeping its intermediate values; the backward pass recomputes
+ * them. The recomputation must not start before its gradient is available, or an executor might run all recomputations
+ * at once: adding 0 · gradient to the inputs forces the order.
  */
 export function checkpoint(g: Graph, inputs: Value, make: (inputs: Value) => Value): Value {
   const inner = (x: Value): { y: Value; tape: TapeRecord[] } => {
@@ -41,7 +42,7 @@ export function checkpoint(g: Graph, inputs: Value, make: (inputs: Value) => Val
     if (!dy) return [];
     const tied = binary(g, 'Add', inputs, binary(g, 'Mul', dy, g.scalar(0)));
     const again = inner(tied);
-    const wrt = [tied, inputs, ...others]; // `make` may also read the inputs from outside
+    const wrt = [tied, inputs, ...others]; // `make` may also capture the inputs directly
     const [through, beside, ...rest] = pullBack(g, again.tape, new Map([[again.y.name, dy]]), wrt);
     return [through && beside ? binary(g, 'Add', through, beside) : (through ?? beside), ...rest];
   });
@@ -49,8 +50,8 @@ export function checkpoint(g: Graph, inputs: Value, make: (inputs: Value) => Val
 }
 
 /**
- * The value x, computed only after the scalar `first`, whatever that is: an executor that would otherwise come to `first` at the very end
- * need not keep until then what it is made from. The gradient is x's.
+ * Returns x, computed only after the scalar `first`, whatever its value. Without this dependency, an executor may
+ * compute `first` last and keep its operands until then. The gradient is passed through to x.
  */
 export function following(g: Graph, x: Value, first: Value): Value {
   const positive = g.emit('Greater', [first, g.scalar(0)], 'bool', []);
@@ -60,10 +61,12 @@ export function following(g: Graph, x: Value, first: Value): Value {
   return y;
 }
 
-/** x as a constant: no gradient flows back from here. */
+/** Returns x as a constant: stops the gradient. */
 export const detached = (g: Graph, x: Value): Value => g.emit('Identity', [x], x.type, x.dims);
 
-/** x; its gradient is computed only after the scalar that `first` gives, if any, which may be made from x. */
+/**
+ * Returns x; its gradient is computed only after the scalar returned by `first`, if any, which may be computed from x.
+ */
 export function gradientFollowing(g: Graph, x: Value, first: () => Value | undefined): Value {
   const y = g.emit('Identity', [x], x.type, x.dims);
   g.record([x], [y], ([dy]) => {
@@ -73,7 +76,7 @@ export function gradientFollowing(g: Graph, x: Value, first: () => Value | undef
   return y;
 }
 
-/** Gradients of `wrt`, given those of some values; null where none flows. */
+/** Returns the gradients of `wrt` from those of some values (`given`); null where no gradient flows. */
 function pullBack(
   g: Graph,
   tape: readonly TapeRecord[],
@@ -81,7 +84,7 @@ function pullBack(
   wrt: readonly Value[],
 ): (Value | null)[] {
   const kept = g.tape;
-  g.tape = []; // what the pullbacks record is not differentiated again
+  g.tape = []; // records made by pullbacks are not differentiated
   const needed = reachable(tape, wrt);
   const sums = new Map(given);
   for (const { inputs, outputs, pullback } of [...tape].reverse()) {
@@ -100,7 +103,7 @@ function pullBack(
   return wrt.map(x => sums.get(x.name) ?? null);
 }
 
-/** Names of all values that depend on `wrt`, themselves included. */
+/** Returns the names of all values that depend on `wrt`, including `wrt`. */
 function reachable(tape: readonly TapeRecord[], wrt: readonly Value[]): Set<string> {
   const names = new Set(wrt.map(x => x.name));
   for (const { inputs, outputs } of tape) {

@@ -1,14 +1,15 @@
-// AdamW's moments in bytes, in blocks of 256 with a scale each (Dettmers et al. 2022, arXiv 2110.02861): the first as a signed square,
-// the second as a fourth power of the byte, so that values far below their block's largest survive. Rounding between the two nearest
-// levels goes up as often as the value lies above the lower one: a plain rounding would hold on for ever to what decays by less than
-// half a level a step. How often is counted out by a sequence over steps, not drawn: a resumed run rounds as an uninterrupted one.
-// A second moment above zero never becomes zero, since steps are divided by its root.
+// 8-bit AdamW moments, in blocks of 256 with one scale each (Dettmers et al. 2022, arXiv 2110.02861). The first moment
+// is encoded as a signed square and the second as the fourth power of the byte, so values far below the block maximum
+// survive. Rounding is dithered: a value is rounded up with a frequency equal to its position between the two levels.
+// Plain rounding would freeze values that decay by less than half a level per step. The dither is a deterministic
+// sequence over steps, so a resumed run rounds exactly like an uninterrupted one. A nonzero second moment never becomes
+// zero, because steps are divided by its root.
 import type { Graph, Value } from './graph';
 import { binary, reduced, unary } from './ops';
 import { float32 } from './session';
 import type { Tensor } from './session';
 
-/** Numbers that share a scale. */
+/** Numbers per scale. */
 export const blockSize = 256;
 
 /** Bytes [blocks, 256] and the scale of each block [blocks, 1]. */
@@ -17,31 +18,31 @@ export interface Bytes {
   scale: Value;
 }
 
-/** A block's scale is at least the smallest normal number, by which can be divided. */
+/** Lower bound of a block's scale: the smallest normal number, so that division is safe. */
 const smallest = 2 ** -126;
 const firstLevels = 127;
 const secondLevels = 255;
 
-/** First moments from int8: scale · sign · (byte / 127)². */
+/** Decodes first moments from int8: scale · sign · (byte / 127)². */
 export function firstFromBytes(g: Graph, { bytes, scale }: Bytes): Value {
   const share = binary(g, 'Div', toFloats(g, bytes), g.scalar(firstLevels));
   return binary(g, 'Mul', binary(g, 'Mul', share, unary(g, 'Abs', share)), scale);
 }
 
-/** Second moments from uint8: scale · (byte / 255)⁴. */
+/** Decodes second moments from uint8: scale · (byte / 255)⁴. */
 export function secondFromBytes(g: Graph, { bytes, scale }: Bytes): Value {
   const share = binary(g, 'Div', toFloats(g, bytes), g.scalar(secondLevels));
   return binary(g, 'Mul', square(g, square(g, share)), scale);
 }
 
-/** First moments [blocks, 256] to int8; `dither` [1, 256] is between 0 and 1. */
+/** Encodes first moments [blocks, 256] as int8; `dither` [1, 256] is between 0 and 1. */
 export function firstToBytes(g: Graph, m: Value, dither: Value): Bytes {
   const size = unary(g, 'Abs', m);
   const scale = reduced(g, 'ReduceMax', size, [1]);
   const share = shareOf(g, size, scale);
   const level = binary(g, 'Mul', unary(g, 'Sqrt', share), g.scalar(firstLevels));
   const under = unary(g, 'Floor', level);
-  // Between k² and (k + 1)².
+  // The position between k² and (k + 1)².
   const above = binary(g, 'Sub', binary(g, 'Mul', share, g.scalar(firstLevels ** 2)), square(g, under));
   const gap = binary(g, 'Add', binary(g, 'Add', under, under), g.scalar(1));
   const rounded = roundedUp(g, under, binary(g, 'Div', above, gap), dither);
@@ -49,13 +50,13 @@ export function firstToBytes(g: Graph, m: Value, dither: Value): Bytes {
   return { bytes: g.emit('Cast', [signed], 'int8', m.dims, { to: 3 }), scale };
 }
 
-/** Second moments [blocks, 256], none below zero, to uint8. */
+/** Encodes non-negative second moments [blocks, 256] as uint8. */
 export function secondToBytes(g: Graph, v: Value, dither: Value): Bytes {
   const scale = reduced(g, 'ReduceMax', v, [1]);
   const share = shareOf(g, v, scale);
   const level = binary(g, 'Mul', unary(g, 'Sqrt', unary(g, 'Sqrt', share)), g.scalar(secondLevels));
   const under = unary(g, 'Floor', level);
-  // Between k⁴ and (k + 1)⁴.
+  // The position between k⁴ and (k + 1)⁴.
   const low = square(g, square(g, under));
   const high = square(g, square(g, binary(g, 'Add', under, g.scalar(1))));
   const above = binary(g, 'Sub', binary(g, 'Mul', share, g.scalar(secondLevels ** 4)), low);
@@ -65,8 +66,9 @@ export function secondToBytes(g: Graph, v: Value, dither: Value): Bytes {
 }
 
 /**
- * The dithers of step `t`, as `first_dither` and `second_dither`: fractions of multiples of two irrational numbers, which over the steps
- * of a run fill the interval evenly for every number of a block (Weyl). The margin keeps rounding errors from moving what lies on a level.
+ * Returns the dithers of step `t`, `first_dither` and `second_dither`: the fractional parts of multiples of two
+ * irrational numbers, which over the steps cover the interval evenly for every element of a block (Weyl). The margin
+ * keeps rounding errors from moving values that lie exactly on a level.
  */
 export function ditherFeeds(t: number): Record<'first_dither' | 'second_dither', Tensor> {
   const margin = 1 / 512;
@@ -86,7 +88,7 @@ function shareOf(g: Graph, size: Value, scale: Value): Value {
   return binary(g, 'Div', size, binary(g, 'Max', scale, g.scalar(smallest)));
 }
 
-/** `under`, or one more where `share` of the gap and the dither make a whole. */
+/** Returns `under`, plus 1 where `share` of the gap plus the dither reaches 1. */
 function roundedUp(g: Graph, under: Value, share: Value, dither: Value): Value {
   return binary(g, 'Add', under, unary(g, 'Floor', binary(g, 'Add', share, dither)));
 }

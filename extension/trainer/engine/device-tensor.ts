@@ -1,9 +1,10 @@
-// Tensors as sessions take and give them: numbers in the host's memory, or a buffer on a device. A device's tensor may stand wherever a
-// tensor is asked for, only its numbers are not at hand: transfer.ts brings them. Whoever holds one disposes of it; nothing else does.
+// Tensors fed to and returned by sessions: numbers in host memory, or a buffer on a device. A device tensor can be fed
+// like any other, but its numbers must be downloaded first (transfer.ts). The owner must dispose of it explicitly;
+// nothing else does.
 import type { Tensor as OrtTensor } from 'onnxruntime-common';
 import type { ElementType } from './graph';
 
-/** float16 travels as Uint16Array. */
+/** float16 is stored as Uint16Array. */
 export type TensorData = Float32Array | BigInt64Array | Int32Array | Uint16Array | Uint8Array | Int8Array;
 
 export interface Tensor {
@@ -24,18 +25,18 @@ export class DeviceTensor implements Tensor {
     return this.buffer.dims;
   }
 
-  /** @throws always: onnxruntime-node ends the process when it is asked for a device's numbers. */
+  /** @throws always: onnxruntime-node aborts the process when a device tensor's data is accessed. */
   get data(): never {
     throw new Error(`tensor [${this.dims.join(', ')}]: its numbers are on the device, download them first`);
   }
 
-  /** The onnxruntime tensor, to be fed. */
+  /** The onnxruntime tensor to feed. Throws after disposal. */
   get handle(): OrtTensor {
     if (this.disposed) throw new Error(`tensor [${this.dims.join(', ')}]: was fed after it was disposed of`);
     return this.buffer;
   }
 
-  /** Frees the buffer; a second call does nothing. */
+  /** Frees the buffer; idempotent. */
   dispose(): void {
     if (this.disposed) return;
     this.disposed = true;
@@ -43,7 +44,7 @@ export class DeviceTensor implements Tensor {
   }
 }
 
-/** Frees tensors that lie on a device; those on the host need nothing. */
+/** Frees tensors on a device; ignores tensors on the host. */
 export function dispose(tensors: Iterable<Tensor>): void {
   for (const tensor of tensors) if (tensor instanceof DeviceTensor) tensor.dispose();
 }

@@ -1,6 +1,6 @@
-// The devices that a model can be asked to run on, and what this machine's onnxruntime has of them. `auto` is a question, not a device:
-// it is answered here, once a start, by trying what is there. onnxruntime-node tells nothing of a GPU (not even whether it is one or a
-// program that plays it), so a provider has to compute what the CPU computes, and faster, to be preferred to it.
+// Devices a model can run on, and which of them this machine's onnxruntime provides. `auto` is resolved here, once per
+// start, by testing the available providers. onnxruntime-node reports nothing about a GPU (not even whether it is real
+// or software-emulated), so a provider is preferred to the CPU only if it computes the same results, faster.
 import { existsSync, readdirSync } from 'node:fs';
 import { arch, platform } from 'node:os';
 import { join } from 'node:path';
@@ -12,24 +12,24 @@ import type { Provider } from './session';
 export type { Provider } from './session';
 
 export const devices = ['auto', 'cpu', 'webgpu', 'cuda'] as const;
-/** What a user may ask for. */
+/** Values a user may request. */
 export type Device = (typeof devices)[number];
 
 export interface ProviderState {
   provider: Provider;
-  /** This build of onnxruntime knows the provider. */
+  /** Whether this build of onnxruntime knows the provider. */
   known: boolean;
-  /** Its library is there: in the package itself, or installed beside it. */
+  /** Whether the provider's library is present: in the package itself, or installed beside it. */
   installed: boolean;
 }
 
-/** What trying a provider showed (models/self-check.ts). */
+/** Result of testing a provider (models/self-check.ts). */
 export interface Checked {
-  /** It computes what the CPU computes. */
+  /** Whether its results match the CPU's. */
   passed: boolean;
-  /** It multiplies matrices faster than the CPU; false where it did not pass. */
+  /** Whether it multiplies matrices faster than the CPU; false if it did not pass. */
   faster: boolean;
-  /** What was found, with its numbers; follows "webgpu: " or "…, but ". */
+  /** The findings with their numbers; follows "webgpu: " or "…, but " in a message. */
   about: string;
 }
 
@@ -37,7 +37,7 @@ const cudaFolder = (): string =>
   join(installation.root, 'node_modules', 'onnxruntime-node', 'bin', 'napi-v6', platform(), arch());
 const cudaLibrary = platform() === 'win32' ? 'onnxruntime_providers_cuda.dll' : 'libonnxruntime_providers_cuda.so';
 
-/** Providers in the order in which `auto` prefers them, with what is there of each. */
+/** Returns the state of every provider, in the order in which `auto` prefers them. */
 export async function providerStates(): Promise<ProviderState[]> {
   const { listSupportedBackends } = await loadRuntime();
   const supported = new Map(listSupportedBackends().map(({ name, bundled }) => [name, bundled]));
@@ -49,8 +49,8 @@ export async function providerStates(): Promise<ProviderState[]> {
 }
 
 /**
- * The provider that `device` stands for among those of `states`, of which `auto` takes the first. `asked` is what the user calls the
- * question, such as --device. Throws a UserError where this machine has it not.
+ * Returns the provider for `device` from `states`; `auto` takes the first usable one. `asked` is the user-facing name
+ * of the option, such as --device. Throws a UserError if the device is not available on this machine.
  */
 export function chooseProvider(device: Device, states: readonly ProviderState[], asked: string): Provider {
   const usable = states.filter(({ known, installed }) => known && installed);
@@ -66,8 +66,8 @@ export function chooseProvider(device: Device, states: readonly ProviderState[],
 }
 
 /**
- * Providers that `auto` tries before the CPU. On Linux a GPU of any maker shows as a render node; without one WebGPU would find at best
- * a program that plays a GPU, and trying it costs seconds.
+ * Returns the providers that `auto` tests before the CPU. On Linux, any GPU exposes a render node; without one, WebGPU
+ * would at best use a software emulation, and testing that takes seconds.
  */
 export function autoCandidates(states: readonly ProviderState[], renderNodes = hasRenderNode()): Provider[] {
   return states
@@ -82,9 +82,9 @@ function hasRenderNode(): boolean {
 }
 
 /**
- * The provider that a model is loaded on, and what was found on the way (null where nothing was tried). A device that is named must pass
- * its check; `auto` takes the first candidate that passes it and is faster than the CPU.
- * @throws UserError naming what `asked` is called and what the device got wrong
+ * Returns the provider to load a model on, and the test findings (null if nothing was tested). An explicitly requested
+ * device must pass its check; `auto` takes the first candidate that passes and is faster than the CPU.
+ * @throws UserError with the option name `asked` and the reason the device failed
  */
 export async function resolveDevice(
   device: Device,

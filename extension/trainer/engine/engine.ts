@@ -1,61 +1,67 @@
-// What the trainer's loop asks of the engine. The engine itself runs in a worker thread (onnxruntime's run() blocks), so every
-// call is asynchronous and every argument survives a structured clone. Shapes: rows are episodes; token ids are plain int32.
-// Invariant: ids in, ids out; the engine reads text only to see whether a stop string was completed.
+// Interface between the training loop and the engine. The engine runs in a worker thread (onnxruntime's run() blocks),
+// so every call is asynchronous and every argument is structured-cloneable. Rows are episodes; token ids are plain
+// int32. Invariant: the engine takes and returns token ids; it decodes text only to detect stop strings.
 
 export interface SamplingOptions {
   temperature: number;
-  /** Nucleus: smallest set of tokens whose probability reaches top_p; 1 = off. */
+  /** Nucleus sampling: smallest set of tokens whose probability reaches top_p; 1 = off. */
   top_p: number;
   /** −1 or 0 = off. */
   top_k: number;
-  /** Tokens less likely than this share of the likeliest are left out; 0 = off. */
+  /** Drops tokens whose probability is below this share of the most likely token's; 0 = off. */
   min_p: number;
-  /** Logits of tokens that occurred before are divided by it where positive, multiplied where negative; 1 = off. */
+  /** Divides positive logits and multiplies negative logits of tokens that occurred before; 1 = off. */
   repetition_penalty: number;
   /** Greedy when false. */
   do_sample: boolean;
-  /** At most so many new tokens. */
+  /** Maximum number of new tokens. */
   max_new_tokens: number;
   stop_token_ids: number[];
-  /** A row also ends with the token that completes one of these texts. */
+  /** A row also ends with the token that completes one of these strings. */
   stop: string[];
   /** A row ends (finish 'length') when its whole sequence reaches this many tokens. */
   max_model_len: number;
 }
 
 export interface GenerationRow {
-  /** Key of the row; its keys and values stay cached between turns until `release`. */
+  /** Key of the row; its key-value cache is kept between turns until `release`. */
   row: string;
-  /** Ids to append before generating: the prompt at first, later what follows the row's last sampled token. */
+  /** Ids to append before generating: first the prompt, later the tokens after the row's last sampled token. */
   append: number[];
-  /** Seed of the row's own random stream for this call: the same tokens whatever the batch around it. */
+  /** Seed of the row's random stream for this call; the sampled tokens do not depend on the rest of the batch. */
   seed: number;
 }
 
 export interface GeneratedRow {
   row: string;
-  /** Sampled ids, the stop token included. */
+  /** Sampled ids, including the stop token. */
   ids: number[];
-  /** Natural-log probability of each sampled id under the distribution it was drawn from before top-p/top-k cuts, at the given temperature. */
+  /**
+   * Natural-log probability of each sampled id under the sampling distribution at the given temperature, before
+   * top-p/top-k cuts.
+   */
   logprobs: number[];
   finish: 'stop' | 'length';
-  /** The answer is none (a model behind an API was cut or refused): its episode ends with it, unsolved. */
+  /** The response is invalid (an API model's response was truncated or refused): the episode ends as unsolved. */
   failed?: boolean;
 }
 
-/** One training sample. All arrays have the length of `ids`; position t speaks of token t (predicted from t−1). */
+/** One training sample. All arrays have the length of `ids`; position t belongs to token t (predicted from t−1). */
 export interface TrainingSample {
   ids: Int32Array;
-  /** 1 where the token is trained on. Position 0 is never trained. */
+  /** 1 where the token is trained on. Position 0 is never trained on. */
   mask: Uint8Array;
-  /** Behaviour log-probs, reference log-probs (zeros when unused), advantages; read where mask = 1. */
+  /**
+   * Log-probs of the behaviour policy, log-probs of the reference policy (zeros if unused) and advantages; read where
+   * mask = 1.
+   */
   old_logprobs: Float32Array;
   ref_logprobs: Float32Array;
   advantages: Float32Array;
 }
 
 export interface PolicyLossOptions {
-  /** The clipped surrogate by token (vanilla; also where left out), or the losses of GSPO or CISPO. */
+  /** Token-level clipped surrogate (vanilla, the default), GSPO or CISPO loss. */
   policy_loss?: { loss_mode: 'vanilla' | 'gspo' | 'cispo' };
   clip_ratio_low: number;
   clip_ratio_high: number;
@@ -77,51 +83,60 @@ export interface OptimizerOptions {
   grad_clip: number;
 }
 
-/** Metrics by RAGEN's keys, without prefix: pg_loss, pg_clipfrac, pg_clipfrac_lower, ppo_kl, entropy, kl_loss, grad_norm, lr. */
+/**
+ * Metrics under RAGEN's keys, without prefix: pg_loss, pg_clipfrac, pg_clipfrac_lower, ppo_kl, entropy, kl_loss,
+ * grad_norm, lr.
+ */
 export type UpdateMetrics = Record<string, number>;
 
 export interface CriticLossOptions {
-  /** Values are clipped to ± this around the old ones. */
+  /** Values are clipped to ± this around the old values. */
   cliprange_value: number;
   loss_agg_mode: PolicyLossOptions['loss_agg_mode'];
 }
 
-/** The surrogate, the entropy bonus and the KL penalty, each with its sign and weight. */
+/** Terms of the loss, each with its sign and weight: the surrogate, the entropy bonus and the KL penalty. */
 export type LossPart = 'task' | 'entropy' | 'kl';
 
-/** The gradient of one part of the loss over a bucket of mini-batches. */
+/** The gradient of one loss part over a bucket of mini-batches. */
 export interface PartGradient {
-  /** Global norm of the mini-batches' gradients, averaged over them. */
+  /** Global gradient norm, averaged over the mini-batches. */
   norm: number;
-  /** ‖mean gradient‖² over the variance of that mean, both estimated from slices of the mini-batches; null where there is one slice. */
+  /**
+   * ‖mean gradient‖² / variance of that mean, both estimated from slices of the mini-batches; null if there is one
+   * slice.
+   */
   snr: number | null;
 }
 
 export interface GradientAnalysis {
-  /** The parts that the loss has. */
+  /** The parts that are present in the loss. */
   parts: LossPart[];
-  /** For each bucket, the parts in that order, and the loss's metrics averaged over its mini-batches. */
+  /** For each bucket, the gradients of the parts in that order, and the loss metrics averaged over its mini-batches. */
   buckets: { gradients: PartGradient[]; metrics: UpdateMetrics }[];
   /**
-   * Cosines between the mean gradients of bucket a's part p and bucket b's part q, at [a·parts + p][b·parts + q]; null where one is zero.
-   * Exact up to 2²⁰ trained parameters, from there on estimated within about 0.001.
+   * Cosines between the mean gradients of bucket a's part p and bucket b's part q, at [a·parts + p][b·parts + q]; null
+   * if one is zero. Exact up to 2²⁰ trained parameters, beyond that estimated within about 0.001.
    */
   cosines: (number | null)[][];
 }
 
-/** A sample with each token's share of its mini-batch's loss (loss_agg_mode). */
+/** A sample with each token's weight in the mini-batch loss (loss_agg_mode). */
 export interface WeightedSample extends TrainingSample {
   weights: Float32Array;
 }
 
-/** A sample for the critic; arrays have the length of `ids`. The value at t is the critic's estimate before token t was sampled. */
+/**
+ * A sample for the critic; arrays have the length of `ids`. The value at t is the critic's estimate before token t was
+ * sampled.
+ */
 export interface CriticSample extends Pick<TrainingSample, 'ids' | 'mask'> {
   old_values: Float32Array;
   returns: Float32Array;
   weights: Float32Array;
 }
 
-/** What a pass over packed tokens may hold at most. */
+/** Upper limits of one forward or backward pass over packed tokens. */
 export interface PassBudget {
   /** Packed tokens. */
   maxTokens: number;
@@ -129,7 +144,7 @@ export interface PassBudget {
   maxRows: number;
 }
 
-/** Low-rank adapters; `targets` as PEFT's target_modules. */
+/** Low-rank adapters; `targets` as in PEFT's target_modules. */
 export interface AdapterOptions {
   rank: number;
   alpha: number;
@@ -138,62 +153,71 @@ export interface AdapterOptions {
 }
 
 export interface LoadOptions {
-  /** Folder in Hugging Face's form. */
+  /** Model folder in Hugging Face format. */
   modelFolder: string;
-  /** Folder of an adapter in PEFT's form to begin with; null for none. */
+  /** Folder of an initial adapter in PEFT format; null for none. */
   adapterFolder: string | null;
   device: 'auto' | 'cpu' | 'webgpu' | 'cuda';
-  /** What the user calls the device; workbench.device where nothing is said. */
+  /** User-facing name of the device option in messages; defaults to workbench.device. */
   deviceKey?: string;
   threads: number;
-  /** Train adapters over the frozen base; null trains all weights. An adapter folder's own options go before these. */
+  /** Train adapters over the frozen base; null trains all weights. The options of an adapter folder take precedence. */
   lora: AdapterOptions | null;
-  /** Rollouts multiply bytes instead of floats; needs a frozen base. */
+  /** Rollouts use 8-bit products; requires a frozen base. */
   rolloutQuantization: 'none' | 'int8';
-  /** The frozen base is held in 8 bits while it trains adapters. */
+  /** The frozen base is kept in 8 bits while adapters are trained. */
   baseQuantization: 'none' | 'int8';
-  /** What products with weights are computed in; float32 where nothing is said. */
+  /** Precision of products with weights; defaults to float32. */
   precision?: 'float32' | 'float16';
-  /** Compute activations again on the way back instead of keeping them. */
+  /** Recompute activations in the backward pass instead of keeping them. */
   checkpointed: boolean;
-  /** Folder of the reference policy's weights, of the same architecture; null for none. With adapters it is the base itself. */
+  /**
+   * Folder of the reference policy's weights, of the same architecture; null for none. With adapters, the base is the
+   * reference policy.
+   */
   referenceFolder: string | null;
-  /** How the optimizers of actor and critic hold their moments; in float32 where nothing is said. */
+  /** Storage format of the actor's and critic's optimizer moments; defaults to float32. */
   moments?: { actor: MomentFormat; critic: MomentFormat };
-  /** Make a critic: a copy of the decoder with a value head, or a value head and adapters of its own over the shared base. */
+  /**
+   * Create a critic: a copy of the decoder with a value head, or with adapters a value head and separate adapters over
+   * the shared base.
+   */
   critic: boolean;
   /** Seed of new adapters and of the critic's new head. */
   seed: number;
-  /** No sequence will be longer; null for the model's limit. */
+  /** Maximum sequence length; null for the model's limit. */
   maxPositions: number | null;
-  /** Folder for files made from models, such as 8-bit bases. */
+  /** Folder for files derived from models, such as 8-bit bases. */
   cacheFolder: string;
 }
 
 export interface LoadedModel {
-  /** All parameters, and those that are trained. */
+  /** Number of all parameters, and of the trained ones. */
   parameters: number;
   trained: number;
   maxPositions: number;
-  /** Tokens that the head has a logit for. */
+  /** Number of tokens the head has a logit for. */
   vocabSize: number;
-  /** Where it runs. */
+  /** The provider the model runs on. */
   provider: 'cpu' | 'webgpu' | 'cuda';
-  /** What trying devices showed, in one line; null where none was tried. */
+  /** Findings of the device test, in one line; null if none was tested. */
   deviceCheck: string | null;
-  /** The adapter's options where there is one. */
+  /** The adapter's options, if there is one. */
   lora: AdapterOptions | null;
 }
 
-/** How AdamW's moments are held. */
+/** Storage format of AdamW's moments. */
 export type MomentFormat = 'float32' | 'int8';
 
-/** AdamW's state of one network: moments as long as its flat weights, or bytes in blocks of 256 with a scale each (engine/byte-moments.ts). */
+/**
+ * AdamW state of one network: moments with the length of its flat weights, or bytes in blocks of 256 with one scale
+ * each (engine/byte-moments.ts).
+ */
 export type MomentState =
   | { format: 'float32'; step: number; m: Float32Array; v: Float32Array }
   | { format: 'int8'; step: number; m: Int8Array; v: Uint8Array; mScale: Float32Array; vScale: Float32Array };
 
-/** What a checkpoint holds of the engine besides the actor's weights, which are stored by name. */
+/** Engine state in a checkpoint, except the actor's weights, which are stored by name. */
 export interface EngineState {
   actor: MomentState;
   critic?: MomentState & { weights: Float32Array };
@@ -207,31 +231,34 @@ export interface NamedTensor {
 
 export type WhichPolicy = 'actor' | 'reference';
 
-/** The distributions behind a sample's masked tokens; arrays have the length of its ids, 0 where mask = 0. */
+/** Distribution data at a sample's masked tokens; arrays have the length of its ids, 0 where mask = 0. */
 export interface InspectedSample {
   logprobs: Float32Array;
   entropies: Float32Array;
-  /** 1 where no token was likelier. */
+  /** 1 where the token is the most likely one. */
   ranks: Float32Array;
-  /** The likeliest tokens, [which][token], likeliest first. */
+  /** The most likely tokens, [rank][token], most likely first. */
   top: { ids: Float32Array; logprobs: Float32Array }[];
 }
 
-/** The engine as the training loop sees it. Rows and samples are plain data; how samples are packed into passes is the engine's. */
+/** The engine as used by the training loop. Rows and samples are plain data; the engine packs samples into passes. */
 export interface Engine {
   load(options: LoadOptions): Promise<LoadedModel>;
-  /** Calls overlap: rows join those that are being generated, and each call is answered by itself. A row is in one of them at a time. */
+  /**
+   * Calls may overlap: new rows join the running generation, and each call resolves independently. A row may be in only
+   * one call at a time.
+   */
   generate(rows: GenerationRow[], sampling: SamplingOptions): Promise<GeneratedRow[]>;
-  /** Forgets rows, after the calls that have them in hand. */
+  /** Drops rows after the running calls that use them. */
   release(rows: string[]): Promise<void>;
-  /** Log-probs and entropies per sample (0 where mask = 0). */
+  /** Returns log-probs and entropies per sample (0 where mask = 0). */
   score(
     which: WhichPolicy,
     samples: Pick<TrainingSample, 'ids' | 'mask'>[],
     budget: PassBudget,
     temperature: number,
   ): Promise<{ logprobs: Float32Array[]; entropies: Float32Array[] }>;
-  /** What the actor's distributions are where tokens stand, with the `top` likeliest tokens of each. */
+  /** Returns the actor's distribution data at the masked tokens, with the `top` most likely tokens of each. */
   inspect(
     samples: Pick<TrainingSample, 'ids' | 'mask'>[],
     budget: PassBudget,
@@ -239,8 +266,8 @@ export interface Engine {
     top: number,
   ): Promise<InspectedSample[]>;
   /**
-   * Sums of the actor's log-probs of the tokens of text i after prompt j, [texts][prompts], in nats. Each distinct prompt is read once,
-   * whatever the number of texts. Prompts and texts are not empty.
+   * Returns the actor's summed log-probs of text i after prompt j, [texts][prompts], in nats. Each distinct prompt is
+   * processed once, regardless of the number of texts. Prompts and texts must not be empty.
    */
   crossScore(
     prompts: Int32Array[],
@@ -248,7 +275,7 @@ export interface Engine {
     budget: PassBudget,
     temperature: number,
   ): Promise<Float64Array[]>;
-  /** One optimizer step of the actor on a mini-batch; `seed` is that of the adapters' dropout. */
+  /** Runs one optimizer step of the actor on a mini-batch; `seed` seeds the adapters' dropout. */
   update(
     samples: WeightedSample[],
     budget: PassBudget,
@@ -256,14 +283,17 @@ export interface Engine {
     optimizer: OptimizerOptions,
     seed: number,
   ): Promise<UpdateMetrics>;
-  /** Gradients of the parts of the actor's loss over buckets of mini-batches: [bucket][mini-batch][sample]. Nothing is applied. */
+  /**
+   * Computes the gradients of the parts of the actor's loss over buckets of mini-batches: [bucket][mini-batch][sample].
+   * No weights change.
+   */
   analyseGradients(
     buckets: WeightedSample[][][],
     budget: PassBudget,
     loss: PolicyLossOptions,
     seed: number,
   ): Promise<GradientAnalysis>;
-  /** The critic's values per sample (0 where mask = 0). */
+  /** Returns the critic's values per sample (0 where mask = 0). */
   values(samples: Pick<TrainingSample, 'ids' | 'mask'>[], budget: PassBudget): Promise<Float32Array[]>;
   updateCritic(
     samples: CriticSample[],
@@ -271,23 +301,32 @@ export interface Engine {
     loss: CriticLossOptions,
     optimizer: OptimizerOptions,
   ): Promise<UpdateMetrics>;
-  /** One optimizer step on the mean cross-entropy of the masked tokens. */
+  /** Runs one optimizer step on the mean cross-entropy of the masked tokens, and returns the loss. */
   imitate(
     samples: Pick<TrainingSample, 'ids' | 'mask'>[],
     budget: PassBudget,
     optimizer: OptimizerOptions,
     seed: number,
   ): Promise<number>;
-  /** Takes the gradient of the longest pass that can occur and throws it away, so that too little memory shows before the first step. */
+  /**
+   * Computes and discards the gradient of the longest possible pass, so that insufficient memory shows before the first
+   * step.
+   */
   tryLongest(budget: PassBudget, length: number): Promise<{ tokens: number; seconds: number }>;
-  /** Begins what `rollBack` undoes. Weights and moments are copied of at most `undoParameters` trained parameters (models/engine-undo.ts). */
+  /**
+   * Saves the state that `rollBack` restores. Weights and moments are copied only for at most `undoParameters` trained
+   * parameters (models/engine-undo.ts).
+   */
   remember(): Promise<void>;
-  /** Has weights and moments as they were at `remember`; false where optimizer steps were made since and no copy was taken. */
+  /**
+   * Restores weights and moments to the last `remember`; returns false if optimizer steps were made since and no copy
+   * was taken.
+   */
   rollBack(): Promise<boolean>;
   state(): Promise<EngineState>;
   restore(state: EngineState): Promise<void>;
-  /** Gives the critic a checkpoint's weights alone, for whoever only asks for values. */
+  /** Restores only the critic's weights from a checkpoint, for callers that only need values. */
   restoreCritic(weights: Float32Array): Promise<void>;
-  /** The actor's trained parameters by Hugging Face's names: all weights, or the adapters' factors. */
+  /** Returns the actor's trained parameters under Hugging Face names: all weights, or the adapter factors. */
   parameters(): Promise<NamedTensor[]>;
 }

@@ -1,12 +1,14 @@
-// Linear layers whose weights are not trained. The weight is asked for anew wherever it is read: it may be a half-precision or 8-bit
-// tensor mapped from a file whose float32 form shall live only while one product reads it.
-// The 8-bit product quantises each row of activations by itself, so a row's result does not depend on the rows beside it.
+// Linear layers with frozen weights. The weight is requested again for each use: it may be a half-precision or 8-bit
+// tensor mapped from a file, whose float32 form should only exist while one product reads it. The 8-bit product
+// quantises each row of activations separately, so a row's result does not depend on other rows.
 import { contrib } from './graph';
 import type { Dim, Graph, Value } from './graph';
 import { binary, reshape, unary } from './ops';
 import { expectDim, expectDims, expectType } from './shapes';
 
-/** x [n, in] · Wᵀ (+ b [out]) → [n, out] with W [out, in], or x · W with W [in, out] where `transposed` is false. */
+/**
+ * Returns x [n, in] · Wᵀ (+ b [out]) → [n, out] with W [out, in], or x · W with W [in, out] if `transposed` is false.
+ */
 export function frozenLinear(
   g: Graph,
   x: Value,
@@ -30,11 +32,14 @@ export function frozenLinear(
 export interface Int8Weight {
   /** int8 [in, out] */
   weight: Value;
-  /** float32 [out]: what one unit of a column is worth. */
+  /** float32 [out]: the dequantisation scale of each column. */
   scale: Value;
 }
 
-/** A row's activations as unsigned bytes around 128, on CUDA as signed ones, with the worth [n, 1] of one unit. */
+/**
+ * Quantised activation rows: unsigned bytes with zero point 128 (signed bytes on CUDA), and the scale [n, 1] of each
+ * row.
+ */
 export interface QuantizedRows {
   bytes: Value;
   scale: Value;
@@ -46,7 +51,7 @@ export function quantizeRows(g: Graph, x: Value): QuantizedRows {
   const column = [x.dims[0], 1];
   const largest = g.emit('ReduceMax', [unary(g, 'Abs', x), g.integers([1])], 'float32', column, { keepdims: 1 });
   const scale = binary(g, 'Mul', binary(g, 'Max', largest, g.scalar(1e-12)), g.scalar(1 / 127));
-  // The CPU's product is fastest with unsigned activations; CUDA's takes signed ones alone.
+  // The CPU's product is fastest with unsigned activations; CUDA's only accepts signed ones.
   if (g.lowering === 'cuda') {
     const rounded = unary(g, 'Round', binary(g, 'Div', x, scale));
     return { bytes: g.emit('Cast', [rounded], 'int8', x.dims, { to: 3 }), scale };
@@ -57,14 +62,17 @@ export function quantizeRows(g: Graph, x: Value): QuantizedRows {
   return { bytes: g.emit('QuantizeLinear', [x, units, zeros], 'uint8', x.dims, { axis: 0 }), scale };
 }
 
-/** Product of quantised rows and an 8-bit weight, as float32 [n, out]; not differentiable. */
+/** Returns the product of quantised rows and an 8-bit weight, as float32 [n, out]; not differentiable. */
 export function int8Linear(g: Graph, x: QuantizedRows, { weight, scale }: Int8Weight, bias: Value | null): Value {
   const dims = [x.bytes.dims[0], weight.dims[1]];
   const scaled = binary(g, 'Mul', inUnitsOfRows(g, x.bytes, weight, scale, dims), x.scale);
   return bias ? binary(g, 'Add', scaled, bias) : scaled;
 }
 
-/** The product scaled by the weight's columns; on the CPU within the product, which spares passes over memory. */
+/**
+ * Returns the product scaled by the weight's columns, still in units of the rows. On the CPU the kernel applies the
+ * scale, which saves passes over memory.
+ */
 function inUnitsOfRows(g: Graph, bytes: Value, weight: Value, scale: Value, dims: readonly Dim[]): Value {
   if (bytes.type === 'uint8') {
     const inputs = [bytes, weight, g.scalar(1), scale, g.bytes(128)];
@@ -74,7 +82,7 @@ function inUnitsOfRows(g: Graph, bytes: Value, weight: Value, scale: Value, dims
   return binary(g, 'Mul', g.emit('Cast', [sums], 'float32', dims, { to: 1 }), scale);
 }
 
-/** The float32 form of an 8-bit weight, [in, out]. */
+/** Returns the float32 form of an 8-bit weight, [in, out]. */
 export function dequantized(g: Graph, { weight, scale }: Int8Weight): Value {
   return g.emit('DequantizeLinear', [weight, scale], 'float32', weight.dims, { axis: 1 });
 }

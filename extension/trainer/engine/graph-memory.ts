@@ -1,7 +1,7 @@
-// How much memory running a graph takes, without running it: the graph's nodes in the order in which onnxruntime's sequential executor
-// runs them, each value's bytes from its shape, and the most bytes alive at a time. A value lives from the node that makes it to its last
-// reader; an output lives to the end. Inputs and constants are not counted: they are there before.
-// The order is onnxruntime's GraphViewer's: depth first from the leaves, the last leaf first, the latest input first.
+// Estimates the memory a graph needs without running it: takes the nodes in the order of onnxruntime's sequential
+// executor, each value's bytes from its shape, and finds the peak of live bytes. A value lives from its producing node
+// to its last reader; an output lives to the end. Inputs and constants are not counted, because they exist before the
+// run. The order follows onnxruntime's GraphViewer: depth first from the leaves, last leaf first, latest input first.
 import type { Dim, ElementType, Graph, Node } from './graph';
 import { executionOrder } from './onnx-writer';
 
@@ -16,19 +16,19 @@ const elementBytes: Record<ElementType, number> = {
   bool: 1,
 };
 
-/** Operations whose result is their first input under another shape, in the same memory. */
+/** Operations whose result shares the memory of their first input under another shape. */
 const aliases = new Set(['Reshape', 'Squeeze', 'Unsqueeze', 'Identity']);
 /** Operations whose result may overwrite an input. */
 const inPlace = new Set([
   ...['Add', 'Sub', 'Mul', 'Div', 'Neg', 'Exp', 'Sqrt', 'Abs', 'Sigmoid', 'Clip', 'Softmax', 'Sin', 'Floor', 'Cast'],
 ]);
-/** Operations whose result's shape depends on the content of an input. */
+/** Operations whose output shape depends on the content of an input. */
 const measured = new Set(['Split', 'Concat', 'Expand', 'Slice']);
 
-/** Number of elements of symbolic dimensions: a symbol by its own name, or sums of products of symbols and numbers. */
+/** Resolves a symbolic dimension: by its full name, or by the symbols in a sum of products of symbols and numbers. */
 export type Sizes = (symbol: string) => number | undefined;
 
-/** Nodes in the order in which they run. */
+/** Returns the nodes in execution order. */
 export function runOrder(graph: Graph): Node[] {
   const nodes = executionOrder(graph);
   const index = new Map(nodes.map((node, i) => [node, i]));
@@ -52,15 +52,16 @@ export function runOrder(graph: Graph): Node[] {
 }
 
 export interface GraphMemory {
-  /** The most bytes that onnxruntime holds at a time. */
+  /** Peak bytes that onnxruntime holds at a time. */
   peak: number;
   /** Bytes of the outputs, which live to the end. */
   outputs: number;
 }
 
 /**
- * How much memory a graph takes at given sizes. What does not depend on them, the order and who shares a buffer with whom, is worked out
- * once. The function throws where a dimension has no size; what it gives never falls where a size grows.
+ * Returns a function from sizes to the memory of a graph. The size-independent parts, execution order and buffer
+ * sharing, are computed once. The function throws if a dimension has no size; its results never decrease when a size
+ * grows.
  */
 export function graphMemory(graph: Graph): (sizes: Sizes) => GraphMemory {
   const order = runOrder(graph);
@@ -72,7 +73,7 @@ export function graphMemory(graph: Graph): (sizes: Sizes) => GraphMemory {
   const results = [...graph.sources.values()];
   for (const name of results) lastUse.set(bufferOf.get(name) ?? name, Infinity);
   const made = new Set<string>();
-  /** For each node the buffers that are there from it on, and those that are gone after it. */
+  /** Buffers allocated at each node, and buffers freed after it. */
   const steps = order.map(({ inputs, outputs }, i) => {
     const begin = [...new Set(outputs.map(name => bufferOf.get(name)!))].filter(buffer => !made.has(buffer));
     for (const buffer of begin) made.add(buffer);
@@ -96,9 +97,10 @@ export function graphMemory(graph: Graph): (sizes: Sizes) => GraphMemory {
 }
 
 /**
- * The buffer of each value, named after the value it was made for: onnxruntime decides before it runs which values share one. A
- * result takes the buffer of an input that it may overwrite, else of a value that is read no more, where both have the same
- * shape as far as onnxruntime knows shapes; such a buffer is held until its last user is done, also while nobody uses it.
+ * Returns the buffer of each value, named after the first value in it. onnxruntime decides before the run which values
+ * share a buffer: a result takes the buffer of an input it may overwrite, else that of a value with no remaining
+ * readers, if both have the same shape as far as onnxruntime can infer shapes. A shared buffer is held until its last
+ * user is done, even while unused.
  */
 function planBuffers(graph: Graph, order: readonly Node[]): Map<string, string> {
   const known = knownShapes(graph, order);
@@ -112,7 +114,7 @@ function planBuffers(graph: Graph, order: readonly Node[]): Map<string, string> 
   const uses = new Map<string, number>();
   for (const { inputs } of order) for (const name of inputs) uses.set(name, (uses.get(name) ?? 0) + 1);
   for (const name of outputs) uses.set(name, (uses.get(name) ?? 0) + 1);
-  const free = new Map<string, string[]>(); // by shape: buffers that nobody reads any more, the newest last
+  const free = new Map<string, string[]>(); // by shape: buffers without remaining readers, newest last
   const setFree = (buffer: string): void => {
     const shape = shapes.get(buffer);
     if (shape === undefined) return;
@@ -157,10 +159,10 @@ function planBuffers(graph: Graph, order: readonly Node[]): Map<string, string> 
   return bufferOf;
 }
 
-/** Values whose shapes onnxruntime can tell before it runs, up to the names of symbols. */
+/** Returns the values whose shapes onnxruntime can infer before the run, up to symbol names. */
 function knownShapes({ inputs, constants, mapped, values }: Graph, order: readonly Node[]): Set<string> {
   const known = new Set([...inputs, ...[...constants, ...mapped].map(({ value }) => value)].map(({ name }) => name));
-  known.add(''); // an input that is left out
+  known.add(''); // an omitted optional input
   for (const node of order) {
     const [first, second] = node.inputs;
     const from = values.get(first);
@@ -168,7 +170,7 @@ function knownShapes({ inputs, constants, mapped, values }: Graph, order: readon
       values.get(name)!.dims.every((dim, i) => typeof dim === 'number' || dim === from?.dims[i]);
     for (const name of node.outputs) {
       if (node.op === 'Reshape' && !(known.has(first) && kept(name))) continue;
-      if (node.op === 'Gather' && !known.has(second)) continue; // the rows that are taken decide
+      if (node.op === 'Gather' && !known.has(second)) continue; // the output shape depends on the indices
       if (node.op !== 'Reshape' && node.op !== 'Gather') {
         if (measured.has(node.op) || !node.inputs.every(input => known.has(input))) continue;
       }

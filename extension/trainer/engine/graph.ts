@@ -1,15 +1,16 @@
-// A typed builder of ONNX graphs. A value knows its element type and its dimensions, each a number or a symbol ("B", "T") that is
-// bound at run time; operations check both when they are emitted, so that a wrong graph fails where it is written.
-// Differentiable operations (ops.ts) record how to pull gradients back on the graph's tape; autodiff.ts walks it.
+// Typed builder of ONNX graphs. A value has an element type and dimensions, each a number or a symbol ("B", "T") bound
+// at run time. Operations check both when they are emitted, so an invalid graph fails at the call that builds it.
+// Differentiable operations (ops.ts) record their pullbacks on the graph's tape; autodiff.ts walks it.
 import { toHalf } from '../store/half-precision';
 export type ElementType = 'float32' | 'float16' | 'bfloat16' | 'int64' | 'int32' | 'int8' | 'uint8' | 'bool';
-/** Types to compute with. */
+/** Types of computations. */
 export type FloatType = 'float32' | 'float16';
 export type Dim = number | string;
 
 /**
- * Which kernels a graph may use: those of onnxruntime's CPU provider, those of CUDA's (the same but for products of bytes, by its list of
- * kernels, docs/OperatorKernels.md there), the fewer that its WebGPU provider has, or, for other runtimes, the operators of ONNX itself.
+ * Which kernels a graph may use: those of onnxruntime's CPU provider, those of CUDA (the same except for 8-bit
+ * products, according to docs/OperatorKernels.md in onnxruntime), the smaller set of its WebGPU provider, or, for other
+ * runtimes, standard ONNX operators only.
  */
 export type Lowering = 'cpu' | 'cuda' | 'webgpu' | 'onnx';
 
@@ -24,7 +25,7 @@ export type Attribute = number | string | readonly number[] | { readonly float: 
 export interface Node {
   readonly op: string;
   readonly domain: string;
-  /** A missing optional input is the empty name. */
+  /** An omitted optional input is the empty name. */
   readonly inputs: readonly string[];
   readonly outputs: readonly string[];
   readonly attributes: Readonly<Record<string, Attribute>>;
@@ -36,16 +37,16 @@ export interface Constant {
   readonly data: Float32Array | BigInt64Array | Int32Array | Uint16Array | Int8Array | Uint8Array;
 }
 
-/** A constant that stays in its file: onnxruntime maps it from there. */
+/** A constant that stays in its file; onnxruntime maps the file. */
 export interface MappedConstant {
   readonly value: Value;
-  /** Name of the file inside the folder that the session is given, first byte and number of bytes. */
+  /** File name within the session's folder, byte offset and length. */
   readonly file: string;
   readonly offset: number;
   readonly bytes: number;
 }
 
-/** Pulls the gradients of a record's outputs (null: not needed) back to its inputs (null: none flows). */
+/** Maps the gradients of a record's outputs (null: not needed) to the gradients of its inputs (null: no gradient). */
 export type Pullback = (gradients: readonly (Value | null)[]) => (Value | null)[];
 
 export interface TapeRecord {
@@ -54,15 +55,15 @@ export interface TapeRecord {
   readonly pullback: Pullback;
 }
 
-/** Operators outside ONNX's own domain that onnxruntime brings along. */
+/** Domain of onnxruntime's contrib operators. */
 export const contrib = 'com.microsoft';
 
 export class Graph {
   readonly nodes: Node[] = [];
-  /** Every value that a node puts out, by name. */
+  /** All node outputs by name. */
   readonly values = new Map<string, Value>();
   readonly inputs: Value[] = [];
-  /** Outputs by their public names; `sources` tells which value of the graph each one is. */
+  /** Outputs under their public names; `sources` maps each to the graph value it exposes. */
   readonly outputs: Value[] = [];
   readonly sources = new Map<string, string>();
   readonly constants: Constant[] = [];
@@ -77,12 +78,12 @@ export class Graph {
     readonly lowering: Lowering = 'cpu',
   ) {}
 
-  /** Whether onnxruntime's own fused kernels, and ONNX's rarer operators, are there. */
+  /** Whether onnxruntime's fused kernels and the less common ONNX operators are available. */
   get hasFusedKernels(): boolean {
     return this.lowering === 'cpu' || this.lowering === 'cuda';
   }
 
-  /** Declares an input; its symbols can be read back at run time by later reshapes. */
+  /** Declares an input; later reshapes can read the sizes of its symbols at run time. */
   input(name: string, type: ElementType, dims: readonly Dim[]): Value {
     if (this.inputs.some(other => other.name === name)) throw new Error(`graph ${this.name}: has two inputs ${name}`);
     const value: Value = { name, type, dims };
@@ -94,8 +95,8 @@ export class Graph {
   }
 
   /**
-   * Makes `value` an output under a public name. No node is emitted for it, so that onnxruntime computes into the output itself;
-   * only a value that is an input, a constant or an output already is copied.
+   * Exposes `value` as an output under a public name. Emits no node, so onnxruntime computes directly into the output;
+   * a value that is an input, a constant or already an output is copied.
    */
   output(name: string, value: Value): void {
     const made = this.values.has(value.name);
@@ -120,19 +121,19 @@ export class Graph {
     return value;
   }
 
-  /** A float scalar, one per distinct number and type. */
+  /** Returns a float scalar constant, one per distinct number and type. */
   scalar(x: number, type: FloatType = 'float32'): Value {
     const data = (): Float32Array | Uint16Array =>
       type === 'float32' ? Float32Array.of(x) : toHalf(Float32Array.of(x));
     return this.literal(`${type}:${x}`, () => this.constant(type, [], data()));
   }
 
-  /** An unsigned byte. */
+  /** Returns a uint8 scalar constant. */
   bytes(x: number): Value {
     return this.literal(`u${x}`, () => this.constant('uint8', [], new Uint8Array([x])));
   }
 
-  /** An int64 vector, one per distinct content. */
+  /** Returns an int64 vector constant, one per distinct content. */
   integers(xs: readonly number[]): Value {
     return this.literal(`i${xs.join()}`, () =>
       this.constant(
@@ -183,7 +184,7 @@ export class Graph {
   }
 
   /**
-   * The shape vector for `dims`, given that `from` has `fromDims`: literal where at most one dimension must be inferred,
+   * Returns the shape vector for reshaping `fromDims` to `dims`: a literal if at most one dimension must be inferred,
    * else assembled at run time from the inputs that carry the symbols.
    */
   shapeVector(dims: readonly Dim[], fromDims: readonly Dim[]): Value {
@@ -198,7 +199,7 @@ export class Graph {
     return this.literal(`shape:${dims.join()}`, () => this.emit('Concat', parts, 'int64', [dims.length], { axis: 0 }));
   }
 
-  /** The run-time size of a symbol as an int64 vector of length 1. */
+  /** Returns the run-time size of a symbol as an int64 vector of length 1. */
   symbolSize(symbol: string): Value {
     return this.literal(`size:${symbol}`, () => {
       const source = this.symbolSource.get(symbol);

@@ -1,13 +1,13 @@
-// The decoder's own operations with their pullbacks: products, softmax, RMSNorm, SwiGLU, rotary positions, and the log-prob and
-// entropy of chosen tokens. Written as one record each, so that the backward graph is as short as a hand-written one.
-// Numbers are those of Hugging Face's Qwen2/Llama modules; gradients are checked against finite differences and PyTorch.
-// Products are of the operands' type, float32 or float16; softmax, norms and log-probs are computed in float32 whatever that is.
+// The decoder's operations with their pullbacks: products, softmax, RMSNorm, SwiGLU, rotary positions, and log-probs
+// and entropies of target tokens. Each is one record, so the backward graph is as short as a hand-written one. Results
+// match Hugging Face's Qwen2/Llama modules; gradients are tested against finite differences and PyTorch. Products use
+// the operands' type, float32 or float16; softmax, norms and log-probs are always computed in float32.
 import { contrib } from './graph';
 import type { Dim, Graph, Value } from './graph';
 import { binary, converted, reduced, sumTo, unary } from './ops';
 import { broadcast, expectDim, expectDims, expectFloat, expectType, showDims } from './shapes';
 
-/** x [n, in] · W [out, in]ᵀ (+ b [out] or [n, out]) → [n, out]: a Hugging Face linear layer. */
+/** Hugging Face linear layer: x [n, in] · W [out, in]ᵀ (+ b [out] or [n, out]) → [n, out]. */
 export function linear(g: Graph, x: Value, weight: Value, bias: Value | null = null): Value {
   expectMatrix('linear', x, 2);
   expectMatrix('linear', weight, 2);
@@ -28,11 +28,11 @@ export function linear(g: Graph, x: Value, weight: Value, bias: Value | null = n
 interface MatmulOptions {
   transA?: boolean;
   transB?: boolean;
-  /** The product is multiplied by this. */
+  /** Factor of the product. */
   alpha?: number;
 }
 
-/** Batched product over the last two axes, with either side transposed: alpha · op(a) · op(b). */
+/** Batched product over the last two axes, with optional transposes: alpha · op(a) · op(b). */
 export function matmul(g: Graph, a: Value, b: Value, options: MatmulOptions = {}): Value {
   const y = product(g, a, b, options);
   const { transA = false, transB = false, alpha = 1 } = options;
@@ -65,8 +65,9 @@ export function softmax(g: Graph, x: Value): Value {
 }
 
 /**
- * softmax(scores) · values over the last axis of scores [.., t, s] and values [.., s, d]: one record, since the pullback of the softmax needs
- * Σ_s dp·p alone, which is Σ_d dy·y: a sum over d numbers instead of s (FlashAttention-2, arXiv 2307.08691, §3.1).
+ * softmax(scores) · values over the last axis of scores [.., t, s] and values [.., s, d]. One record, because the
+ * softmax pullback only needs Σ_s dp·p, which equals Σ_d dy·y: a sum over d instead of s numbers (FlashAttention-2,
+ * arXiv 2307.08691, §3.1).
  */
 export function softmaxProduct(g: Graph, scores: Value, values: Value): Value {
   const type = expectFloat('softmaxProduct', scores);
@@ -108,8 +109,8 @@ export function rmsNorm(g: Graph, x: Value, weight: Value, eps: number): Value {
 }
 
 /**
- * The norm's value and 1 / sqrt(mean(x²) + eps), which the kernel gives as its second output. WebGPU's kernel gives something else there
- * (onnxruntime 1.30), so that it is computed again where it is asked for.
+ * Returns the norm's value and 1 / sqrt(mean(x²) + eps), the kernel's second output. WebGPU's kernel returns wrong
+ * values there (onnxruntime 1.30), so it is recomputed on request.
  */
 function normalized(g: Graph, x: Value, weight: Value, eps: number): { y: Value; inverse: () => Value } {
   const attributes = { axis: -1, epsilon: { float: eps }, stash_type: 1 };
@@ -145,11 +146,14 @@ export interface RotaryTables {
   /** [positions, headSize/2] */
   cos: Value;
   sin: Value;
-  /** −sin, for the pullback: the inverse rotation. */
+  /** −sin, for the pullback (the inverse rotation). */
   sinNegated: Value;
 }
 
-/** Rotates halves of each head of x [b, t, heads·headSize] by its position [b, t] (Hugging Face's rotate_half form). */
+/**
+ * Rotates the two halves of each head of x [b, t, heads·headSize] by its position [b, t] (Hugging Face's rotate_half
+ * form).
+ */
 export function rotary(g: Graph, x: Value, positions: Value, tables: RotaryTables): Value {
   const [b, t, width] = x.dims;
   expectType('rotary', positions, 'int64');
@@ -168,7 +172,7 @@ export function rotary(g: Graph, x: Value, positions: Value, tables: RotaryTable
   return y;
 }
 
-/** The rotation in ONNX's own operators, which have one for it only from opset 23 on. */
+/** The rotation in standard ONNX operators; a dedicated operator exists only from opset 23 on. */
 function plainRotation(g: Graph, x: Value, positions: Value, cos: Value, sin: Value): Value {
   const [b, t, width] = x.dims;
   const half = Number(cos.dims[1]);
@@ -189,8 +193,8 @@ function plainRotation(g: Graph, x: Value, positions: Value, cos: Value, sin: Va
 }
 
 /**
- * Log-prob of `targets` [n] under softmax(logits [n, vocab]) and the entropy of that distribution, both [n] in float32.
- * H = lse − Σ p·logit. Pullback: dlogits = dlogp·(1[target] − p) − dH·p·(log p + H).
+ * Returns the log-prob of `targets` [n] under softmax(logits [n, vocab]) and the entropy of that distribution, both [n]
+ * in float32. H = lse − Σ p·logit. Pullback: dlogits = dlogp·(1[target] − p) − dH·p·(log p + H).
  */
 export function tokenLogProbs(g: Graph, logits: Value, targets: Value): { logprob: Value; entropy: Value } {
   const n = logits.dims[0];
@@ -226,7 +230,10 @@ export function tokenLogProbs(g: Graph, logits: Value, targets: Value): { logpro
   return { logprob, entropy };
 }
 
-/** x − log Σ exp x over the second axis of a float32 matrix. WebGPU has no kernel for it, and its ReduceLogSumExp overflows (onnxruntime 1.30). */
+/**
+ * x − log Σ exp x over the second axis of a float32 matrix. WebGPU has no LogSoftmax kernel, and its ReduceLogSumExp
+ * overflows (onnxruntime 1.30).
+ */
 function logSoftmax(g: Graph, x: Value): Value {
   if (g.hasFusedKernels) return g.emit('LogSoftmax', [x], 'float32', x.dims, { axis: 1 });
   const shifted = binary(g, 'Sub', x, reduced(g, 'ReduceMax', x, [1]));
@@ -251,7 +258,7 @@ function product(g: Graph, a: Value, b: Value, { transA = false, transB = false,
   return g.emit('FusedMatMul', [a, b], a.type, dims, attributes, contrib);
 }
 
-/** alpha · a · b where the kernel knows no factor: the smallest of the three takes it. */
+/** alpha · a · b for kernels without a factor: scales the smallest of a, b and the product. */
 function scaledProduct(g: Graph, a: Value, b: Value, dims: readonly Dim[], alpha: number): Value {
   const times = (x: Value): Value => (alpha === 1 ? x : binary(g, 'Mul', x, g.scalar(alpha, expectFloat('matmul', x))));
   const [inA, inB, inProduct] = [a.dims, b.dims, dims].map(guessedSize);
@@ -259,7 +266,7 @@ function scaledProduct(g: Graph, a: Value, b: Value, dims: readonly Dim[], alpha
   return inA <= inB ? g.emit('MatMul', [times(a), b], a.type, dims) : g.emit('MatMul', [a, times(b)], a.type, dims);
 }
 
-/** Number of elements if every symbol were some hundreds. */
+/** Estimated number of elements, with 256 for every symbol. */
 const guessedSize = (dims: readonly Dim[]): number =>
   dims.reduce<number>((size, dim) => size * (typeof dim === 'number' ? dim : 256), 1);
 
@@ -275,7 +282,7 @@ function lastTwoSwapped(g: Graph, x: Value): Value {
   );
 }
 
-/** Throws unless the value is a float matrix, or a batch of them where `rank` is left open. */
+/** Throws unless the value is a float matrix, or a batch of matrices if `rank` is omitted. */
 function expectMatrix(op: string, x: Value, rank?: number): void {
   expectFloat(op, x);
   if (x.dims.length < 2 || (rank !== undefined && x.dims.length !== rank))

@@ -1,5 +1,5 @@
-// The one failure of the engine that may pass by itself: numbers that overflowed, of this batch of texts and not of the next.
+// The engine's only transient failure: overflow on one batch of texts, which may not recur on the next.
 import { UserError } from '../../protocol/user-error';
 
-/** Logits that are no numbers. */
+/** Logits are not finite. */
 export class NotFiniteError extends UserError {}

@@ -1,6 +1,7 @@
-// Writes a Graph as an ONNX ModelProto (onnx.proto is ONNX's official schema, loaded by protobufjs).
-// Trained weights never enter the file: they are graph inputs, fed at each run and updated in place by the optimizer. Frozen ones may be
-// constants that stay in their safetensors files. The order of the nodes steers onnxruntime's executor, see `executionOrder`.
+// Serialises a Graph as an ONNX ModelProto (onnx.proto is ONNX's official schema, loaded by protobufjs). Trained
+// weights are never written to the file: they are graph inputs, fed at each run and updated in place by the optimizer.
+// Frozen weights may be constants that stay in their safetensors files. The node order controls onnxruntime's executor,
+// see `executionOrder`.
 import { parse } from 'protobufjs';
 import { minimum } from '../../protocol/lists';
 import onnxSchema from './onnx.proto';
@@ -23,7 +24,10 @@ const attributeCode = { float: 1, int: 2, string: 3, ints: 7 } as const;
 const irVersion = 10;
 const opset = 21;
 
-/** The graph as bytes of an ONNX model (IR 10, opset 21, plus onnxruntime's contrib operators). Outputs bear their values' names. */
+/**
+ * Returns the bytes of an ONNX model (IR 10, opset 21, plus onnxruntime's contrib operators). Outputs are named after
+ * their graph values.
+ */
 export function writeOnnx(graph: Graph): Uint8Array {
   const domains = [
     { domain: '', version: opset },
@@ -33,8 +37,8 @@ export function writeOnnx(graph: Graph): Uint8Array {
 }
 
 /**
- * The same for other runtimes: ONNX's operators alone, of a graph that is lowered to them, outputs by their public names, and no
- * constant that nothing reads.
+ * Returns the bytes of an ONNX model for other runtimes: standard operators only (the graph must be lowered to them,
+ * else an Error), outputs under their public names, without unused constants.
  */
 export function writePlainOnnx(graph: Graph): Uint8Array {
   const foreign = executionOrder(graph).find(({ domain }) => domain !== '');
@@ -91,9 +95,10 @@ function encode(
 }
 
 /**
- * The nodes in the order that lets onnxruntime free memory early. Its executor walks backwards from the leaves, the last leaf first,
- * and from a node to its latest input first. So nodes that only read constants come first: each then runs right before its first
- * reader, instead of all of them at the start. Leaves come last, in reverse: outputs are computed in the order of their declaration.
+ * Returns the nodes in an order that lets onnxruntime free memory early. Its executor walks backwards from the leaves,
+ * last leaf first, and from a node to its latest input first. Nodes that only read constants therefore come first: each
+ * then runs right before its first reader, instead of all at the start. Leaves come last, in reverse, so outputs are
+ * computed in declaration order.
  */
 export function executionOrder(graph: Graph): Node[] {
   const nodes = neededNodes(graph);
@@ -113,7 +118,7 @@ export function executionOrder(graph: Graph): Node[] {
   return [...fixed, ...rest, ...leaves.sort((a, b) => rank(b) - rank(a))];
 }
 
-/** The nodes that some output depends on: pullbacks also emit gradients that nobody asks for. */
+/** Returns the nodes that outputs depend on: pullbacks also emit gradients that are never used. */
 function neededNodes({ nodes, sources }: Graph): Node[] {
   const wanted = new Set(sources.values());
   const needed: Node[] = [];

@@ -1,8 +1,8 @@
-// Elementwise, reduction and shape operations, each with its pullback beside it. Every function takes the graph first, checks
-// shapes, emits ONNX nodes and records how gradients flow back (vector-Jacobian products, reverse mode).
-// Numbers are float32 or float16, results of the operands' type; what is summed over many elements is summed in float32.
-// Where onnxruntime's WebGPU provider lacks a kernel, the graph's lowering decides between two forms of the same arithmetic.
-// The products, attention and the decoder's own layers are in layer-ops.ts.
+// Elementwise, reduction and shape operations with their pullbacks. Every function takes the graph first, checks
+// shapes, emits ONNX nodes and records the gradient (vector-Jacobian products, reverse mode). Numbers are float32 or
+// float16 and results have the operands' type; long sums are computed in float32. Where onnxruntime's WebGPU provider
+// lacks a kernel, the graph's lowering selects an equivalent form. Products, attention and the decoder's layers are in
+// layer-ops.ts.
 import type { Dim, FloatType, Graph, Value } from './graph';
 import {
   broadcast,
@@ -15,7 +15,7 @@ import {
   summedAxes,
 } from './shapes';
 
-/** x as another float type; its gradient comes back in x's own. */
+/** Converts x to another float type; its gradient is converted back to x's type. */
 export function cast(g: Graph, x: Value, type: FloatType): Value {
   if (x.type === type) return x;
   const y = converted(g, x, type);
@@ -95,13 +95,13 @@ export function abs(g: Graph, x: Value): Value {
   return y;
 }
 
-/** Clamp to [lo, hi]; the gradient passes where lo ≤ x ≤ hi, as PyTorch's does. */
+/** Clamps to [lo, hi]; the gradient passes where lo ≤ x ≤ hi, as in PyTorch. */
 export function clip(g: Graph, x: Value, lo: Value, hi: Value): Value {
   for (const bound of [lo, hi]) {
     expectType('Clip', bound, x.type);
     expectDims('Clip', bound, []);
   }
-  // WebGPU's Clip wants its bounds on the host: bounds that were computed would be read back.
+  // WebGPU's Clip takes its bounds on the host: computed bounds would be read back from the device.
   const y =
     g.lowering === 'webgpu'
       ? binary(g, 'Min', binary(g, 'Max', x, lo), hi)
@@ -147,7 +147,7 @@ export function compare(g: Graph, op: Comparison, a: Value, b: Value): Value {
   return g.emit(op, [a, b], 'bool', broadcast(a.dims, b.dims));
 }
 
-/** A condition as 0/1 floats; not differentiable. */
+/** Converts a condition to 0/1 floats; not differentiable. */
 export function toFloat(g: Graph, condition: Value): Value {
   expectType('toFloat', condition, 'bool');
   return g.emit('Cast', [condition], 'float32', condition.dims, { to: 1 });
@@ -195,9 +195,10 @@ export function transpose(g: Graph, x: Value, perm: readonly number[]): Value {
 }
 
 /**
- * Rows of `table` [n, width] at int64 `indices` […]; the pullback adds each row's gradient, in float32, where it was read. On the CPU it
- * scatters element by element, in order: onnxruntime's ScatterND adds from several threads there without a lock and loses some of
- * what meets in one row. WebGPU's adds atomically, in no fixed order.
+ * Returns the rows of `table` [n, width] at int64 `indices` […]. The pullback adds each row's gradient, in float32, to
+ * the row it was read from. On the CPU it scatters element by element, in order: onnxruntime's ScatterND adds from
+ * several threads without a lock there and loses updates to the same row. WebGPU's ScatterND adds atomically, in no
+ * fixed order.
  */
 export function gatherRows(g: Graph, table: Value, indices: Value): Value {
   expectType('gatherRows', indices, 'int64');
@@ -228,7 +229,7 @@ function scatterRows(g: Graph, table: Value, column: Value, rows: Value): Value 
   return g.emit('ScatterND', [zeros, column, rows], 'float32', table.dims, { reduction: 'add' });
 }
 
-/** Size of all axes together: a number, or a symbol where one of them is. */
+/** Returns the product of all dimensions: a number, or a symbol if one of them is a symbol. */
 function productOf(dims: readonly Dim[]): Dim {
   if (dims.length === 1) return dims[0];
   return dims.every(dim => typeof dim === 'number') ? dims.reduce((n, dim) => n * dim, 1) : dims.join('*');
@@ -243,7 +244,10 @@ export function sumTo(g: Graph, x: Value, dims: readonly Dim[]): Value {
   return g.emit('Reshape', [summed, g.shapeVector(dims, summed.dims)], x.type, dims);
 }
 
-/** Sum or mean over axes, which stay as length 1; computed in float32, given in x's type. Not recorded: for use inside pullbacks. */
+/**
+ * Reduces over axes, kept as length 1; computed in float32, returned in x's type. Not recorded: for use inside
+ * pullbacks.
+ */
 export function reduced(
   g: Graph,
   op: 'ReduceSum' | 'ReduceMean' | 'ReduceMax',
@@ -255,7 +259,7 @@ export function reduced(
   return converted(g, y, expectFloat(op, x));
 }
 
-/** x as another float type, without a record. */
+/** Converts x to another float type without recording it. */
 export function converted(g: Graph, x: Value, type: FloatType): Value {
   if (expectFloat('cast', x) === type) return x;
   return g.emit('Cast', [x], type, x.dims, { to: type === 'float32' ? 1 : 10 });
@@ -272,7 +276,7 @@ export function unary(g: Graph, op: string, x: Value): Value {
   return g.emit(op, [x], expectFloat(op, x), x.dims);
 }
 
-/** −1, 0 or 1. */
+/** Sign of x: −1, 0 or 1. */
 function sign(g: Graph, x: Value): Value {
   if (g.hasFusedKernels) return unary(g, 'Sign', x);
   const number = (c: number): Value => numberLike(g, c, x);
@@ -280,7 +284,7 @@ function sign(g: Graph, x: Value): Value {
   return where(g, compare(g, 'Greater', x, number(0)), number(1), notAbove);
 }
 
-/** The number c in the type of `like`. */
+/** Returns the constant c in the type of `like`. */
 function numberLike(g: Graph, c: number, like: Value): Value {
   return g.scalar(c, expectFloat('scalar', like));
 }

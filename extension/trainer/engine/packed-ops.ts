@@ -1,14 +1,14 @@
-// Operations on packed tokens: the tokens of unequal rows stand one after another without padding, so that products waste nothing;
-// only attention arranges them into padded blocks and back. Moving rows by an index is undone by the inverse index, so the gradient
-// of a gather is a gather too: fast, and the same on every run.
+// Operations on packed tokens: the tokens of rows of different lengths are concatenated without padding, so products
+// waste no work. Only attention arranges them into padded blocks and back. A gather of rows is reversed by a gather
+// with the inverse index, so its gradient is also a gather: fast and deterministic.
 import type { Dim, Graph, Value } from './graph';
 import { reduced, reshape } from './ops';
 import { expectType } from './shapes';
 
 /**
- * Copies rows of x [n, width] into blocks, one for each index array of `forward` (int32, any shape): block i has its index's shape
- * and a last axis `width`. `backward` [n] tells for each row which place of the blocks, counted through, is its own; a place that
- * no row calls its own must get no gradient.
+ * Copies rows of x [n, width] into blocks, one per index array in `forward` (int32, any shape): block i has the shape
+ * of its index plus a last axis `width`. `backward` [n] gives each row's slot, numbered consecutively over all blocks.
+ * A slot that `backward` does not reference must not receive a gradient.
  */
 export function arrange(g: Graph, x: Value, forward: readonly Value[], backward: Value): Value[] {
   const blocks = forward.map(index => gather(g, x, index));
@@ -20,7 +20,7 @@ export function arrange(g: Graph, x: Value, forward: readonly Value[], backward:
   return blocks;
 }
 
-/** The inverse of `arrange`: rows [n, width] out of blocks, by `backward` [n]. */
+/** The inverse of `arrange`: returns rows [n, width] from blocks, by `backward` [n]. */
 export function collect(g: Graph, blocks: readonly Value[], forward: readonly Value[], backward: Value): Value {
   const rows = joined(
     g,
@@ -31,7 +31,7 @@ export function collect(g: Graph, blocks: readonly Value[], forward: readonly Va
   return y;
 }
 
-/** Joins two values along their last axis, which is then called `dim`. */
+/** Concatenates two values along their last axis, whose dimension becomes `dim`. */
 export function concatLast(g: Graph, a: Value, b: Value, dim: Dim): Value {
   const axis = a.dims.length - 1;
   const y = g.emit('Concat', [a, b], a.type, [...a.dims.slice(0, -1), dim], { axis });
@@ -39,7 +39,7 @@ export function concatLast(g: Graph, a: Value, b: Value, dim: Dim): Value {
   return y;
 }
 
-/** Cuts x along its last axis into parts as long as `a`'s and `b`'s last axes. */
+/** Splits x along its last axis into parts with the lengths of `a`'s and `b`'s last axes. */
 export function splitLast(g: Graph, x: Value, a: Value, b: Value): [Value, Value] {
   const parts = cut(g, x, a, b);
   g.record([x], parts, ([da, db]) => {
@@ -49,7 +49,7 @@ export function splitLast(g: Graph, x: Value, a: Value, b: Value): [Value, Value
   return parts;
 }
 
-/** Joins values along the axis before the last, which is then called `dim`. */
+/** Concatenates values along the second-to-last axis, whose dimension becomes `dim`. */
 export function joinTimes(g: Graph, parts: readonly Value[], dim: Dim): Value {
   const axis = parts[0].dims.length - 2;
   const dims = (time: Dim): Dim[] => [...parts[0].dims.slice(0, axis), time, parts[0].dims[axis + 1]];
@@ -58,7 +58,7 @@ export function joinTimes(g: Graph, parts: readonly Value[], dim: Dim): Value {
   return y;
 }
 
-/** Cuts x along the axis before the last into parts of these lengths. */
+/** Splits x along the second-to-last axis into parts of these lengths. */
 export function splitTimes(g: Graph, x: Value, lengths: readonly Dim[]): Value[] {
   const parts = cutTimes(g, x, lengths);
   g.record([x], parts, gradients => {
@@ -78,7 +78,7 @@ function cutTimes(g: Graph, x: Value, lengths: readonly Dim[]): Value[] {
   return g.emitMany('Split', [x, g.emit('Concat', sizes, 'int64', [sizes.length], { axis: 0 })], parts, { axis });
 }
 
-/** Repeats x [p, k, …] for `members` m: [p, k, m, …]. */
+/** Repeats x [p, k, …] along a new axis `members` m: [p, k, m, …]. */
 export function repeatMembers(g: Graph, x: Value, members: string): Value {
   const [p, k, ...rest] = x.dims;
   const once = reshape(g, x, [p, k, 1, ...rest]);
@@ -91,7 +91,7 @@ export function repeatMembers(g: Graph, x: Value, members: string): Value {
   return y;
 }
 
-/** Cuts x along its first axis into parts whose lengths are `sizes` (int64 [parts]); part i has `${stem}${i}` rows. */
+/** Splits x along its first axis into parts of lengths `sizes` (int64 [parts]); part i has `${stem}${i}` rows. */
 export function splitRows(g: Graph, x: Value, sizes: Value, stem: string): Value[] {
   const count = Number(sizes.dims[0]);
   const dims = (i: number): Dim[] => [`${stem}${i}`, ...x.dims.slice(1)];

@@ -1,10 +1,10 @@
-// Turns ragged lists of token ids into the padded tensors that graphs take. Padding is on the right: with a causal mask no real
-// token ever looks at it, so no further mask is needed.
+// Pads ragged lists of token ids into the tensors that graphs take. Padding is on the right: under a causal mask no
+// real token attends to it, so no further mask is needed.
 import { float32, int64 } from './session';
 import type { Tensor } from './session';
 
 const masks = new Map<number, Tensor>();
-/** Added to a score that must not count; far below any real score and still finite, so that no row of a softmax is empty. */
+/** Added to the scores of masked positions; far below any real score but finite, so no softmax row is empty. */
 export const masked = -1e9;
 
 /** Additive causal mask [t, t]. */
@@ -20,7 +20,7 @@ export function causalMask(t: number): Tensor {
   return mask;
 }
 
-/** ids and positions [b, t], right-padded with id 0; row r starts at position `starts[r]` (0 by default). */
+/** Returns ids and positions [b, t], right-padded with id 0; row r starts at position `starts[r]` (default 0). */
 export function padRows(
   rows: readonly ArrayLike<number>[],
   t: number,

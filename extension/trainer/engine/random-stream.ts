@@ -1,5 +1,5 @@
-// Seeded uniform streams: xoshiro128** by Blackman and Vigna, seeded through splitmix32. Small, fast, the same on every machine.
-// One stream per row and turn makes a row's tokens independent of the batch around it.
+// Seeded uniform random streams: xoshiro128** by Blackman and Vigna, seeded through splitmix32. Small, fast and
+// identical on every machine. One stream per row and turn makes a row's tokens independent of the rest of the batch.
 
 export class RandomStream {
   private a: number;
@@ -19,7 +19,7 @@ export class RandomStream {
     [this.a, this.b, this.c, this.d] = [splitmix(), splitmix(), splitmix(), splitmix()];
   }
 
-  /** Uniform in [0, 1) with 32 bits. */
+  /** Returns a uniform number in [0, 1) with 32 bits. */
   uniform(): number {
     const product = Math.imul(this.b, 5);
     const result = Math.imul((product << 7) | (product >>> 25), 9);
@@ -33,18 +33,18 @@ export class RandomStream {
     return (result >>> 0) / 2 ** 32;
   }
 
-  /** Uniform whole number in [0, n). */
+  /** Returns a uniform integer in [0, n). */
   integer(n: number): number {
     return Math.floor(this.uniform() * n);
   }
 
-  /** Standard normal, by Box and Muller. */
+  /** Returns a standard normal number (Box–Muller). */
   normal(): number {
     const radius = Math.sqrt(-2 * Math.log(1 - this.uniform()));
     return radius * Math.cos(2 * Math.PI * this.uniform());
   }
 
-  /** The stream's whole state, for checkpoints. */
+  /** The complete state of the stream, for checkpoints. */
   get state(): [number, number, number, number] {
     return [this.a, this.b, this.c, this.d];
   }

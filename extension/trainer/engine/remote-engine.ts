@@ -1,5 +1,5 @@
-// The engine as seen from the trainer's main thread: the same interface, each call a message to the worker thread. The main
-// thread stays free to answer pause and stop while a step runs. A worker that dies fails every call that waits.
+// Main-thread proxy of the engine: the same interface, each call sent as a message to the worker thread. The main
+// thread stays responsive to pause and stop while a step runs. If the worker dies, all pending calls fail.
 import { programEnvironment, variablesFor } from '../../../envs/api/program-environment';
 import { Worker } from 'node:worker_threads';
 import { explainExit } from '../../protocol/process-exit';
@@ -14,12 +14,12 @@ export interface EngineCall {
   args: unknown[];
 }
 
-/** Asks for the tokens of a row as they are sampled, or of none. */
+/** Subscribes to the tokens of a row as they are sampled; null unsubscribes. */
 export interface EngineWatch {
   watch: string | null;
 }
 
-/** Ends what is in hand and refuses further work: the run is to stop. */
+/** Interrupts running calls and rejects further work, because the run is stopping. */
 export interface EngineStop {
   stop: true;
 }
@@ -27,26 +27,32 @@ export interface EngineStop {
 export type EngineMessage =
   | { kind: 'result'; id: number; result: unknown }
   | { kind: 'error'; id: number; message: string; stack?: string; user: boolean; notFinite: boolean; stopped: boolean }
-  /** Progress of the calls of a generation that are in hand. */
+  /** Progress of the running generation calls. */
   | { kind: 'tokens'; sampled: number }
-  /** Units of work of the call in hand. */
+  /** Progress of the current call, in units of work. */
   | { kind: 'units'; done: number; of: number }
-  /** Tokens of the row that is watched, in order; of each turn from its first on. */
+  /** Tokens of the watched row, in order, from the first token of each turn on. */
   | { kind: 'row'; row: string; ids: number[]; logprobs: number[] };
 
 export interface RemoteEngine extends Engine {
-  /** Called with the number of tokens that the calls in hand have sampled. */
+  /** Called with the number of tokens that the running calls have sampled. */
   onTokens: (sampled: number) => void;
-  /** Called before each unit of work (a packed pass, say) of a call that is no generation: `done` of `of` are over. */
+  /**
+   * Called before each unit of work (such as a packed pass) of a non-generation call; `done` of `of` units are
+   * complete.
+   */
   onUnits: (done: number, of: number) => void;
-  /** Has calls that play, score or train throw RunStopped, those in hand between two units of their work. */
+  /** Makes rollout, scoring and training calls throw RunStopped; running calls throw between two units of work. */
   interrupt(): void;
-  /** Has `onTokens` hear of the tokens of one row as they are sampled, instead of any other row; null for none. */
+  /**
+   * Calls `onTokens` with the tokens of one row as they are sampled, replacing any previously watched row; null for
+   * none.
+   */
   watch(row: string | null, onTokens?: (ids: number[], logprobs: number[]) => void): void;
   stop(): Promise<void>;
 }
 
-/** How long a stop waits for the calls in hand: native code that is cut off aborts the process. */
+/** Maximum time a stop waits for running calls: terminating native code aborts the process. */
 const stopMs = 9000;
 
 const methods: Record<keyof Engine, true> = {
@@ -79,7 +85,7 @@ export function startEngine(workerFile: string): RemoteEngine {
   let count = 0;
   let dead: Error | undefined;
   let watched: { row: string; onTokens: (ids: number[], logprobs: number[]) => void } | undefined;
-  /** Called when no call is in hand any more. */
+  /** Called when no call is pending any more. */
   let idle: () => void = () => undefined;
   const fail = (error: Error): void => {
     dead ??= error;
@@ -141,7 +147,7 @@ export function startEngine(workerFile: string): RemoteEngine {
   return remote;
 }
 
-/** The sentence for a worker that Node ended because its JavaScript heap is full; null for other errors. */
+/** Returns the error for a worker that Node terminated because its JavaScript heap is full; null for other errors. */
 const outOfMemory = ({ code }: NodeJS.ErrnoException): UserError | null =>
   code === 'ERR_WORKER_OUT_OF_MEMORY'
     ? new UserError(

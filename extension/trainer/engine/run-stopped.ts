@@ -1,5 +1,5 @@
-// What work in hand ends with when its run is asked to stop, in the trainer's main thread and in the engine's. It is no failure: nothing that
-// was begun counts, and a resume does it again.
+// Thrown by running work when the run is asked to stop, in the main thread and in the engine's thread. It is not a
+// failure: unfinished work is discarded and repeated on resume.
 export class RunStopped extends Error {
   override readonly name = 'RunStopped';
 

@@ -1,6 +1,6 @@
-// Draws the next token of each row in a graph, so that logits need not be read on the host: the likeliest one, or by inverse CDF with
-// one uniform a row. The cumulative sum is taken over blocks of the vocabulary first and inside one block then, which is short work
-// and keeps single precision where it matters. Distributions that are cut are drawn on the host (sampling.ts).
+// Samples the next token of each row in a graph, so that logits need not be copied to the host: greedy, or by inverse
+// CDF with one uniform per row. The cumulative sum runs over blocks of the vocabulary first and then within one block,
+// which is less work and preserves single precision. Distributions with cuts are sampled on the host (sampling.ts).
 import { Graph } from './graph';
 import type { Dim, Lowering, Value } from './graph';
 import { binary, unary } from './ops';
@@ -9,7 +9,7 @@ import { Session, float32, int32, loweringOf } from './session';
 import type { SessionOptions, Tensor } from './session';
 import type { SamplingCuts } from './sampling';
 
-/** Largest uniform whose product with a total in single precision stays below the total. */
+/** Largest uniform whose single-precision product with a total stays below the total. */
 const belowOne = 1 - 2 ** -23;
 
 export interface Drawn {
@@ -25,7 +25,7 @@ export class Sampler {
     private readonly options: SessionOptions,
   ) {}
 
-  /** Draws from logits [rows, vocab] for as many rows as there are uniforms; `cuts` must leave the distribution whole. */
+  /** Samples from logits [rows, vocab], one row per uniform. Throws if `cuts` truncates the distribution. */
   async draw(logits: Tensor, uniforms: Float32Array, cuts: SamplingCuts): Promise<Drawn> {
     if (!isUncut(cuts)) throw new Error('sampler: cut distributions are drawn on the host');
     const greedy = !cuts.do_sample;
@@ -41,7 +41,7 @@ export class Sampler {
       inverse_temperature: float32(Float32Array.of(1 / cuts.temperature), []),
       ...(!greedy && this.uniformFeeds(uniforms)),
     });
-    // The logarithm is taken here: onnxruntime's rounds by the place in the batch.
+    // The log is computed here, because onnxruntime's rounds differently depending on the position in the batch.
     const totals = total.data as Float32Array;
     const logprobs = (height.data as Float32Array).map((h, row) => h - Math.log(totals[row]));
     return { tokens: Int32Array.from(token.data, Number), logprobs };
@@ -64,8 +64,9 @@ export class Sampler {
 }
 
 /**
- * Inputs: logits [b, vocab], inverse_temperature; unless greedy uniform [b, 1] and first_rows [b, 1], each row's first block. Outputs,
- * all [b, 1]: token, its logit's height over the highest (≤ 0), and the total weight relative to the highest.
+ * Inputs: logits [b, vocab], inverse_temperature; unless greedy also uniform [b, 1] and first_rows [b, 1], the index of
+ * each row's first block. Outputs, all [b, 1]: token, its scaled logit minus the row maximum (≤ 0), and the total
+ * weight relative to that maximum.
  */
 export function samplerGraph(vocab: number, greedy: boolean, lowering: Lowering): Graph {
   const g = new Graph('sampler', lowering);
@@ -94,7 +95,7 @@ function likeliest(g: Graph, scaled: Value, weights: Value): { token: Value; tot
   return { token: best, total };
 }
 
-/** The first token at which the cumulative weight exceeds uniform · total. */
+/** Returns the first token at which the cumulative weight exceeds uniform · total. */
 function inverted(g: Graph, weights: Value, vocab: number): { token: Value; total: Value } {
   const uniform = g.input('uniform', 'float32', ['b', 1]);
   const firstRow = g.input('first_rows', 'int32', ['b', 1]);
@@ -131,7 +132,7 @@ function inverted(g: Graph, weights: Value, vocab: number): { token: Value; tota
   return { token: clamped, total };
 }
 
-/** How many entries of each row do not exceed its target, at most `limit`: int32 [b, 1]. */
+/** Returns the number of entries in each row that do not exceed its target, at most `limit`: int32 [b, 1]. */
 function countUpTo(g: Graph, cumulative: Value, target: Value, limit: number): Value {
   const notYet = g.emit('LessOrEqual', [cumulative, target], 'bool', cumulative.dims);
   const ones = g.emit('Cast', [notYet], 'float32', cumulative.dims, { to: 1 });
@@ -139,7 +140,10 @@ function countUpTo(g: Graph, cumulative: Value, target: Value, limit: number): V
   return g.emit('Cast', [binary(g, 'Min', count, g.scalar(limit))], 'int32', ['b', 1], { to: 6 });
 }
 
-/** Blocks that the vocabulary is cut into: their size divides it where a divisor lies near its root, else the last one is padded. */
+/**
+ * Returns the blocks the vocabulary is split into: their size divides it if there is a divisor near its square root,
+ * else the last block is padded.
+ */
 function blocksOf(vocab: number): { size: number; blocks: number } {
   const root = Math.ceil(Math.sqrt(vocab));
   let size = root;

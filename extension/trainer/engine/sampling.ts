@@ -1,7 +1,8 @@
-// Draws one token from a row of logits on the host, where the distribution is cut: repetition penalty and temperature, then top-k, then
-// top-p (nucleus: the smallest set whose mass reaches top_p), then min-p, by inverse CDF with one uniform. The order and the meaning
-// are those of transformers and vLLM. The reported log-prob is under the temperature-scaled distribution before penalty and cuts,
-// which is what the training graph computes for the same token. Where nothing is cut, sampler.ts draws in the graph instead.
+// Samples one token from a row of logits on the host, for distributions with cuts: repetition penalty and temperature,
+// then top-k, then top-p (nucleus: the smallest set whose mass reaches top_p), then min-p, by inverse CDF with one
+// uniform. Order and semantics match transformers and vLLM. The reported log-prob is under the temperature-scaled
+// distribution before penalty and cuts, which the training graph computes for the same token. Without cuts, sampler.ts
+// samples in the graph instead.
 
 export interface SamplingCuts {
   temperature: number;
@@ -9,9 +10,9 @@ export interface SamplingCuts {
   top_p: number;
   /** −1 or 0 = off. */
   top_k: number;
-  /** Tokens less likely than this share of the likeliest one are left out; 0 = off. */
+  /** Drops tokens whose probability is below this share of the most likely token's; 0 = off. */
   min_p: number;
-  /** Logits of tokens that occurred before are divided by it where positive, multiplied where negative; 1 = off. */
+  /** Divides positive logits and multiplies negative logits of tokens that occurred before; 1 = off. */
   repetition_penalty: number;
   do_sample: boolean;
 }
@@ -21,15 +22,15 @@ export interface Draw {
   logprob: number;
 }
 
-/** Whether a distribution is sampled as it is, or its likeliest token taken: what the graph does by itself. */
+/** Returns whether the distribution is sampled without cuts or greedily, which the graph sampler supports. */
 export const isUncut = ({ top_p, top_k, min_p, repetition_penalty, do_sample }: SamplingCuts): boolean =>
   repetition_penalty === 1 && (!do_sample || (top_p >= 1 && top_k <= 0 && min_p <= 0));
 
 const scratch = { p: new Float64Array(0), scores: new Float64Array(0) };
 
 /**
- * `logits` holds a row at [offset, offset + vocab); `uniform` in [0, 1); `seen` the ids that occurred in the row.
- * The log-prob is no number where the logits are none.
+ * Samples one token. `logits` holds the row at [offset, offset + vocab); `uniform` is in [0, 1); `seen` holds the ids
+ * that occurred in the row. The log-prob is NaN if the logits are not finite.
  */
 export function drawToken(
   logits: Float32Array,
@@ -44,8 +45,8 @@ export function drawToken(
   const inverse = 1 / cuts.temperature;
   let top = -Infinity;
   for (let i = 0; i < vocab; i++) if (logits[offset + i] > top) top = logits[offset + i];
-  if (!Number.isFinite(top)) return { token: 0, logprob: NaN }; // as where one logit is no number: whoever asks looks at it
-  const scored = (logit: number): number => (logit - top) * inverse; // at most 0: nothing overflows
+  if (!Number.isFinite(top)) return { token: 0, logprob: NaN }; // callers check the log-prob for NaN
+  const scored = (logit: number): number => (logit - top) * inverse; // at most 0: exp cannot overflow
   let total = 0;
   for (let i = 0; i < vocab; i++) total += Math.exp((scores[i] = scored(logits[offset + i])));
   const logTotal = Math.log(total);
@@ -74,7 +75,7 @@ export function drawToken(
       if (reached >= target) kept = i + 1;
     }
   }
-  while (kept > 1 && p[order[kept - 1]] < cuts.min_p) kept--; // the likeliest has weight 1
+  while (kept > 1 && p[order[kept - 1]] < cuts.min_p) kept--; // the most likely token has weight 1
   let left = uniform * sumOf(p, order, kept);
   for (let i = 0; i < kept; i++) {
     left -= p[order[i]];
@@ -84,8 +85,8 @@ export function drawToken(
 }
 
 /**
- * Tokens from the likeliest down, as many as the cuts can keep. Sorting the whole vocabulary would cost more than the model's step, so
- * only tokens above a falling threshold are looked at until they suffice.
+ * Returns tokens in descending probability, as many as the cuts can keep. Sorting the whole vocabulary would cost more
+ * than the model's step, so only tokens above a decreasing threshold are collected until they suffice.
  */
 function likeliest(p: Float64Array, vocab: number, mass: number, { top_k, top_p, min_p }: SamplingCuts): number[] {
   for (let threshold = 2 ** -8; ; threshold *= 2 ** -8) {
@@ -101,12 +102,15 @@ function likeliest(p: Float64Array, vocab: number, mass: number, { top_k, top_p,
       floor === 0 ||
       (top_k > 0 && found.length >= top_k) ||
       (top_k <= 0 && top_p < 1 && sum >= top_p * mass) ||
-      (floor <= min_p && !(top_k > 0 && top_p < 1)); // top-p is a share of all that top-k keeps, min-p's part or not
+      (floor <= min_p && !(top_k > 0 && top_p < 1)); // top-p applies to all tokens kept by top-k, before min-p
     if (enough) return found.sort((a, b) => p[b] - p[a] || a - b);
   }
 }
 
-/** First index whose cumulative weight exceeds `target`; rounding at the end falls to the last index with weight. */
+/**
+ * Returns the first index whose cumulative weight exceeds `target`, or the last index with weight if rounding prevents
+ * that.
+ */
 function invert(p: Float64Array, n: number, target: number): number {
   let cumulative = 0;
   let last = 0;

@@ -1,7 +1,8 @@
-// One onnxruntime session over one graph: feeds typed arrays by name, returns typed arrays by name. The only file that knows
-// onnxruntime's API. Telemetry is switched off before the module loads. Threads that wait for work spin only as long as the gap between
-// two operators lasts: without any spinning small models lose a third of their speed to waking threads, with onnxruntime's own limit a
-// machine that is shared collapses (measured: 21k to 3k tokens/s), and two sessions would fight for the cores.
+// One onnxruntime session over one graph: feeds and returns typed arrays by name. The only file that uses onnxruntime's
+// API. Telemetry is disabled before the module loads. Idle threads spin only as long as the typical gap between two
+// operators: without spinning, small models lose a third of their speed to thread wake-ups; with onnxruntime's default
+// duration, throughput on a shared machine collapses (measured: 21k to 3k tokens/s), and two sessions compete for the
+// cores.
 import type * as Ort from 'onnxruntime-node';
 import type { InferenceSession, Tensor as OrtTensor } from 'onnxruntime-common';
 import { DeviceTensor } from './device-tensor';
@@ -15,35 +16,38 @@ export const float32 = (data: Float32Array, dims: readonly number[]): Tensor => 
 export const int32 = (data: Int32Array, dims: readonly number[]): Tensor => ({ type: 'int32', dims, data });
 export const int64 = (data: BigInt64Array, dims: readonly number[]): Tensor => ({ type: 'int64', dims, data });
 
-/** Where a graph runs. */
+/** onnxruntime execution provider that runs a graph. */
 export type Provider = 'cpu' | 'webgpu' | 'cuda';
 
-/** How long a thread that has no work looks for some before it sleeps. */
+/** How long an idle thread spins before it sleeps. */
 const spinMicroseconds = 20;
 
 export interface SessionOptions {
-  /** By default the CPU. */
+  /** Defaults to the CPU. */
   provider?: Provider;
-  /** Threads inside an operator; 0 lets onnxruntime take all cores. */
+  /** Threads within an operator; 0 lets onnxruntime use all cores. */
   threads: number;
   /** Folder of the files that hold the graph's mapped constants. */
   folder?: string;
   /**
-   * Constants are computed with and laid out for products once, when the session is made: costs time and a copy of them, and makes
-   * products of few rows faster. For generation.
+   * Folds constants and packs them for matrix products once, at session creation. Costs time and a copy of the
+   * constants, and speeds up products with few rows. Used for generation.
    */
   prepack?: boolean;
-  /** Outputs that stay on the device, by their names: a run gives them as `DeviceTensor`s. On the CPU and on CUDA none can. */
+  /**
+   * Selects, by name, outputs that stay on the device; a run returns them as `DeviceTensor`s. Not supported on the CPU
+   * and on CUDA.
+   */
   resident?: (output: string) => boolean;
 }
 
-/** The kernels that the provider of these options has. */
+/** Returns the kernel set of the options' provider. */
 export const loweringOf = ({ provider = 'cpu' }: SessionOptions): Lowering => provider;
 
 type Runtime = typeof Ort;
 let runtime: Promise<Runtime> | undefined;
 
-/** The onnxruntime module, loaded once. */
+/** Returns the onnxruntime module, loaded once. */
 export function loadRuntime(): Promise<Runtime> {
   process.env.ORT_DISABLE_TELEMETRY = '1';
   runtime ??= import('onnxruntime-node').then(module => {
@@ -66,7 +70,7 @@ export class Session {
     return new Session(ort, session, graph);
   }
 
-  /** Runs the graph; each input of the graph must be fed. Outputs are fresh and belong to the caller. */
+  /** Runs the graph; every graph input must be fed. Outputs are newly allocated and owned by the caller. */
   async run(feeds: Readonly<Record<string, Tensor>>): Promise<Record<string, Tensor>> {
     const inputs: Record<string, OrtTensor> = {};
     for (const { name } of this.graph.inputs) {
@@ -97,12 +101,12 @@ export class Session {
   }
 }
 
-/** What onnxruntime is told when it makes a session of the graph. */
+/** Returns onnxruntime's options for a session of the graph. */
 export function sessionSettings(graph: Graph, options: SessionOptions): InferenceSession.SessionOptions {
   const { provider = 'cpu', prepack = false, resident, folder, threads } = options;
   const kept = provider === 'webgpu' && resident ? graph.outputs.filter(({ name }) => resident(name)) : [];
-  // Folding constants would hold mapped weights in memory twice; the other rewritings gain nothing here. On WebGPU, which has no
-  // kernel for bfloat16, the weights are turned into float32 once and kept on the device.
+  // Constant folding would hold mapped weights in memory twice; the other optimizations bring no gain here. On WebGPU,
+  // which has no bfloat16 kernels, the weights are converted to float32 once and kept on the device.
   const folded = prepack || graph.mapped.length === 0 || provider === 'webgpu';
   return {
     executionProviders: [provider],
@@ -115,7 +119,7 @@ export function sessionSettings(graph: Graph, options: SessionOptions): Inferenc
     graphOptimizationLevel: folded ? 'all' : 'disabled',
     enableMemPattern: false,
     logId: graph.name,
-    logSeverityLevel: provider === 'cuda' ? 2 : 3, // warnings tell of nodes for which CUDA has no kernel
+    logSeverityLevel: provider === 'cuda' ? 2 : 3, // warnings list nodes without a CUDA kernel
     extra: {
       session: {
         intra_op: { allow_spinning: '1', spin_duration_us: String(spinMicroseconds) },

@@ -1,4 +1,4 @@
-// Arithmetic on dimensions that may be symbols: broadcasting as in NumPy, and errors that name both shapes.
+// Arithmetic on possibly symbolic dimensions: NumPy broadcasting, and errors that name both shapes.
 import type { Dim, FloatType, Value } from './graph';
 
 export const showDims = (dims: readonly Dim[]): string => `[${dims.join(', ')}]`;
@@ -6,7 +6,7 @@ export const showDims = (dims: readonly Dim[]): string => `[${dims.join(', ')}]`
 export const sameDims = (a: readonly Dim[], b: readonly Dim[]): boolean =>
   a.length === b.length && a.every((dim, i) => dim === b[i]);
 
-/** Dimensions of a ∘ b under NumPy's broadcasting; symbols match themselves and 1. */
+/** Returns the dimensions of a ∘ b under NumPy broadcasting; a symbol matches itself and 1. */
 export function broadcast(a: readonly Dim[], b: readonly Dim[]): Dim[] {
   const rank = Math.max(a.length, b.length);
   return Array.from({ length: rank }, (_, i) => {
@@ -18,7 +18,7 @@ export function broadcast(a: readonly Dim[], b: readonly Dim[]): Dim[] {
   });
 }
 
-/** Axes of `from` (after broadcasting) that must be summed to get back to `to`. */
+/** Returns the axes of `from` (after broadcasting) to sum over to get back to `to`. */
 export function summedAxes(from: readonly Dim[], to: readonly Dim[]): number[] {
   const offset = from.length - to.length;
   return from.flatMap((dim, i) => (i < offset || (to[i - offset] === 1 && dim !== 1) ? [i] : []));
@@ -28,7 +28,7 @@ export function expectType(op: string, value: Value, type: Value['type']): void 
   if (value.type !== type) throw new Error(`graph: ${op} needs ${type}, got ${value.type} for ${value.name}`);
 }
 
-/** The value's type; throws unless it is one to compute with. */
+/** Returns the value's type; throws unless it is float32 or float16. */
 export function expectFloat(op: string, value: Value): FloatType {
   if (value.type !== 'float32' && value.type !== 'float16')
     throw new Error(`graph: ${op} needs float32 or float16, got ${value.type} for ${value.name}`);
@@ -41,7 +41,9 @@ export function expectDims(op: string, value: Value, dims: readonly Dim[]): void
     throw new Error(`graph: ${op} needs ${showDims(dims)}, got ${showDims(value.dims)} for ${value.name}`);
 }
 
-/** Throws where it is plain that two shapes differ in their number of elements: their symbols are the same, their numbers are not. */
+/**
+ * Throws if two shapes provably differ in their number of elements: equal symbols, but different products of numbers.
+ */
 export function expectSameCount(op: string, a: readonly Dim[], b: readonly Dim[]): void {
   const symbols = (dims: readonly Dim[]): string =>
     dims

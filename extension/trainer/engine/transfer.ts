@@ -1,6 +1,6 @@
-// Brings tensors onto the device and back, by sessions that only copy: onnxruntime-node can neither make a device's buffer from numbers
-// nor read one (its getData ends the process). One small session for each element type, rank and direction. Where the device is the
-// host, a tensor is handed through as it is.
+// Copies tensors to the device and back with sessions that only copy: onnxruntime-node can neither create a device
+// buffer from numbers nor read one (its getData aborts the process). One small session per element type, rank and
+// direction. If the device is the host, tensors are passed through.
 import { DeviceTensor } from './device-tensor';
 import type { Tensor } from './device-tensor';
 import { Graph } from './graph';
@@ -14,13 +14,16 @@ export class Transfer {
 
   constructor(private readonly options: SessionOptions) {}
 
-  /** The tensor on the device, for the caller to dispose of; the tensor itself where it is there, or the device is the host. */
+  /**
+   * Returns the tensor on the device, owned by the caller. Returns the argument if it is already there, or the device
+   * is the host.
+   */
   async upload(tensor: Tensor): Promise<Tensor> {
     if (this.options.provider !== 'webgpu' || tensor instanceof DeviceTensor) return tensor;
     return this.copy(tensor, 'upload');
   }
 
-  /** The numbers of a tensor of either kind. */
+  /** Returns the tensor's numbers on the host. */
   async download(tensor: Tensor): Promise<Tensor> {
     return tensor instanceof DeviceTensor ? this.copy(tensor, 'download') : tensor;
   }

@@ -1,16 +1,16 @@
-// Long calls of the engine are made of units (a packed pass, texts after one prompt): between two of them a stop is obeyed and progress is
-// reported. A unit itself is never cut off.
+// Splits long engine calls into units (such as a packed pass, or the texts after one prompt). Stop requests and
+// progress are handled between units; a unit is never interrupted.
 import { RunStopped } from './run-stopped';
 
 export interface WorkUnits {
-  /** Called before each unit: `done` of `of` are over. @throws RunStopped once the work is to end */
+  /** Called before each unit; `done` of `of` units are complete. @throws RunStopped after a stop */
   next(done: number, of: number): void;
 }
 
-/** Of calls that nobody follows or stops. */
+/** For calls without progress reports or stopping. */
 export const unwatched: WorkUnits = { next: () => undefined };
 
-/** Units that one signal ends for good. */
+/** Units that a stop ends permanently. */
 export class StoppableUnits implements WorkUnits {
   private stopped = false;
 
@@ -25,12 +25,12 @@ export class StoppableUnits implements WorkUnits {
     this.onProgress(done, of);
   }
 
-  /** The same progress, which a stop does not end. */
+  /** Reports the same progress, but ignores stops. */
   get unstoppable(): WorkUnits {
     return { next: (done, of) => this.onProgress(done, of) };
   }
 
-  /** @throws RunStopped once the work is to end */
+  /** @throws RunStopped after a stop */
   check(): void {
     if (this.stopped) throw new RunStopped();
   }

@@ -1,6 +1,6 @@
-// Entry of the engine's worker thread: calls arrive as messages, are done one at a time in order, and leave as results; those of a
-// generation overlap. Started as a process, with a provider and a number of threads, it tries that provider and sends what it found
-// (models/self-check.ts).
+// Entry point of the engine's worker thread: calls arrive as messages, run one at a time in order, and are answered
+// with results; generation calls overlap. Started as a process, with a provider and a number of threads, it tests that
+// provider and sends the findings (models/self-check.ts).
 import { parentPort } from 'node:worker_threads';
 import type { MessagePort } from 'node:worker_threads';
 import { UserError } from '../../protocol/user-error';
@@ -24,12 +24,12 @@ function serve(port: MessagePort): void {
   );
   const engine: Engine = policies;
   let last: Promise<unknown> = Promise.resolve();
-  /** Calls of a generation, which overlap. */
+  /** Running generation calls, which overlap. */
   const joined = new Set<Promise<void>>();
   port.on('message', (message: EngineCall | EngineStop | EngineWatch) => {
     if ('stop' in message) return policies.stop();
     if ('watch' in message) {
-      const { watch: row } = message; // waits for no call: a generation in hand is what is watched
+      const { watch: row } = message; // not queued: it applies to a running generation
       return policies.watch(
         row === null ? null : { row, onTokens: (ids, logprobs) => send({ kind: 'row', row, ids, logprobs }) },
       );
