@@ -1,6 +1,7 @@
-// Finds a tokenizer's added tokens in a text, as the tokenizers library does in Rust (added_vocabulary.rs): the leftmost and then the longest match; a
-// `single_word` token only where no word character is beside it; `lstrip` and `rstrip` tokens with the white space beside them. Words and white space are
-// Unicode's, so that U+0085 is white space and U+FEFF is not. @huggingface/tokenizers ignores single_word and takes JavaScript's white space.
+// Splits a text at a tokenizer's added tokens, as the Rust tokenizers library does (added_vocabulary.rs): leftmost
+// match first, then the longest; `single_word` tokens only without an adjacent word character; `lstrip` and `rstrip`
+// tokens together with adjacent white space. Word characters and white space follow Unicode, so U+0085 is white space
+// and U+FEFF is not. @huggingface/tokenizers ignores single_word and uses JavaScript's white space.
 
 /** An entry of `added_tokens` in tokenizer.json. */
 export interface AddedToken {
@@ -18,10 +19,10 @@ const wordAfter = /^[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\p{Join_Control}]/u;
 const isSpace = /^\p{White_Space}$/u;
 
 export class AddedTokens {
-  /** By first code unit, the longest first. */
+  /** Tokens by first code unit, longest first. */
   private readonly byStart = new Map<string, AddedToken[]>();
 
-  /** @param tokens with the content as it stands in the texts, which is normalised where they are */
+  /** @param tokens added tokens with their content as it occurs in the texts (normalised if the texts are) */
   constructor(tokens: readonly AddedToken[]) {
     for (const token of tokens) {
       if (token.content === '') continue;
@@ -31,11 +32,11 @@ export class AddedTokens {
     for (const list of this.byStart.values()) list.sort((a, b) => b.content.length - a.content.length);
   }
 
-  /** The text in pieces: ids of added tokens, and the texts between them, none of them empty. */
+  /** Returns the text as pieces: ids of added tokens, and the non-empty texts between them. */
   split(text: string): (number | string)[] {
     if (this.byStart.size === 0) return text === '' ? [] : [text];
     const pieces: (number | string)[] = [];
-    let end = 0; // of what is in pieces
+    let end = 0; // end of the text covered by pieces
     let at = 0;
     while (at < text.length) {
       const token = this.byStart.get(text[at])?.find(({ content }) => text.startsWith(content, at));
@@ -49,7 +50,7 @@ export class AddedTokens {
       if (token.single_word && !standsAlone(text, from, to)) continue;
       if (token.lstrip) while (from > end && isSpace.test(text[from - 1])) from--;
       if (token.rstrip) while (to < text.length && isSpace.test(text[to])) to++;
-      // The white space behind the token before may hold the beginning of this one.
+      // White space consumed by the previous token's rstrip may include the start of this token.
       from = Math.max(from, end);
       if (from > end) pieces.push(text.slice(end, from));
       pieces.push(token.id);
@@ -60,7 +61,7 @@ export class AddedTokens {
   }
 }
 
-/** Whether neither neighbour is a character of a word. Neighbours are code points. */
+/** Returns whether neither adjacent code point is a word character. */
 function standsAlone(text: string, from: number, to: number): boolean {
   return !wordBefore.test(text.slice(Math.max(0, from - 2), from)) && !wordAfter.test(text.slice(to, to + 2));
 }

@@ -1,7 +1,7 @@
-// How packed tokens attend: among themselves (training and scoring, differentiable), or over a cache of past keys and values plus the
-// tokens of this call (generation). Grouped-query attention without copying keys: the queries that share a key head are stacked
-// along time, so one product per key head serves them all. In a group of episodes the common beginning is computed once: its keys and
-// values are shared by all rows (cf. Hydragen, arXiv 2402.05099, here with gradients).
+// Attention over packed tokens: among themselves (training and scoring, differentiable), or over cached keys and values
+// plus the new tokens (generation). Grouped-query attention without copying keys: queries that share a key head are
+// stacked along time, so one product per key head serves all of them. In a group of episodes the common prefix is
+// computed once, and its keys and values are shared by all rows (cf. Hydragen, arXiv 2402.05099, here with gradients).
 import type { Dim, Graph, Value } from '../engine/graph';
 import { matmul, softmax, softmaxProduct } from '../engine/layer-ops';
 import { add, reshape } from '../engine/ops';
@@ -12,9 +12,10 @@ import type { DecoderConfig } from './decoder-config';
 const stacked = (size: string, groups: number): Dim => (groups === 1 ? size : `${groups}*${size}`);
 
 /**
- * Causal attention among packed tokens. Without shared beginnings: blocks of b rows of t tokens. With them: p beginnings of u tokens,
- * each continued by m rows of t tokens, which see the beginning and themselves. The e earlier tokens of the rows attend by themselves and
- * the l later ones after them: a quarter of the scores, all of which the mask would hide, is never computed.
+ * Causal attention among packed tokens. Without shared prefixes: blocks of b rows of t tokens. With shared prefixes: p
+ * prefixes of u tokens, each continued by m rows of t tokens that attend to the prefix and to themselves. Rows are
+ * split into e early and l late tokens, and early queries skip late keys. This avoids a quarter of the scores, all of
+ * them masked.
  */
 export function packedAttention(g: Graph, c: DecoderConfig, shared: boolean): Attend {
   const groups = c.heads / c.kvHeads;
@@ -37,7 +38,9 @@ export function packedAttention(g: Graph, c: DecoderConfig, shared: boolean): At
   const keyPlaces = index('key_places', ['n*k']);
   const alpha = c.headSize ** -0.5;
 
-  /** What the stacked queries [.., groups·t, headSize] see of keys and values [.., s, headSize]. */
+  /**
+   * Returns the attention output of stacked queries [.., groups·t, headSize] over keys and values [.., s, headSize].
+   */
   const attended = (q: Value, k: Value, v: Value, mask: Value): Value => {
     const scores = matmul(g, q, k, { transB: true, alpha });
     const apart: Dim[] = [...scores.dims.slice(0, -2), groups, ...mask.dims.slice(-2)];
@@ -52,7 +55,7 @@ export function packedAttention(g: Graph, c: DecoderConfig, shared: boolean): At
     const [rowV, prefixV] = blocks(v, keyPlaces, beginning?.keys, keyRows).toReversed();
 
     const halves = splitTimes(g, reshape(g, rowQ, [...batch, groups, 't', c.headSize]), ['e', 'l']);
-    /** Keys or values that each half sees: of the beginning all, of the row what there is until its end. */
+    /** Returns the keys or values each half attends to: the whole prefix, plus the row up to the end of the half. */
     const seen = (row: Value, prefix: Value | undefined): Value[] => {
       const [early, late] = splitTimes(g, row, ['e', 'l']);
       const before = prefix ? [repeatMembers(g, prefix, 'm')] : [];
@@ -74,9 +77,10 @@ export function packedAttention(g: Graph, c: DecoderConfig, shared: boolean): At
 }
 
 /**
- * Attention of packed new tokens, a chunk for each of b rows, over cached keys and values and the chunk itself. Declares the past as
- * inputs past_key.i, past_value.i [b, kvHeads, s, headSize] with past_mask [b, 1, 1, 1, s] (0 for filled slots, far below else); the
- * new keys and values become outputs key.i, value.i [n, kvHeads·headSize]. Not differentiable.
+ * Attention of packed new tokens, one chunk for each of b rows, over cached keys and values and the chunk itself.
+ * Declares the inputs past_key.i, past_value.i [b, kvHeads, s, headSize] and past_mask [b, 1, 1, 1, s] (0 for filled
+ * slots, large negative otherwise), and the outputs key.i, value.i [n, kvHeads·headSize] of the new tokens. Not
+ * differentiable.
  */
 export function cachedAttention(g: Graph, c: DecoderConfig): Attend {
   const { pastMask, newMask, heads } = cachedInputs(g, c, 't', ['t', 't']);
@@ -90,10 +94,10 @@ export function cachedAttention(g: Graph, c: DecoderConfig): Attend {
 }
 
 /**
- * The same for keys and values that stay on a device: the chunk has slots [b, kvHeads, t, headSize] that may hold tokens already,
- * inputs held_key.i, held_value.i [b, kvHeads, c, headSize] with c = t or 1. New tokens are written into the slots where `written`
- * [1, 1, t, 1] is 1, one a row into each of them or one for each; all t slots become the outputs key.i, value.i. The chunk's mask,
- * new_mask [1, 1, 1, q, t] for q new tokens a row, is the caller's.
+ * `cachedAttention` for keys and values that stay on a device. The chunk has slots [b, kvHeads, t, headSize] that may
+ * already hold tokens: inputs held_key.i, held_value.i [b, kvHeads, c, headSize] with c = t or 1. Slots with `written`
+ * [1, 1, t, 1] = 1 receive new tokens: either one token per slot, or one token per row. All t slots become the outputs
+ * key.i, value.i. The caller supplies the chunk's mask new_mask [1, 1, 1, q, t] for q new tokens per row.
  */
 export function residentAttention(g: Graph, c: DecoderConfig): Attend {
   const { pastMask, newMask, heads } = cachedInputs(g, c, 'q', [1, 1, 1, 'q', 't']);
@@ -111,14 +115,17 @@ export function residentAttention(g: Graph, c: DecoderConfig): Attend {
   };
 }
 
-/** Keys and values [b, kvHeads, slots, headSize] with what is added to the scores of their slots. */
+/** Keys and values [b, kvHeads, slots, headSize] and the additive mask of their slots. */
 interface Segment {
   keys: Value;
   values: Value;
   mask: Value;
 }
 
-/** The inputs that all layers share, for `t` new tokens a row, and the ways between packed tokens and blocks. */
+/**
+ * Declares the inputs shared by all layers, for `t` new tokens per row, and returns the mappings between packed tokens
+ * and blocks.
+ */
 function cachedInputs(g: Graph, c: DecoderConfig, t: string, newDims: readonly Dim[]) {
   const pastMask = g.input('past_mask', 'float32', ['b', 1, 1, 1, 's']);
   const newMask = g.input('new_mask', 'float32', newDims);
@@ -143,7 +150,7 @@ function pastOf(g: Graph, c: DecoderConfig, layer: number): Pick<Segment, 'keys'
   return { keys: past('key'), values: past('value') };
 }
 
-/** What `t` queries a row read from the past (s slots) and from their chunk. */
+/** Returns the attention output of `t` queries per row over the past (s slots) and their chunk. */
 function overBoth(g: Graph, c: DecoderConfig, queries: Value, past: Segment, chunk: Segment, t: string): Value {
   const groups = c.heads / c.kvHeads;
   const alpha = c.headSize ** -0.5;

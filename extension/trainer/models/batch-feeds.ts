@@ -1,5 +1,6 @@
-// What scoring, policy, imitation and critic graphs are fed: the packed tokens of a pass (packing.ts), and the maps between per-sample
-// arrays and the flat list of its masked tokens. Masked token i of a sample is read at token i − 1, which predicts it.
+// Feeds of the scoring, policy, supervised and critic graphs: the packed tokens of a pass (packing.ts), and the mapping
+// between per-sample arrays and the flat list of masked tokens. Masked token i of a sample is read at token i − 1,
+// which predicts it.
 import { float32, int64 } from '../engine/session';
 import type { Tensor } from '../engine/session';
 import type { DecoderConfig } from './decoder-config';
@@ -13,11 +14,14 @@ export interface BatchFeeds<S extends Sample> {
   count: number;
   /** Number of packed tokens. */
   tokens: number;
-  /** The masked entries of a per-sample array, in the order of the graph's `n` axis. */
+  /** Returns the masked entries of a per-sample array, in the order of the graph's `n` axis. */
   gather(pick: (sample: S) => Float32Array): Tensor;
-  /** Which masked token is whose: [samples, count], 1/√length where the token is the sample's, so that MᵀM·x is each sample's mean of x. */
+  /**
+   * Returns the matrix M [samples, count] that assigns masked tokens to samples: 1/√length where the token belongs to
+   * the sample, else 0, so that MᵀM·x gives each token its sample's mean of x.
+   */
   memberships(): Tensor;
-  /** The inverse of gather: each member's array goes to its sample's place in `into`; zeros where nothing is masked. */
+  /** The inverse of gather: writes each member's array to its sample's index in `into`; zeros where the mask is 0. */
   scatter(flat: Float32Array, into: Float32Array[]): void;
 }
 
@@ -29,7 +33,7 @@ export function batchFeeds<S extends Sample>(
   const { feeds, members, tokens, at } = packPass(pass, samples, config);
   const rows: number[] = [];
   const targets: number[] = [];
-  /** Number of masked tokens up to the end of each member. */
+  /** Cumulative number of masked tokens up to the end of each member. */
   const ends: number[] = [];
   members.forEach((member, k) => {
     const { ids, mask } = samples[member];
@@ -76,14 +80,14 @@ export function batchFeeds<S extends Sample>(
   };
 }
 
-/** Tokens of a sample that a pass predicts: the masked ones but its first. */
+/** Returns the number of tokens of a sample that a pass predicts: all masked tokens except at position 0. */
 export function maskedTokens({ mask }: Sample): number {
   let count = 0;
   for (let i = 1; i < mask.length; i++) if (mask[i]) count++;
   return count;
 }
 
-/** The feed that cuts `count` tokens into `chunks` parts of like length; none where there is one part. */
+/** Returns the feed that splits `count` tokens into `chunks` parts of similar length; empty for one part. */
 export function chunkFeeds(count: number, chunks: number): Record<string, Tensor> {
   if (chunks === 1) return {};
   const ends = Array.from({ length: chunks + 1 }, (_, i) => Math.floor((i * count) / chunks));
@@ -91,23 +95,26 @@ export function chunkFeeds(count: number, chunks: number): Record<string, Tensor
   return { chunk_sizes: int64(sizes, [chunks]) };
 }
 
-/** Bytes of logits that may live at a time. */
+/** Maximum bytes of logits alive at a time. */
 const logitBytes = 64 * 2 ** 20;
 
 /**
- * Bytes of logits that may live at a time where the head's gradient takes `gradientBytes` (0: it is not trained). Each part of the tokens
- * makes such a gradient, so that logits smaller than it would save less than they cost.
+ * Returns the maximum bytes of logits alive at a time when the head's gradient takes `gradientBytes` (0: not trained).
+ * Every chunk of tokens creates such a gradient, so logits smaller than it would save less than they cost.
  */
 export const logitsAtATime = (gradientBytes: number): number => Math.max(logitBytes, gradientBytes);
 
-/** Parts in which so many tokens go through a head of `vocab` logits: a power of two, so that few graphs are made. */
+/**
+ * Returns the number of chunks in which `tokens` tokens pass through a head of `vocab` logits: a power of two, to limit
+ * the number of graphs.
+ */
 export function headChunks(tokens: number, vocab: number, atATime = logitBytes): number {
   const needed = (tokens * vocab * 4) / atATime;
   const chunks = 2 ** Math.max(0, Math.ceil(Math.log2(needed)));
   return Math.min(chunks, 64, 2 ** Math.floor(Math.log2(Math.max(tokens, 1))));
 }
 
-/** Most tokens that go through a head of `vocab` logits in so many parts. */
+/** Returns the maximum number of tokens that pass through a head of `vocab` logits in `chunks` chunks. */
 export const headTokens = (chunks: number, vocab: number, atATime = logitBytes): number =>
   Math.floor((chunks * atATime) / (vocab * 4));
 

@@ -1,5 +1,6 @@
-// The chat template of a model folder, rendered as transformers' apply_chat_template renders it: the same variables and functions,
-// but for the date. strftime_now tells a fixed day, so that a run's prompts don't change at midnight and can be made again.
+// Renders the chat template of a model folder like transformers' apply_chat_template, with the same variables and
+// functions except the date: strftime_now returns a fixed day, so a run's prompts do not change at midnight and are
+// reproducible.
 import { Template } from '@huggingface/jinja';
 import { UserError } from '../../protocol/user-error';
 import { correctTemplate, templateFunctions } from './jinja-corrections';
@@ -11,13 +12,13 @@ export interface ChatMessage {
 }
 
 export interface ChatTemplateOptions {
-  /** Further variables of the template, as apply_chat_template takes them: enable_thinking, date_string, … */
+  /** Additional template variables, as in apply_chat_template: enable_thinking, date_string, … */
   variables?: Readonly<Record<string, unknown>>;
-  /** The day, YYYY-MM-DD, whose midnight strftime_now tells. */
+  /** Day (YYYY-MM-DD) whose midnight strftime_now returns. */
   today?: string;
 }
 
-/** The day that Llama 3's templates name themselves where they are told no other. */
+/** Default date in Llama 3's own templates. */
 const defaultDay = '2024-07-26';
 const otherTemplate = 'use a model whose chat template takes system, user and assistant messages';
 const specialTokens = ['bos_token', 'eos_token', 'unk_token', 'sep_token', 'pad_token', 'cls_token', 'mask_token'];
@@ -27,7 +28,7 @@ export class ChatTemplate {
   private readonly variables: Readonly<Record<string, unknown>>;
 
   /**
-   * @param folder only named in errors
+   * @param folder used in error messages only
    * @param tokenizerConfig content of tokenizer_config.json, for the special tokens
    */
   constructor(
@@ -59,7 +60,7 @@ export class ChatTemplate {
     };
   }
 
-  /** The conversation as text. `addGenerationPrompt` ends it with the assistant's header. */
+  /** Renders the conversation as text. `addGenerationPrompt` appends the assistant header. */
   render(messages: readonly ChatMessage[], addGenerationPrompt: boolean): string {
     const values = {
       ...this.variables,
@@ -75,18 +76,19 @@ export class ChatTemplate {
   }
 }
 
-/**
- * The source with \n for every \r\n and \r: Python reads text files so, and Jinja itself reads every source so, from wherever it is.
- */
+/** Replaces \r\n and \r by \n, as Python does when reading text files, and Jinja for every source. */
 const withPlainNewlines = (source: string): string => source.replace(/\r\n?/g, '\n');
 
-/** A special token stands as its text or as an object with it. */
+/** Returns a special token's text; it is stored as a string or as an object with `content`. */
 function specialToken(said: unknown): string | undefined {
   const token = typeof said === 'object' && said !== null && 'content' in said ? said.content : said;
   return typeof token === 'string' ? token : undefined;
 }
 
-/** What `work` returns; where it throws, a sentence made of what went wrong, the library's reason and the remedy. */
+/**
+ * Returns the result of `work`; wraps an exception in a UserError with the failed operation, the library's reason and
+ * the remedy.
+ */
 export function orSentence<T>(work: () => T, what: string, remedy: string): T {
   try {
     return work();

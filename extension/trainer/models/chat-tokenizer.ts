@@ -1,39 +1,42 @@
-// The tokenizer and chat template of a Hugging Face folder, as the rollout needs them: a prompt as ids, what follows an answer as
-// ids, ids back as text. Sampled ids are never tokenised again: an episode's ids grow by what was sampled and by the text between.
-// The text between two answers is found by rendering the template around a stand-in answer and cutting there.
+// Tokenizer and chat template of a Hugging Face folder, for rollouts: encodes prompts and the text after a response,
+// and decodes ids. Sampled ids are never re-tokenised: an episode's ids grow by sampled ids and by the ids of the text
+// between. That text is found by rendering the template around a placeholder response and cutting there.
 import { UserError } from '../../protocol/user-error';
 import { ChatTemplate, orSentence } from './chat-template';
 import { TextEncoder } from './text-encoder';
 import type { ChatMessage, ChatTemplateOptions } from './chat-template';
 
-/** Contents of the files, as they stand in a model folder. */
+/** Contents of the files in a model folder. */
 export interface TokenizerFiles {
   folder: string;
   tokenizer: object;
   tokenizerConfig: Record<string, unknown>;
-  /** Jinja, from chat_template.jinja or where else it stands. */
+  /** Jinja source, from chat_template.jinja or another location in the folder. */
   chatTemplate: string | undefined;
   templateOptions?: ChatTemplateOptions;
-  /** generation_config.json's or config.json's end-of-sequence ids. */
+  /** End-of-sequence ids from generation_config.json or config.json. */
   eosTokenIds: number[];
 }
 
-/** Texts whose ids are remembered, and their characters and ids in all: one observation may have a million. */
+/**
+ * Limits of the encoding cache: number of texts, and total characters plus ids, because one observation may have a
+ * million characters.
+ */
 const rememberedTexts = 4096;
 const rememberedSize = 2 ** 24;
 
-/** Stands for an answer while the template is rendered; no template and no environment writes it. */
+/** Placeholder for a response during rendering; does not occur in templates or environments. */
 const standIn = '\u0001answer\u0001';
 
 export class ChatTokenizer {
   private readonly encoder: TextEncoder;
   private readonly template: ChatTemplate;
-  /** Ids that end an answer. */
+  /** Ids that end a response. */
   readonly stopTokenIds: number[];
-  /** What the template writes right after an answer, tokenised: the stop token first. */
+  /** Ids the template writes right after a response; the first one is the stop token. */
   private readonly turnEnd: number[];
   private readonly encoded = new Map<string, number[]>();
-  /** Characters and ids of `encoded`. */
+  /** Total characters and ids in `encoded`. */
   private encodedSize = 0;
 
   constructor(private readonly files: TokenizerFiles) {
@@ -59,12 +62,12 @@ export class ChatTokenizer {
     this.stopTokenIds = [...new Set([this.turnEnd[0], ...files.eosTokenIds])];
   }
 
-  /** The token that every message begins with. */
+  /** The token that starts every message. */
   get turnMarker(): number {
     return this.encodeContinuation([], 'x', '')[this.turnEnd.length];
   }
 
-  /** Ids of a text. The members of a group share their prompts, so the newest texts are remembered. */
+  /** Encodes a text. Recent texts are cached, because the episodes of a group share their prompts. */
   encode(text: string): number[] {
     let ids = this.encoded.get(text);
     if (!ids) {
@@ -79,19 +82,19 @@ export class ChatTokenizer {
     return [...ids];
   }
 
-  /** Text of ids; special tokens are left out unless `special`. */
+  /** Decodes ids; special tokens are omitted unless `special`. */
   decode(ids: readonly number[], { special = false } = {}): string {
     return ids.length === 0 ? '' : this.usable(() => this.encoder.decode(ids, special));
   }
 
-  /** Ids of a conversation, the assistant's header and the literal `prefix`. */
+  /** Encodes a conversation, the assistant header and the literal `prefix`. */
   encodePrompt(messages: readonly ChatMessage[], prefix: string): number[] {
     return this.encode(this.render(messages, true) + prefix);
   }
 
   /**
-   * Ids between the sampled ids `answer` and the next answer: the turn's end (as far as the answer lacks it), the user's message, the
-   * assistant's header and the literal `prefix`.
+   * Returns the ids between the sampled ids `answer` and the next response: the rest of the turn end, the user message,
+   * the assistant header and the literal `prefix`.
    */
   encodeContinuation(answer: readonly number[], userText: string, prefix: string): number[] {
     const text = this.afterAnswer(
@@ -105,26 +108,30 @@ export class ChatTokenizer {
     return this.encode(text + prefix).slice(this.sampledTurnEnd(answer));
   }
 
-  /** Ids that the template writes after the sampled ids `answer` where they are the last, as far as the answer lacks them. */
+  /**
+   * Returns the turn-end ids that the template writes after a final response `answer` and that the response does not
+   * contain yet.
+   */
   encodeEnd(answer: readonly number[]): number[] {
     return this.turnEnd.slice(this.sampledTurnEnd(answer));
   }
 
-  /** The whole conversation as text, for people. */
+  /** Renders the whole conversation as text, for display. */
   render(messages: readonly ChatMessage[], addGenerationPrompt: boolean): string {
     return this.template.render(messages, addGenerationPrompt);
   }
 
   /**
-   * How many tokens of the turn's end the answer holds. None where it was cut, or ended by a stop string or by an id that ends a sequence but
-   * no turn (Qwen2.5's <|endoftext|>): the template closes the turn behind these all the same.
+   * Returns how many turn-end tokens the response contains. 0 if it was truncated, ended by a stop string, or ended by
+   * an id that ends a sequence but not a turn (Qwen2.5's <|endoftext|>): the template then writes the full turn end
+   * after it.
    */
   private sampledTurnEnd(answer: readonly number[]): number {
     const last = answer.at(-1);
     return last !== undefined && this.stopTokenIds.includes(last) ? this.turnEnd.indexOf(last) + 1 : 0;
   }
 
-  /** The library takes much that it cannot use, and finds out when it does. */
+  /** Wraps library errors: the tokenizers library accepts unusable files and fails only on use. */
   private usable<T>(work: () => T): T {
     return orSentence(
       work,

@@ -1,6 +1,7 @@
-// The critic of PPO: a decoder of the actor's family with a value head [1, hidden] in place of the output head, started from the
-// actor's weights with a head near zero. Loss: ½ · max of the plain and the clipped squared error (Schulman et al. 2017; verl's
-// compute_value_loss). The value at token t is read where token t is predicted, before it is known.
+// PPO's critic: a decoder of the actor's family with a value head [1, hidden] instead of the output head, initialised
+// from the actor's weights and a head near zero. Loss: ½ · max of the plain and the clipped squared error (Schulman et
+// al. 2017; verl's compute_value_loss). The value of token t is read at the position that predicts it, before the token
+// is known.
 import type { CriticLossOptions, CriticSample, OptimizerOptions, PassBudget, UpdateMetrics } from '../engine/engine';
 import { unwatched } from '../engine/work-units';
 import { Graph } from '../engine/graph';
@@ -22,13 +23,13 @@ import { Weights } from './weights';
 
 const valueHead = 'value_head.weight';
 
-/** The decoder's parameters with the value head instead of an output head. */
+/** Returns the decoder's parameters with the value head instead of the output head. */
 export function criticSpecs(config: DecoderConfig): ParameterSpec[] {
   const trunk = parameterSpecs(config).filter(({ name }) => name !== 'lm_head.weight');
   return [...trunk, valueHeadSpec(config)];
 }
 
-/** A value head of its own over another network's parameters. */
+/** Returns the value head as an additional parameter over another network's parameters. */
 export const valueHeadSpec = (config: DecoderConfig): ParameterSpec => ({
   name: valueHead,
   dims: [1, config.hiddenSize],
@@ -39,7 +40,7 @@ export function initializeValueHead(weights: Weights, stream: RandomStream): voi
   weights.view(valueHead).forEach((_, i, head) => (head[i] = 0.001 * stream.normal()));
 }
 
-/** A critic's weights: the actor's trunk and a new head. */
+/** Returns a critic's initial weights: the actor's trunk and a new head. */
 export function criticWeights(config: DecoderConfig, actor: Weights, stream: RandomStream): Weights {
   const weights = new Weights(criticSpecs(config));
   for (const { name } of weights.specs) if (name !== valueHead) weights.view(name).set(actor.view(name));
@@ -58,7 +59,7 @@ export class Critic {
     this.sessions = new PackedSessions(network, options, checkpointed);
   }
 
-  /** Values of the masked tokens, per sample. */
+  /** Returns the values of the masked tokens, per sample. */
   async values(samples: readonly Sample[], budget: PassBudget, units = unwatched): Promise<Float32Array[]> {
     const found: Float32Array[] = [];
     const passes = planPasses(samples, budget);
@@ -73,7 +74,7 @@ export class Critic {
     return found;
   }
 
-  /** One optimizer step on a mini-batch. */
+  /** Runs one optimizer step on a mini-batch. */
   async update(
     samples: readonly CriticSample[],
     budget: PassBudget,
@@ -125,7 +126,10 @@ export function valuesGraph(network: Network, shape: PackedShape): Graph {
   return g;
 }
 
-/** Inputs: packed tokens, rows, old_value, return, weight [n'], clip_value. Outputs: one gradient a trained parameter, the sums. */
+/**
+ * Inputs: packed tokens, rows, old_value, return, weight [n'], clip_value. Outputs: one gradient per trained parameter,
+ * and the sums.
+ */
 export function criticGraph(network: Network, shape: PackedShape): Graph {
   const g = new Graph('critic', shape.lowering);
   const { value, parameters } = tokenValues(g, network, shape);

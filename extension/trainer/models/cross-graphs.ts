@@ -1,6 +1,6 @@
-// The graphs of cross-scoring (cross-scoring.ts): one reads prompts and gives the keys and values of their tokens, the other goes on from
-// these with many texts after each prompt. The texts' queries meet a prompt's keys in one product, so that nothing of the prompt is
-// computed or copied once more for each of them. Neither has a gradient.
+// Graphs of cross-scoring (cross-scoring.ts): one processes prompts and returns the keys and values of their tokens,
+// the other continues each prompt with many texts. The queries of all texts meet a prompt's keys in one product, so
+// nothing of the prompt is recomputed or copied per text. Neither graph is differentiable.
 import { Graph } from '../engine/graph';
 import type { Dim, Lowering, Value } from '../engine/graph';
 import { matmul, softmax, tokenLogProbs } from '../engine/layer-ops';
@@ -14,8 +14,8 @@ import { DecoderParameters } from './decoder-parameters';
 import type { Network } from './policy-graphs';
 
 /**
- * Inputs: packed tokens (packing.ts), ends [r] (packed tokens). Outputs: key.i and value.i of all tokens, [n, kvHeads·headSize], and the
- * hidden states `last` of `ends`, [r, hidden].
+ * Inputs: packed tokens (packing.ts), ends [r] (indices of packed tokens). Outputs: key.i and value.i of all tokens,
+ * [n, kvHeads·headSize], and the hidden states `last` at `ends`, [r, hidden].
  */
 export function beginningsGraph(
   network: Network,
@@ -34,10 +34,10 @@ export function beginningsGraph(
 }
 
 /**
- * A prompt of u tokens, continued by m texts of at most t tokens, n packed tokens in all. Inputs: ids, positions; beginning_key.i and
- * beginning_value.i [kvHeads, u, headSize]; before [1, hidden], the prompt's last hidden state, which the count of rows ends with; rows and
- * targets [n'], inverse_temperature and, where there are several chunks, chunk_sizes, as in the score graph; and what continuedAttention
- * asks for. Output: logprob [n'].
+ * A prompt of u tokens, continued by m texts of at most t tokens, n packed tokens in total. Inputs: ids, positions;
+ * beginning_key.i and beginning_value.i [kvHeads, u, headSize]; before [1, hidden], the prompt's last hidden state,
+ * appended as the last row of the hidden states; rows and targets [n'], inverse_temperature and, for several chunks,
+ * chunk_sizes, as in the score graph; and the inputs of continuedAttention. Output: logprob [n'].
  */
 export function continuationsGraph(
   network: Network,
@@ -74,11 +74,12 @@ function hiddenStates(
 }
 
 /**
- * What the texts' queries read from the prompt and from their own text. Over the prompt all queries are rows of one product, ordered by
- * the key's head, then token, then group of heads; within the texts they stand in blocks of t, as packedAttention has them. Inputs, int32:
- * by_head [kvHeads, n·groups], the query (token·heads + head) of each such row, and heads_back [n·heads], its inverse; query_blocks
- * [kvHeads, m, groups·t] and key_blocks [kvHeads, m, t], the query and key of each place; own_rows [kvHeads, m, groups·t], the row of each
- * place, and own_places [kvHeads, n·groups], the place of each row; and own_mask, float32 [groups·t, t].
+ * Attention of the texts' queries over the prompt and their own text. Over the prompt, all queries are rows of one
+ * product, ordered by key head, token, group of heads; within the texts they form blocks of t, as in packedAttention.
+ * Inputs, int32: by_head [kvHeads, n·groups], the query (token·heads + head) of each product row, and its inverse
+ * heads_back [n·heads]; query_blocks [kvHeads, m, groups·t] and key_blocks [kvHeads, m, t], the query and key of each
+ * block slot; own_rows [kvHeads, m, groups·t], the product row of each block slot, and own_places [kvHeads, n·groups],
+ * the block slot of each product row; and own_mask, float32 [groups·t, t].
  */
 function continuedAttention(g: Graph, c: DecoderConfig): Attend {
   const groups = c.heads / c.kvHeads;
@@ -92,7 +93,7 @@ function continuedAttention(g: Graph, c: DecoderConfig): Attend {
   const ownRows = index('own_rows', c.kvHeads, 'm', gt);
   const ownPlaces = index('own_places', c.kvHeads, 'n*g');
   const ownMask = g.input('own_mask', 'float32', [gt, 't']);
-  /** Rows of x, all axes but the last counted through, by an index. */
+  /** Gathers rows of x by index, with all axes but the last flattened. */
   const pick = (x: Value, from: Value): Value => {
     const width = x.dims.at(-1)!;
     const rows = reshape(g, x, [x.dims.slice(0, -1).join('*'), width]);
@@ -114,7 +115,7 @@ function continuedAttention(g: Graph, c: DecoderConfig): Attend {
   };
 }
 
-/** Log-probs of `targets` [n] under softmax(logits [n, vocab]). WebGPU has no kernel for the logarithm of a softmax. */
+/** Returns the log-probs of `targets` [n] under softmax(logits [n, vocab]). WebGPU has no LogSoftmax kernel. */
 function chosenLogProbs(g: Graph, logits: Value, targets: Value): Value {
   if (g.lowering === 'webgpu') return tokenLogProbs(g, logits, targets).logprob;
   const [n, vocab] = logits.dims;

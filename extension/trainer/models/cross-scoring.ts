@@ -1,7 +1,8 @@
-// Cross-scoring: the log-prob of every text after every prompt, as the diagnosis of template collapse asks for it. The naive way reads
-// each prompt once for each text. Here each distinct prompt is read once (what several of them begin with, too), its keys and values are
-// kept while all texts go on from them, equal texts are computed once a prompt, and logits exist for the texts' tokens alone.
-// Invariant: a pair's value does not depend, beyond rounding, on the pairs beside it or on the budget.
+// Cross-scoring for the diagnosis of template collapse: the log-prob of every text after every prompt. A naive
+// implementation processes each prompt once per text. Here each distinct prompt (and each common prefix of prompts) is
+// processed once, its keys and values are reused for all texts, equal texts are computed once per prompt, and logits
+// are computed for the texts' tokens only. Invariant: apart from rounding, a pair's value depends neither on the other
+// pairs nor on the budget.
 import { maximum } from '../../protocol/lists';
 import type { PassBudget } from '../engine/engine';
 import { masked } from '../engine/padding';
@@ -17,13 +18,16 @@ import { headIndex, packPass, planPasses } from './packing';
 import type { ParameterBank } from './parameter-bank';
 import type { Network } from './policy-graphs';
 
-/** Packed tokens of a pass that goes on from a prompt: of 256 to 4096 the fastest on the CPU, whose caches hold the scores of so many. */
+/**
+ * Maximum packed text tokens in a pass after a prompt. The fastest of 256 to 4096 on the CPU: the scores fit into its
+ * caches.
+ */
 export const continuedTokens = 1024;
 
 export class CrossScoring {
   private readonly network: Network;
   private readonly sessions: PackedSessions;
-  /** Apart, since what a prompt's session put out is in use while texts go on from it. */
+  /** Separate sessions, because the outputs of a prompt's session are in use while texts are scored. */
   private readonly continuing: PackedSessions;
 
   constructor(
@@ -31,7 +35,7 @@ export class CrossScoring {
     private readonly bank: ParameterBank,
     options: SessionOptions,
   ) {
-    // A text of one episode after the prompt of another may reach beyond the length that episodes are held to.
+    // A text of one episode after the prompt of another may exceed the maximum episode length.
     this.network = {
       ...withoutDropout(network),
       maxPositions: 2 * (network.maxPositions ?? network.config.maxPositions),
@@ -41,8 +45,9 @@ export class CrossScoring {
   }
 
   /**
-   * Sums of the log-probs of all tokens of text i after prompt j under the present weights: [texts][prompts], in nats. `budget` bounds
-   * tokens and texts of a pass. Texts and prompts have at least one token.
+   * Returns the summed log-probs of all tokens of text i after prompt j under the current weights: [texts][prompts], in
+   * nats. `budget` bounds the tokens and texts of a pass. Texts and prompts must have at least one token, else an
+   * Error.
    */
   async sums(
     prompts: readonly Int32Array[],
@@ -92,7 +97,7 @@ export class CrossScoring {
     return rows.index.map(i => Float64Array.from(columns.index, j => found[i][j]));
   }
 
-  /** Log-probs of all tokens of the texts of a pass after a prompt of so many tokens. */
+  /** Returns the log-probs of all tokens of the texts of a pass after a prompt of `promptLength` tokens. */
   private async goOn(
     beginning: Record<string, Tensor>,
     promptLength: number,
@@ -114,7 +119,7 @@ export class CrossScoring {
   }
 }
 
-/** The values without repetition, and where among them each one is. */
+/** Returns the distinct values, and the index of each input among them. */
 function distinct(all: readonly Int32Array[]): { values: Int32Array[]; index: number[] } {
   const places = new Map<string, number>();
   const values: Int32Array[] = [];
@@ -127,7 +132,7 @@ function distinct(all: readonly Int32Array[]): { values: Int32Array[]; index: nu
   return { values, index };
 }
 
-/** Texts, by index, in parts that a pass holds; texts of like length stand together. */
+/** Splits text indices into parts that fit one pass; texts of similar length are grouped. */
 function cutTexts(texts: readonly Int32Array[], maxTokens: number, maxRows: number): number[][] {
   const parts: number[][] = [];
   let tokens = Infinity;
@@ -142,7 +147,10 @@ function cutTexts(texts: readonly Int32Array[], maxTokens: number, maxRows: numb
   return parts;
 }
 
-/** Keys and values of the k-th prompt of a pass as blocks [kvHeads, u, headSize], with its last hidden state. */
+/**
+ * Returns the keys and values of the k-th prompt of a pass as blocks [kvHeads, u, headSize], with its last hidden
+ * state.
+ */
 function beginningFeeds(
   read: Readonly<Record<string, Tensor>>,
   k: number,
@@ -172,11 +180,11 @@ function beginningFeeds(
   return { ...feeds, before: float32(last, [1, hiddenSize]) };
 }
 
-/** Texts as packed tokens, the same after any prompt; all of their `count` tokens are predicted. */
+/** Texts as packed tokens, independent of the prompt; all `count` tokens are predicted. */
 interface TextFeeds {
-  /** All that continuationsGraph asks of the texts but positions. */
+  /** The texts' feeds of continuationsGraph, except positions. */
   feeds: Record<string, Tensor>;
-  /** Place of each packed token in its text. */
+  /** Position of each packed token within its text. */
   offsets: number[];
   count: number;
 }
@@ -185,7 +193,7 @@ function textFeeds(texts: readonly Int32Array[], c: DecoderConfig): TextFeeds {
   const t = maximum(texts.map(({ length }) => length));
   const count = texts.reduce((sum, { length }) => sum + length, 0);
   const places = new Int32Array(texts.length * t).fill(-1);
-  // A stand-in for places without a token; also where there is but one token, since products of one row have kernels of their own.
+  // A dummy token fills empty slots. Also added for a single token, because products of one row use different kernels.
   const n = places.length > count || count === 1 ? count + 1 : count;
   const ids = new Array<number>(n).fill(0);
   const offsets = new Array<number>(n).fill(0);
@@ -194,7 +202,7 @@ function textFeeds(texts: readonly Int32Array[], c: DecoderConfig): TextFeeds {
   texts.forEach((text, m) =>
     text.forEach((id, i) => {
       places[m * t + i] = at;
-      rows.push(i === 0 ? n : at - 1); // the prompt's last token stands after all of the texts'
+      rows.push(i === 0 ? n : at - 1); // index n is the prompt's last token, after all text tokens
       ids[at] = id;
       offsets[at++] = i;
     }),
@@ -236,7 +244,7 @@ function textFeeds(texts: readonly Int32Array[], c: DecoderConfig): TextFeeds {
   };
 }
 
-/** Additive mask [groups·t, t]: query i of each group sees tokens 0…i. */
+/** Returns the additive mask [groups·t, t]: query i of each group attends to tokens 0…i. */
 function stackedCausalMask(groups: number, t: number): Tensor {
   const data = new Float32Array(groups * t * t);
   for (let row = 0; row < groups * t; row++) data.fill(masked, row * t + (row % t) + 1, (row + 1) * t);

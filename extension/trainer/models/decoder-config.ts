@@ -1,6 +1,7 @@
-// What config.json of a Hugging Face decoder says, for the Qwen2, Qwen3 and Llama families (RMSNorm, rotary positions, grouped-query
-// attention, SwiGLU). Anything this trainer would compute wrongly is refused by name rather than ignored; what is absent has
-// the default of the family's configuration class in transformers 5 (test/golden/make/decoder_configs.py).
+// Parses config.json of a Hugging Face decoder of the Qwen2, Qwen3 and Llama families (RMSNorm, rotary positions,
+// grouped-query attention, SwiGLU). Anything this trainer would compute incorrectly is rejected by name rather than
+// ignored. Missing keys get the defaults of the family's configuration class in transformers 5
+// (test/golden/make/decoder_configs.py).
 import { z } from 'zod';
 import { isRecord } from '../../protocol/json';
 import { UserError } from '../../protocol/user-error';
@@ -48,7 +49,7 @@ const configSchema = z.looseObject({
   vocab_size: z.number().int().positive(),
   hidden_size: z.number().int().positive(),
   intermediate_size: z.number().int().positive(),
-  num_hidden_layers: z.number().int().positive().max(10_000), // each is listed before a weight is looked for
+  num_hidden_layers: z.number().int().positive().max(10_000), // bounds the list of expected tensors
   num_attention_heads: z.number().int().positive(),
   num_key_value_heads: z.number().int().positive().nullish(),
   head_dim: z.number().int().positive().nullish(),
@@ -56,13 +57,13 @@ const configSchema = z.looseObject({
     .number()
     .int()
     .positive()
-    .max(2 ** 24), // each has a row in the tables of the rotation
+    .max(2 ** 24), // each has a row in the rotary tables
   rms_norm_eps: z.number().positive(),
   original_max_position_embeddings: z.number().positive().nullish(),
   rope_theta: z.number().positive().nullish(),
-  /** Its name until transformers 4; with rope_theta beside it. */
+  /** Name until transformers 4; rope_theta is beside it. */
   rope_scaling: rotarySchema.nullish(),
-  /** Its name from transformers 5 on; with rope_theta in it. */
+  /** Name from transformers 5 on; rope_theta is inside it. */
   rope_parameters: rotarySchema.nullish(),
   partial_rotary_factor: z.number().nullish(),
   tie_word_embeddings: z.boolean().optional(),
@@ -90,19 +91,22 @@ export interface DecoderConfig {
   normEps: number;
   ropeTheta: number;
   ropeScaling: RotaryScaling;
-  /** The output head is the embedding. */
+  /** Whether the output head shares the embedding's weights. */
   tiedHead: boolean;
-  /** Bias on the q, k and v projections (Qwen2 has it always, Qwen3 and Llama with attention_bias). */
+  /** Bias on the q, k and v projections (Qwen2 always; Qwen3 and Llama with attention_bias). */
   qkvBias: boolean;
   /** Bias on the attention's output projection (Qwen3 and Llama with attention_bias). */
   outputBias: boolean;
   /** Bias on gate, up and down projection (Llama with mlp_bias). */
   mlpBias: boolean;
-  /** RMSNorm of each head of q and k before they are rotated (Qwen3). */
+  /** RMSNorm of each head of q and k before the rotary positions (Qwen3). */
   qkNorm: boolean;
 }
 
-/** Reads the content of a config.json; `file` only names it in errors. The family is looked at before anything else. */
+/**
+ * Parses the content of a config.json; `file` is used in errors only. The family is checked before anything else.
+ * Throws a UserError for invalid or unsupported values.
+ */
 export function parseDecoderConfig(json: unknown, file: string): DecoderConfig {
   const refuse: Refuse = (key, value, remedy) => {
     throw new UserError(`${file}: ${key} is ${JSON.stringify(value)}, which is not supported: ${remedy}`);
@@ -157,7 +161,10 @@ function familyOf(json: Record<string, unknown>, file: string, refuse: Refuse): 
   return families.find(name => name === type) ?? refuse('model_type', type, remedy);
 }
 
-/** Elements of a head: as declared, else what the heads share of the hidden size. Positions rotate them in pairs. */
+/**
+ * Returns the head size: as declared, else hidden size / heads (128 for Qwen3). Must be even, because rotary positions
+ * rotate pairs.
+ */
 function headSizeOf(c: Config, family: Family, refuse: Refuse): number {
   const { hidden_size: hidden, num_attention_heads: heads } = c;
   const even = 'positions rotate pairs of a head, so use a model whose head size is even';
@@ -171,8 +178,8 @@ function headSizeOf(c: Config, family: Family, refuse: Refuse): number {
 }
 
 /**
- * Sliding windows are fine where no layer has one, or where they hold the whole context. transformers' Llama knows none, whatever its
- * configuration says.
+ * Rejects sliding windows, unless no layer uses one or the window covers the whole context. transformers' Llama ignores
+ * sliding windows, whatever its configuration says.
  */
 function refuseWindows(c: Config, family: Family, refuse: Refuse): void {
   const other = c.layer_types?.find(type => !['full_attention', 'attention', 'sliding_attention'].includes(type));
@@ -208,7 +215,7 @@ function rotaryPositions(c: Config, file: string, refuse: Refuse): Pick<DecoderC
     ...said,
     rope_type: type,
     original_max_position_embeddings: length,
-    // YaRN's factor may be left to the two lengths.
+    // YaRN's factor defaults to the ratio of the two lengths.
     ...(type === 'yarn' && { factor: said.factor ?? c.max_position_embeddings / Number(length) }),
   });
   if (!scaling.success) {
@@ -221,16 +228,16 @@ function rotaryPositions(c: Config, file: string, refuse: Refuse): Pick<DecoderC
 }
 
 export interface ParameterSpec {
-  /** Hugging Face's tensor name. */
+  /** Hugging Face tensor name. */
   name: string;
   dims: number[];
 }
 
-/** Names of the two tensors that may be one: the embedding and the output head. */
+/** Names of the embedding and the output head, which may be one tensor. */
 export const embeddingTensor = 'model.embed_tokens.weight';
 export const headTensor = 'lm_head.weight';
 
-/** Every parameter of the decoder by Hugging Face's names, in a fixed order. Linear weights are [out, in]. */
+/** Returns every parameter of the decoder under Hugging Face names, in a fixed order. Linear weights are [out, in]. */
 export function parameterSpecs(c: DecoderConfig): ParameterSpec[] {
   const q = c.heads * c.headSize;
   const kv = c.kvHeads * c.headSize;
@@ -260,5 +267,4 @@ export function parameterSpecs(c: DecoderConfig): ParameterSpec[] {
   return specs;
 }
 
-/** Number of elements of a tensor. */
 export const elements = (dims: readonly number[]): number => dims.reduce((n, d) => n * d, 1);

@@ -1,7 +1,7 @@
-// Where a graph of the decoder takes its parameters from, and what becomes of a linear layer by it: trained weights are inputs of the
-// graph, frozen ones are constants that stay in their files or are given in memory, 8-bit ones are constants made from them; any
-// linear layer may carry a trained low-rank adapter (lora.ts). One decoder description serves full training, LoRA, scoring under the
-// base alone and quantised rollouts.
+// Parameter sources of a decoder graph, and the resulting form of its linear layers: trained weights are graph inputs,
+// frozen weights are constants mapped from files or held in memory, 8-bit weights are constants derived from them; any
+// linear layer may have a trained low-rank adapter (lora.ts). One decoder description thus serves full training, LoRA,
+// scoring under the base model and quantised rollouts.
 import { dequantized, frozenLinear, int8Linear, quantizeRows } from '../engine/frozen-ops';
 import type { Int8Weight, QuantizedRows } from '../engine/frozen-ops';
 import type { ElementType, FloatType, Graph, Value } from '../engine/graph';
@@ -11,11 +11,11 @@ import type { ParameterSpec } from './decoder-config';
 import { factorName, loraScale } from './lora';
 import type { LoraOptions } from './lora';
 
-/** A tensor as it lies in a safetensors file. */
+/** A tensor stored in a safetensors file. */
 export interface FileTensor {
   kind: 'file';
   dtype: 'F32' | 'F16' | 'BF16';
-  /** File inside the model's folder, first byte, number of bytes. */
+  /** File name within the model folder, byte offset and length. */
   file: string;
   offset: number;
   bytes: number;
@@ -23,14 +23,14 @@ export interface FileTensor {
 
 type FilePlace = Pick<FileTensor, 'file' | 'offset' | 'bytes'>;
 
-/** A linear layer's weight as signed bytes [in, out] with a float32 worth per column, both in files. */
+/** A linear layer's weight as int8 [in, out] with a float32 scale per column, both in files. */
 export interface Int8Tensor {
   kind: 'int8';
   weight: FilePlace;
   scale: FilePlace;
 }
 
-/** A tensor whose numbers go into the graph as they are now. */
+/** A tensor copied into the graph as a constant. */
 export interface MemoryTensor {
   kind: 'memory';
   data: Float32Array;
@@ -39,18 +39,18 @@ export interface MemoryTensor {
 export type TensorSource = { kind: 'input' } | MemoryTensor | FileTensor | Int8Tensor;
 
 export interface Adapter extends LoraOptions {
-  /** Modules that carry factors. */
+  /** Modules with adapter factors. */
   modules: ReadonlySet<string>;
 }
 
-/** How a network's parameters are held. */
+/** How the parameters of a network are stored and used. */
 export interface ParameterPlan {
   specs: readonly ParameterSpec[];
   source(name: string): TensorSource;
   adapter?: Adapter;
-  /** 8-bit weights multiply 8-bit activations (rollouts) instead of being turned back to float32 (training). */
+  /** Multiply 8-bit weights with 8-bit activations (rollouts) instead of dequantising them to float32 (training). */
   int8Products?: boolean;
-  /** What products with weights are computed in, by default float32; everything between them is float32 in any case. */
+  /** Type of products with weights, float32 by default; everything else is always float32. */
   products?: FloatType;
 }
 
@@ -58,9 +58,9 @@ const castCode: Record<FloatType, number> = { float32: 1, float16: 10 };
 const fileTypes: Record<FileTensor['dtype'], ElementType> = { F32: 'float32', F16: 'float16', BF16: 'bfloat16' };
 
 export class DecoderParameters {
-  /** The gradient of the loss is taken of its multiple by this, since small numbers vanish in halves. */
+  /** Loss scale for float16 gradients, so that small values do not underflow; 1 for float32. */
   readonly gradientScale: number;
-  /** The graph's inputs that are trained, by name. */
+  /** The trained inputs of the graph, by name. */
   readonly trained = new Map<string, Value>();
   private readonly dims: ReadonlyMap<string, readonly number[]>;
   private readonly constants = new Map<string, Value>();
@@ -75,26 +75,25 @@ export class DecoderParameters {
     this.dims = new Map(plan.specs.map(({ name, dims }) => [name, dims]));
   }
 
-  /** Whether the network has a parameter of that name. */
   has(name: string): boolean {
     return this.dims.has(name);
   }
 
-  /** A norm's weight or a bias, as float32. */
+  /** Returns a norm weight or a bias as float32. */
   vector(name: string): Value {
     return this.float(name);
   }
 
-  /** Rows of the embedding [n, hidden] for ids [n]. */
+  /** Returns the embedding rows [n, hidden] for ids [n]. */
   embed(name: string, ids: Value): Value {
     const table = this.stored(name);
     if (table.type === 'float32') return gatherRows(this.g, table, ids);
-    // Only the rows that are read become float32.
+    // Converts only the rows that are read to float32.
     const rows = this.g.emit('Gather', [table, ids], table.type, [...ids.dims, table.dims[1]], { axis: 0 });
     return this.g.emit('Cast', [rows], 'float32', rows.dims, { to: 1 });
   }
 
-  /** The linear layer `module` on x [n, in]: its weight, its bias where it has one, its adapter where it carries one. */
+  /** Applies the linear layer `module` to x [n, in]: weight, optional bias, optional adapter. */
   linear(module: string, x: Value): Value {
     const biasName = `${module}.bias`;
     const bias = this.has(biasName) ? this.vector(biasName) : null;
@@ -102,12 +101,15 @@ export class DecoderParameters {
     return cast(this.g, this.plan.adapter?.modules.has(module) ? this.adapted(module, x, y) : y, 'float32');
   }
 
-  /** x [n, in] · Wᵀ for a weight by name, without adapter: the output head. */
+  /** Returns x [n, in] · Wᵀ for a weight by name, without adapter: the output head. */
   base(name: string, x: Value): Value {
     return cast(this.g, this.product(name, x, null), 'float32');
   }
 
-  /** x [n, in] · Wᵀ (+ bias) in the type of products; weights are cast anew for each, so that no copy of them outlives its product. */
+  /**
+   * Returns x [n, in] · Wᵀ (+ bias) in the product type; weights are cast separately for each product, so that no
+   * converted copy outlives it.
+   */
   private product(name: string, x: Value, bias: Value | null): Value {
     const { g } = this;
     const { products = 'float32' } = this.plan;
@@ -123,7 +125,7 @@ export class DecoderParameters {
     return int8Linear(g, rows, weight, bias);
   }
 
-  /** y + alpha/rank · B·A·x. */
+  /** Returns y + alpha/rank · B·A·x. */
   private adapted(module: string, x: Value, y: Value): Value {
     const { g } = this;
     const adapter = this.plan.adapter!;
@@ -134,8 +136,8 @@ export class DecoderParameters {
   }
 
   /**
-   * Dropout whose choice is a hash of two random vectors that the host draws for each run, one number a token and one a feature: the
-   * same on every machine and when activations are computed again.
+   * Applies dropout whose mask is a hash of two random vectors drawn by the host for each run, one number per token and
+   * one per feature: identical on every machine and when activations are recomputed.
    */
   private dropped(x: Value, share: number): Value {
     const { g } = this;
@@ -159,14 +161,17 @@ export class DecoderParameters {
     return mul(g, x, factor);
   }
 
-  /** The parameter in a float type; where it is held in another, a fresh value each time, see frozen-ops.ts. */
+  /**
+   * Returns the parameter in a float type; if it is stored in another type, casts anew on every call, see
+   * frozen-ops.ts.
+   */
   private float(name: string, type: FloatType = 'float32'): Value {
     const value = this.stored(name);
     if (this.trained.has(name)) return cast(this.g, value, type);
     return value.type === type ? value : this.g.emit('Cast', [value], type, value.dims, { to: castCode[type] });
   }
 
-  /** The parameter as it is held. */
+  /** Returns the parameter in its stored type. */
   private stored(name: string): Value {
     const known = this.trained.get(name) ?? this.constants.get(name);
     if (known) return known;

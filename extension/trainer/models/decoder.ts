@@ -1,6 +1,6 @@
-// The decoder of the Qwen2, Qwen3 and Llama families, described once and used for generation, scoring and training: what differs between
-// them is only how a query attends (attention.ts), where parameters come from (decoder-parameters.ts) and which positions' logits are
-// wanted. Tokens are packed: activations are [n, width], one row a token, so that every linear layer is one product.
+// The decoder of the Qwen2, Qwen3 and Llama families, used for generation, scoring and training. These differ only in
+// attention (attention.ts), parameter sources (decoder-parameters.ts) and the positions whose logits are computed.
+// Tokens are packed: activations are [n, width], one row per token, so every linear layer is one product.
 import { checkpoint } from '../engine/autodiff';
 import type { Graph, Value } from '../engine/graph';
 import { rmsNorm, rotary, swiglu } from '../engine/layer-ops';
@@ -11,8 +11,8 @@ import type { DecoderParameters } from './decoder-parameters';
 import { rotaryTable } from './rotary-frequencies';
 
 /**
- * Attends in layer `layer`. q is [n, heads·headSize], k and v [n, kvHeads·headSize], positions already applied.
- * Returns the context [n, heads·headSize].
+ * Computes attention in layer `layer`. q is [n, heads·headSize], k and v are [n, kvHeads·headSize], with positions
+ * already applied. Returns the context [n, heads·headSize].
  */
 export type Attend = (layer: number, q: Value, k: Value, v: Value) => Value;
 
@@ -21,17 +21,19 @@ export interface TokenInputs {
   ids: Value;
   /** int64 [n] */
   positions: Value;
-  /** Every position is below this; the graph carries a table of so many rows. By default the model's own limit. */
+  /**
+   * Exclusive upper bound of positions; the graph contains a table with this many rows. Defaults to the model's limit.
+   */
   maxPositions?: number;
-  /** Compute each layer's inner values again on the way back instead of keeping them. */
+  /** Recompute each layer's intermediate values in the backward pass instead of keeping them. */
   checkpointed?: boolean;
 }
 
-/** Name of the tensor that turns hidden states into logits. */
+/** Returns the name of the tensor that maps hidden states to logits. */
 export const headName = (c: DecoderConfig, parameters: Pick<DecoderParameters, 'has'>): string =>
   c.tiedHead && !parameters.has('lm_head.weight') ? 'model.embed_tokens.weight' : 'lm_head.weight';
 
-/** Hidden states after the final norm, [n, hidden]. */
+/** Returns the hidden states after the final norm, [n, hidden]. */
 export function decoderHidden(
   g: Graph,
   c: DecoderConfig,
@@ -41,7 +43,7 @@ export function decoderHidden(
 ): Value {
   const rotation = rotaryTables(g, c, tokens.maxPositions ?? c.maxPositions);
   const [n] = tokens.ids.dims;
-  const positions = reshape(g, tokens.positions, [n, 1]); // each token a sequence of its own: tables may be shorter than n
+  const positions = reshape(g, tokens.positions, [n, 1]); // each token is a separate sequence: tables may be shorter than n
   const norm = (x: Value, name: string): Value => rmsNorm(g, x, parameters.vector(`${name}.weight`), c.normEps);
 
   const layer = (i: number, x: Value): Value => {
@@ -69,12 +71,12 @@ export function decoderHidden(
   return norm(x, 'model.norm');
 }
 
-/** Logits [n, vocab] of hidden states [n, hidden]. */
+/** Returns the logits [n, vocab] of hidden states [n, hidden]. */
 export function decoderLogits(c: DecoderConfig, parameters: DecoderParameters, hidden: Value): Value {
   return parameters.base(headName(c, parameters), hidden);
 }
 
-/** cos and sin of the first `rows` positions as constants of the graph. */
+/** Returns cos and sin of the first `rows` positions as graph constants. */
 function rotaryTables(g: Graph, c: DecoderConfig, rows: number): RotaryTables {
   const { cos, sin } = rotaryTable(c, rows);
   const constant = (data: Float32Array): Value => g.constant('float32', [rows, c.headSize / 2], data);

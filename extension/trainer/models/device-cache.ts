@@ -1,9 +1,10 @@
-// The generator's cache on a device. Keys and values never leave it: they are outputs that stay there and inputs again. What goes up for a
-// token is ids, positions and indices; what comes down is what the sampler drew.
-// A batch has a past [rows, kvHeads, slots, headSize] a layer, written once, and a window of 32 slots into which each step writes its
-// token; a full window is joined to the past, so that the past is copied once in 32 steps instead of in each. A row's tokens may lie in
-// any slots, since positions are in the keys already: the host knows which slots are whose, and a mask says so to the graph.
-// Between turns a row points into a page, the tensors of a batch or of a prefill that it was in; pages are freed with their last row.
+// The generator's key-value cache on a device. Keys and values never leave it: they are outputs that stay on the device
+// and become inputs again. Per token, ids, positions and indices are uploaded, and sampled tokens are downloaded. A
+// batch has a past [rows, kvHeads, slots, headSize] per layer, written once, and a window of 32 slots that receives one
+// token per step. A full window is appended to the past, so the past is copied once per 32 steps instead of every step.
+// A row's tokens may be in any slots, because positions are already applied to the keys: the host tracks each row's
+// slots, and a mask passes them to the graph. Between turns a row references a page: the tensors of the batch or
+// prefill it was last in. A page is freed with its last row.
 import { appendAll, maximum } from '../../protocol/lists';
 import { dispose } from '../engine/device-tensor';
 import { Graph } from '../engine/graph';
@@ -20,7 +21,7 @@ import { packChunks } from './packing';
 /** Slots of the window. */
 export const windowSlots = 32;
 
-/** Keys and values of some rows, 2·layers tensors [rows, kvHeads, slots, headSize], and how many rows still point there. */
+/** Keys and values of several rows, 2·layers tensors [rows, kvHeads, slots, headSize], with a reference count. */
 interface Page {
   parts: Tensor[];
   slots: number;
@@ -30,16 +31,16 @@ interface Page {
 class DeviceRow implements CachedRow {
   pending: number | null = null;
   page: Page | null = null;
-  /** Row of the page. */
+  /** Row index within the page. */
   at = 0;
-  /** Where each token lies in the page. */
+  /** Slot of each token within the page. */
   slots: number[] = [];
 
   get length(): number {
     return this.slots.length;
   }
 
-  /** Points to a place; the page that it leaves is freed with its last row. */
+  /** Points the row to another location; a page is freed when its last row leaves it. */
   move(page: Page | null, at: number, slots: number[]): void {
     if (page) page.users++;
     const old = this.page;
@@ -48,13 +49,13 @@ class DeviceRow implements CachedRow {
   }
 }
 
-/** The past of rows, gathered for a run. */
+/** The past of several rows, gathered for a run. */
 interface Past {
   /** In the order of the tensors' rows. */
   rows: readonly DeviceRow[];
-  /** Null where no row has a past. */
+  /** Null if no row has a past. */
   parts: Tensor[] | null;
-  /** Slots of each row; row r's tokens are in the first of them. */
+  /** Slots per row; row r's tokens are in the first ones. */
   slots: number;
 }
 
@@ -111,7 +112,7 @@ export class DeviceCache implements GenerationCache {
     return new DeviceBatch(this);
   }
 
-  /** Copies the rows' tokens out of their pages, next to each other. */
+  /** Copies the rows' tokens out of their pages into contiguous slots. */
   async gather(rows: readonly DeviceRow[]): Promise<Past> {
     const slots = Math.ceil(maximum(rows.map(row => row.length)) / block) * block;
     if (slots === 0) return { rows, parts: null, slots };
@@ -125,22 +126,22 @@ export class DeviceCache implements GenerationCache {
     return { rows: grouped.flat(), parts, slots };
   }
 
-  /** Feeds of a past with its mask. */
+  /** Returns the feeds of a past with its mask. */
   pastFeeds({ parts, rows }: Past, mask: Tensor): Record<string, Tensor> {
     return { past_mask: mask, ...this.named(pastName, parts ?? this.nothing(rows.length)) };
   }
 
-  /** Feeds of what the slots of the chunk hold before it is written. */
+  /** Returns the feeds of the chunk's slots before they are written. */
   heldFeeds(parts: readonly Tensor[] | null, rows: number): Record<string, Tensor> {
     return this.named(heldName, parts ?? this.nothing(rows));
   }
 
-  /** The chunk's slots after a run. */
+  /** Returns the chunk's slots after a run. */
   fresh(outputs: Readonly<Record<string, Tensor>>): Tensor[] {
     return Array.from({ length: 2 * this.config.layers }, (_, i) => outputs[newName(i)]);
   }
 
-  /** A past with the slots of a chunk after its own; the tensors of both are taken over. */
+  /** Appends the slots of a chunk to a past; takes ownership of the tensors of both. */
   async joined(past: Past, chunk: Tensor[], slots: number): Promise<{ parts: Tensor[]; slots: number }> {
     const parts = past.parts ? await this.concatenated(past.parts, chunk, 2) : chunk;
     return { parts, slots: past.slots + slots };
@@ -154,7 +155,7 @@ export class DeviceCache implements GenerationCache {
     return Object.fromEntries(parts.map((part, i) => [name(i), part]));
   }
 
-  /** One empty slot a row, for tensors that must not be without any. */
+  /** Returns one empty slot per row, for inputs that must not have zero slots. */
   private nothing(rows: number): Tensor[] {
     const { kvHeads, headSize, layers } = this.config;
     const empty = zeros([rows, kvHeads, 1, headSize]);
@@ -168,7 +169,7 @@ export class DeviceCache implements GenerationCache {
       const empty = zeros([...dims, headSize]);
       return Promise.all(Array.from({ length: 2 * layers }, () => this.upload(empty)));
     }
-    // Slots beyond a row's tokens read its first one; the mask hides them.
+    // Slots beyond a row's tokens read its first token; the mask hides them.
     const places = new Int32Array(rows.length * kvHeads * slots);
     rows.forEach((row, r) => {
       for (let h = 0; h < kvHeads; h++) {
@@ -190,7 +191,7 @@ export class DeviceCache implements GenerationCache {
     return taken;
   }
 
-  /** Joins tensors in pairs and disposes of what they were. */
+  /** Concatenates tensors pairwise and disposes of the inputs. */
   private async concatenated(a: readonly Tensor[], b: readonly Tensor[], axis: 0 | 2): Promise<Tensor[]> {
     const { kvHeads, headSize } = this.config;
     const session = await this.session(`join axis ${axis}`, g => {
@@ -219,7 +220,9 @@ export class DeviceCache implements GenerationCache {
 
 class DeviceBatch implements DecodingBatch {
   private readonly active: DeviceRow[] = [];
-  /** Rows of the tensors, those included that have left; the page is where they all point, its tensors are there when it is closed. */
+  /**
+   * Tensor rows, including rows that have left. `page` is the page of all of them; it receives its tensors on close.
+   */
   private past: Past = { rows: [], parts: null, slots: 0 };
   private page: Page = { parts: [], slots: 0, users: 0 };
   private pastMask?: Tensor;
@@ -284,7 +287,7 @@ class DeviceBatch implements DecodingBatch {
     this.page = { parts: [], slots: 0, users: 0 };
   }
 
-  /** Begins anew with the active rows alone, wherever they point to now. */
+  /** Rebuilds the batch with the active rows only, from wherever they point to now. */
   private async repack(): Promise<void> {
     await this.close();
     this.past = await this.cache.gather(this.active);
@@ -292,7 +295,7 @@ class DeviceBatch implements DecodingBatch {
     await this.makeMask();
   }
 
-  /** The window's slots become the past's. */
+  /** Appends the window's slots to the past. */
   private async turnWindow(): Promise<void> {
     if (!this.window) return;
     this.past = { ...this.past, ...(await this.cache.joined(this.past, this.window, windowSlots)) };
@@ -309,7 +312,7 @@ class DeviceBatch implements DecodingBatch {
   }
 }
 
-/** What is added to the scores of a past's slots, [rows, 1, 1, 1, slots], where row r sees the slots `seen[r]`. */
+/** Returns the additive mask of a past's slots, [rows, 1, 1, 1, slots]; row r attends to the slots `seen[r]`. */
 function maskOf({ slots, rows }: Past, seen: readonly (readonly number[])[]): Tensor {
   const count = Math.max(1, slots);
   const mask = new Float32Array(rows.length * count).fill(masked);

@@ -1,6 +1,6 @@
-// The trained parameters of a network on a device: weights, gradient and optimizer state stay there from step to step; only the
-// gradient's norm comes to the host, where it is decided whether the step is taken. Every tensor has one owner, this bank, which
-// disposes of the old one when a new one takes its place.
+// Trained parameters of a network on a device: weights, gradients and optimizer state stay there between steps. Only
+// the gradient norm is downloaded, to decide whether the step is applied. This bank owns every tensor and disposes of a
+// tensor when it is replaced.
 import { UserError } from '../../protocol/user-error';
 import { coefficientFeeds, normGraph, stepGraph } from '../engine/adamw';
 import { dispose } from '../engine/device-tensor';
@@ -17,16 +17,19 @@ import type { ParameterBank } from './parameter-bank';
 import { gradientName } from './policy-graphs';
 import { Weights } from './weights';
 
-/** A step's session holds tensors of at most so many bytes, since old and new ones are alive together while it runs. */
+/** Maximum bytes of tensors per step session, because old and new tensors are alive together while it runs. */
 const groupBytes = 2 ** 28;
 
-/** The bank for parameters of a network on the provider of these options. Throws a UserError where it cannot hold moments as asked. */
+/**
+ * Returns the parameter bank of a network for the provider of `options`. Throws a UserError if it does not support the
+ * moment format.
+ */
 export async function openBank(
   weights: Weights,
   options: SessionOptions,
   format: MomentFormat = 'float32',
 ): Promise<ParameterBank> {
-  // CUDA's tensors come to the host after every run, so that the step is made there.
+  // CUDA returns tensors to the host after every run, so the step runs on the host.
   if (options.provider !== 'webgpu') return new HostParameters(weights, { ...options, provider: 'cpu' }, format);
   if (format !== 'float32')
     throw new UserError(
@@ -54,7 +57,7 @@ export class DeviceParameters implements ParameterBank {
     this.transfer = new Transfer(options);
   }
 
-  /** Copies `weights` to the device; they are not changed by steps. */
+  /** Copies `weights` to the device; later steps do not change the argument. */
   static async create(weights: Weights, options: SessionOptions): Promise<DeviceParameters> {
     const bank = new DeviceParameters(weights.specs, new Map(), options);
     await bank.write(weights);
@@ -74,7 +77,7 @@ export class DeviceParameters implements ParameterBank {
     this.gradient = new Map();
   }
 
-  /** Takes over the gradients that a session put out, on the device or not; they must not be used any more. */
+  /** Takes ownership of the gradients returned by a session, on the device or not. */
   async accumulate(result: Readonly<Record<string, Tensor>>): Promise<void> {
     const parts: Tensors = new Map();
     for (const { name } of this.specs) parts.set(name, await this.transfer.upload(result[gradientName(name)]));
@@ -142,14 +145,14 @@ export class DeviceParameters implements ParameterBank {
     this.taken = state.step;
   }
 
-  /** Frees everything; the bank is of no use afterwards. */
+  /** Frees everything; the bank is unusable afterwards. */
   async release(): Promise<void> {
     for (const tensors of [this.parameters, this.gradient, this.m, this.v]) dispose(tensors.values());
     await this.transfer.release();
     for (const session of this.sessions.values()) await (await session).release();
   }
 
-  /** Made on first use: a policy that only plays needs no moments. */
+  /** Created on first use: a policy used only for rollouts needs no moments. */
   private async makeMoments(): Promise<void> {
     if (this.m.size > 0) return;
     const zeros = new Weights(this.specs);
@@ -171,7 +174,7 @@ export class DeviceParameters implements ParameterBank {
     return weights;
   }
 
-  /** The parameters in runs of at most `groupBytes`. */
+  /** Returns the parameters in groups of at most `groupBytes`. */
   private groups(): ParameterSpec[][] {
     const groups: ParameterSpec[][] = [];
     let bytes = Infinity;
@@ -214,7 +217,7 @@ function sumGraph(shapes: readonly (readonly number[])[], lowering: Graph['lower
   return g;
 }
 
-/** Feeds `${stem}${i}`: the tensor of the group's i-th parameter. */
+/** Returns the feeds `${stem}${i}`, the tensor of the group's i-th parameter. */
 function feedsOf(group: readonly ParameterSpec[], stems: Record<string, Tensors>): Record<string, Tensor> {
   const entries = Object.entries(stems).flatMap(([stem, tensors]) =>
     group.map(({ name }, i) => [`${stem}${i}`, tensors.get(name)!] as const),
@@ -222,7 +225,7 @@ function feedsOf(group: readonly ParameterSpec[], stems: Record<string, Tensors>
   return Object.fromEntries(entries);
 }
 
-/** Puts the outputs `${stem}${i}` in the place of the group's tensors. */
+/** Replaces the group's tensors by the outputs `${stem}${i}`. */
 function replaceAll(
   tensors: Tensors,
   group: readonly ParameterSpec[],

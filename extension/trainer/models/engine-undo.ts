@@ -1,11 +1,12 @@
-// Takes back the optimizer steps of a training step that is stopped halfway: weights and moments as they were before the first of them.
-// The copy costs as much memory as they do, so that none is taken of many: a stop then goes back to the newest checkpoint.
+// Reverts the optimizer steps of a training step that is stopped midway: restores weights and moments from before the
+// first of them. The copy takes as much memory as they do, so it is skipped for many parameters: a stop then falls back
+// to the newest checkpoint.
 import type { MomentState } from '../engine/engine';
 import { elements } from './decoder-config';
 import type { ParameterBank } from './parameter-bank';
 import { Weights } from './weights';
 
-/** Most trained parameters of which a copy is taken. */
+/** Maximum number of trained parameters that are copied. */
 export const undoParameters = 2 ** 24;
 
 interface Remembered {
@@ -19,7 +20,7 @@ export class EngineUndo {
 
   constructor(private readonly most = undoParameters) {}
 
-  /** The state to go back to is the present one. */
+  /** Marks the current state as the one to restore. */
   async remember(banks: readonly ParameterBank[]): Promise<void> {
     this.forget();
     const trained = banks.flatMap(({ specs }) => specs).reduce((sum, { dims }) => sum + elements(dims), 0);
@@ -31,12 +32,12 @@ export class EngineUndo {
     }
   }
 
-  /** Whether optimizer steps were made that cannot be taken back: the step in hand then has to be finished. */
+  /** Whether optimizer steps were made that cannot be reverted; the current training step must then finish. */
   get isTooLate(): boolean {
     return this.remembered.some(({ bank, version, copy }) => !copy && bank.version !== version);
   }
 
-  /** Goes back; false where a bank has changed of which there is no copy. */
+  /** Restores the remembered state; returns false if a bank without a copy has changed. */
   async rollBack(): Promise<boolean> {
     const changed = this.remembered.filter(({ bank, version }) => bank.version !== version);
     if (changed.some(({ copy }) => !copy)) return false;

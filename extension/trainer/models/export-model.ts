@@ -1,6 +1,6 @@
-// A model, with or without an adapter merged into it, written as a new folder that other tools load. The weights stream through
-// memory a block of rows at a time. The folder is made under another name beside its own and renamed when it is whole: an export that
-// fails leaves nothing.
+// Exports a model, optionally with an adapter merged into it, as a new folder for other tools. The weights are streamed
+// in blocks of rows. The folder is written under a temporary name beside the target and renamed when complete: a failed
+// export leaves nothing.
 import { randomBytes } from 'node:crypto';
 import { basename, dirname, join, resolve } from 'node:path';
 import { UserError } from '../../protocol/user-error';
@@ -20,21 +20,21 @@ import { onnxDecoder } from './onnx-decoder';
 import { readAdapter } from './peft-adapter';
 
 export interface ExportRequest {
-  /** Folder of the model. */
+  /** Model folder. */
   model: string;
-  /** Folder of an adapter for it, merged into what is written. */
+  /** Folder of an adapter for the model, merged into the exported weights. */
   adapter?: string;
-  /** `onnx` adds model.onnx, a plain ONNX decoder over the same files of weights. */
+  /** `onnx` adds model.onnx, a plain ONNX decoder over the same weight files. */
   format: 'safetensors' | 'onnx';
-  /** The folder to make; an empty one may be there. */
+  /** Folder to create; may exist if empty. */
   out: string;
-  /** Element type of the weights; by default that of the model's own, for ONNX F32, which every runtime computes with. */
+  /** Element type of the weights. Defaults to the model's own type; for ONNX to F32, which every runtime supports. */
   dtype?: StoredType;
-  /** The most bytes of weights in one file. */
+  /** Maximum bytes of weights per file. */
   maxShardBytes: number;
-  /** The most values of a tensor in memory at a time; by default 4 million. */
+  /** Maximum tensor values in memory at a time; defaults to 4 million. */
   blockElements?: number;
-  /** Hears how many bytes of weights are done. */
+  /** Called with the bytes of weights written so far. */
   onProgress?: (bytes: number, total: number) => void;
   signal?: AbortSignal;
 }
@@ -43,13 +43,13 @@ export interface Exported {
   folder: string;
   dtype: StoredType;
   parameters: number;
-  /** Names in the folder, the weights first. */
+  /** File names in the folder, weights first. */
   files: string[];
-  /** Number of layers that the adapter changed. */
+  /** Number of layers changed by the adapter. */
   mergedLayers: number;
 }
 
-/** What belongs to a model besides configuration and weights: copied as it is where the model has it. */
+/** Files copied verbatim if the model has them. */
 const companions = [
   'generation_config.json',
   'tokenizer.json',
@@ -64,13 +64,13 @@ const companions = [
 ];
 
 const onnxName = 'model.onnx';
-/** Bits of the smallest magnitude that is infinite once rounded. */
+/** Bits of the smallest magnitude that rounds to infinity. */
 const overflowBits: Readonly<Record<StoredType, number>> = { F32: 0x7f800000, BF16: 0x7f7f8000, F16: 0x477ff000 };
 const transformersName: Readonly<Record<StoredType, string>> = { F32: 'float32', BF16: 'bfloat16', F16: 'float16' };
 
 /**
- * Writes the model as a folder in Hugging Face's form.
- * @throws UserError naming file, tensor or folder, and remedy; nothing is written then
+ * Writes the model as a folder in Hugging Face format.
+ * @throws UserError with file, tensor or folder and the remedy; nothing is written then
  */
 export async function exportModel(request: ExportRequest, fs: FileSystem = fileSystem): Promise<Exported> {
   const out = resolve(request.out);
@@ -109,7 +109,7 @@ interface Source {
   request: ExportRequest;
 }
 
-/** The model's parameters as streams that count their progress over all of them. */
+/** Returns the model's parameters as streams that report the total progress. */
 function streamed(specs: readonly ParameterSpec[], source: Source): StreamedTensor[] {
   const { dtype, request } = source;
   const width = dtype === 'F32' ? 4 : 2;
@@ -128,7 +128,10 @@ function streamed(specs: readonly ParameterSpec[], source: Source): StreamedTens
   }));
 }
 
-/** A parameter's values by whole rows, merged where there is an adapter for it, and checked to be numbers in the type asked for. */
+/**
+ * Yields a parameter's values in whole rows, merged with its adapter if there is one. Throws for values that are not
+ * finite in the target type.
+ */
 async function* parameterBlocks(
   name: string,
   dims: readonly number[],
@@ -157,7 +160,7 @@ async function* parameterBlocks(
   }
 }
 
-/** Throws the sentence about the first value that is infinite in `dtype`, or no number. */
+/** Throws a UserError for the first value that is NaN or infinite in `dtype`. */
 function check(values: Float32Array, dtype: StoredType, sentence: (i: number) => string): void {
   const bits = new Uint32Array(values.buffer, values.byteOffset, values.length);
   const limit = overflowBits[dtype];
@@ -169,7 +172,7 @@ function storedTypeOf(files: TensorFiles, [{ name }]: readonly ParameterSpec[]):
   return dtype === 'BF16' || dtype === 'F16' ? dtype : 'F32';
 }
 
-/** Writes the ONNX model over the weights that are in the folder already. Returns its name. */
+/** Writes the ONNX model over the weights already in the folder. Returns its file name. */
 async function writeOnnxModel(
   config: DecoderConfig,
   specs: readonly ParameterSpec[],
@@ -190,7 +193,7 @@ async function writeOnnxModel(
   }
 }
 
-/** Writes config.json, true of the weights as they are now, and copies the companions. Returns their names. */
+/** Writes config.json adjusted to the exported weights, and copies the companion files. Returns their names. */
 async function writeCompanions(
   model: string,
   folder: string,
@@ -206,7 +209,7 @@ async function writeCompanions(
   return ['config.json', ...copied];
 }
 
-/** Whether the folder is there and empty. Throws the sentence about one that holds something, or is none. */
+/** Returns whether the folder exists and is empty. Throws if it is not empty or not a folder. */
 async function isEmptyFolder(out: string, fs: FileSystem): Promise<boolean> {
   try {
     const names = await fs.readdir(out);
@@ -220,7 +223,7 @@ async function isEmptyFolder(out: string, fs: FileSystem): Promise<boolean> {
   throw new UserError(`export: ${out} is not empty: give another folder with --out, or empty this one`);
 }
 
-/** Makes the folder `out` with what `fill` writes into the one it is given, at once or not at all. */
+/** Creates the folder `out` atomically from the content that `fill` writes into a temporary folder. */
 async function makeFolder<T>(
   out: string,
   replaces: boolean,

@@ -1,16 +1,17 @@
-// Where the generator's keys and values are: on the host in arrays (host-cache.ts), or on a device in tensors that never leave it
-// (device-cache.ts). The generator knows rows, chunks of ids and logits; how keys and values are laid out, moved and shared is the cache's.
+// Interface of the generator's key-value cache: on the host in arrays (host-cache.ts), or on a device in tensors that
+// never leave it (device-cache.ts). The generator handles rows, chunks of ids and logits; the cache handles the layout,
+// movement and sharing of keys and values.
 import type { Tensor } from '../engine/session';
 
-/** What a cache holds of one row. Only the cache that made it takes it. */
+/** Cached data of one row, opaque to other caches. */
 export interface CachedRow {
-  /** Tokens whose keys and values are there. */
+  /** Number of cached tokens. */
   readonly length: number;
-  /** Sampled last and not yet in the cache: it goes in front of what is appended next. */
+  /** The last sampled token, not yet cached: it is prepended to the next append. */
   pending: number | null;
 }
 
-/** New ids of rows that hold the same: what they compute is computed once and shared. */
+/** New ids of rows with identical content, computed once and shared. */
 export interface Chunk {
   ids: readonly number[];
   rows: readonly CachedRow[];
@@ -18,25 +19,27 @@ export interface Chunk {
 
 /** Rows that are decoded together. */
 export interface DecodingBatch {
-  /** Takes rows in at the end. */
+  /** Adds rows at the end. */
   enter(rows: readonly CachedRow[]): Promise<void>;
-  /** Appends a token to each row; the logits of what follows, [rows, vocab], are the caller's to dispose of. */
+  /** Appends one token to each row and returns the next-token logits [rows, vocab], owned by the caller. */
   step(tokens: readonly number[]): Promise<Tensor>;
-  /** A row is done; the last row takes its place. */
+  /** Removes a finished row; the last row moves to its index. */
   leave(r: number): void;
-  /** Rows that have left hold what they computed, so that they may go on while others are still in it. */
+  /** Writes back the rows that have left, so that they can continue while others are still in the batch. */
   settle(): Promise<void>;
-  /** No row is in it any more; the rows that were hold what they computed. It may be entered again. */
+  /** Empties the batch and writes back the rows that were in it. The batch can be reused. */
   close(): Promise<void>;
 }
 
 export interface GenerationCache {
-  /** An empty row. */
+  /** Returns an empty row. */
   row(): CachedRow;
-  /** Appends the chunks; the logits after each, one row for every row of every chunk in order, are the caller's to dispose of. */
+  /**
+   * Appends the chunks and returns the logits after each, one row per row of every chunk in order, owned by the caller.
+   */
   prefill(chunks: readonly Chunk[]): Promise<Tensor>;
   batch(): DecodingBatch;
-  /** Gives up what a row holds. */
+  /** Frees a row's cached data. */
   forget(row: CachedRow): void;
 }
 

@@ -1,9 +1,9 @@
-// Batched generation over a key-value cache that rows keep between turns, on the host or on the device (generation-cache.ts). A call
-// appends each row's new ids in one chunk (prompts that are equal are computed once), then decodes token by token; a row that has
-// stopped makes room for one that waits. Calls overlap: the rows of one that comes while others are decoded join their batch between two
-// steps, and each call is answered when its own rows have stopped.
-// Invariant: a row's tokens depend on its own ids, seed and the weights alone. On the CPU that holds bit for bit: products compute each
-// row by itself, sums over cached tokens run in blocks, and a step never has a single row, for which other kernels are used.
+// Batched generation over a key-value cache that rows keep between turns, on the host or on a device
+// (generation-cache.ts). A call appends each row's new ids in one chunk (equal prompts are computed once), then decodes
+// token by token; a finished row makes room for a waiting one. Calls overlap: the rows of a new call join the running
+// batch between two steps, and each call resolves when its rows have finished. Invariant: a row's tokens depend only on
+// its ids, its seed and the weights. On the CPU this is bit-exact: products compute each row independently, sums over
+// cached tokens run in blocks, and a step never has a single row, which would use different kernels.
 import { appendAll, maximum } from '../../protocol/lists';
 import type { GeneratedRow, GenerationRow, SamplingOptions } from '../engine/engine';
 import { RandomStream } from '../engine/random-stream';
@@ -23,30 +23,33 @@ import type { ParameterBank } from './parameter-bank';
 import { generateGraph } from './policy-graphs';
 import type { Network } from './policy-graphs';
 
-/** A prefill call holds at most so many tokens, which bounds the memory of attention scores. */
+/** Maximum tokens per prefill call, to bound the memory of attention scores. */
 export const prefillTokens = 4096;
-/** Rows that are decoded together at most. */
+/** Maximum rows decoded together. */
 export const decodedRows = 128;
 
 export interface GeneratorOptions extends SessionOptions {
-  /** Rows that are decoded together at most. */
+  /** Maximum rows decoded together. */
   maxRows?: number;
-  /** Text of ids, for stop strings. */
+  /** Decodes ids to text, for stop strings. */
   decode?: (ids: readonly number[]) => string;
-  /** All weights are trained and few: they become constants of a session of their own whenever they have changed. */
+  /**
+   * Set for small models whose weights are all trained: the weights become constants of a separate session, rebuilt
+   * whenever they change.
+   */
   layOut?: boolean;
-  /** Where keys and values are kept; by default on the device where outputs can stay there. */
+  /** Location of keys and values; defaults to the device if it supports resident outputs. */
   cache?: 'host' | 'device';
 }
 
-/** A call that is not answered yet. */
+/** A pending call. */
 interface Call {
   decodings: Decoding[];
   sampling: SamplingOptions;
   onTokens?: (sampled: number) => void;
   answer(): void;
   fail(error: unknown): void;
-  /** Resolves when it is over. */
+  /** Resolves when the call is finished. */
   done: Promise<unknown>;
 }
 
@@ -59,11 +62,11 @@ interface Decoding {
   ids: number[];
   logprobs: number[];
   finish: 'stop' | 'length' | null;
-  /** Sampled tokens that whoever watches the row has heard of. */
+  /** Number of sampled tokens already reported to the watcher. */
   told: number;
 }
 
-/** Somebody who watches a row: hears of its sampled tokens a few at a time, in order. */
+/** Watcher of a row: receives its sampled tokens in order, a few at a time. */
 export interface RowWatch {
   row: string;
   onTokens(ids: number[], logprobs: number[]): void;
@@ -71,7 +74,7 @@ export interface RowWatch {
 
 export class Generator {
   private session?: Promise<Session>;
-  /** Version of the parameters that the session was made with, where they are constants of it. */
+  /** Parameter version the session was created with, if the parameters are its constants. */
   private version = -1;
   private readonly rows = new Map<string, CachedRow>();
   private readonly where: 'host' | 'device';
@@ -81,7 +84,7 @@ export class Generator {
   private readonly history = new Map<string, number[]>();
   private readonly sampler: Sampler;
   private readonly calls = new Set<Call>();
-  /** A call has come that was not looked at yet. */
+  /** Whether a new call has not been processed yet. */
   private arrived = false;
   private serving = false;
   private watched: RowWatch | null = null;
@@ -97,13 +100,13 @@ export class Generator {
     const run = (feeds: Readonly<Record<string, Tensor>>): Promise<Record<string, Tensor>> => this.run(feeds);
     this.cache = this.where === 'device' ? new DeviceCache(config, options, run) : new HostCache(config, run);
     this.transfer = new Transfer(options);
-    // CUDA's logits come to the host, where they may as well be drawn from.
+    // CUDA's logits are returned to the host, so sampling runs there.
     this.sampler = new Sampler(config.vocabSize, options.provider === 'cuda' ? { threads: options.threads } : options);
   }
 
   /**
-   * Generates for all rows; results are in the order of `requests`. `onTokens` hears how many tokens the calls in hand have sampled so far.
-   * A row may be in one call at a time.
+   * Generates for all rows; results are in the order of `requests`. `onTokens` receives the number of tokens that all
+   * running calls have sampled so far. A row may be in only one call at a time.
    */
   generate(
     requests: readonly GenerationRow[],
@@ -135,14 +138,20 @@ export class Generator {
     return answer;
   }
 
-  /** Has one row watched, or none; of a turn in hand its tokens so far are told first. Nothing is sampled otherwise. */
+  /**
+   * Sets the watched row (null for none); first reports the tokens already sampled in the current turn. Does not affect
+   * sampling.
+   */
   watch(watched: RowWatch | null): void {
     this.watched = watched;
     for (const { decodings } of this.calls) for (const decoding of decodings) decoding.told = 0;
     this.tellWatcher();
   }
 
-  /** Ends the calls in hand between two steps of decoding, and those to come at once: they throw RunStopped. What rows hold is lost. */
+  /**
+   * Stops running calls between two decoding steps and rejects later calls immediately, with RunStopped. Cached row
+   * data is lost.
+   */
   stop(): void {
     this.stopped = true;
   }
@@ -159,7 +168,7 @@ export class Generator {
     });
   }
 
-  /** Forgets rows: their episodes are over, or the weights have changed. Waits for calls that have them in hand. */
+  /** Frees rows when their episodes are over or the weights have changed. Waits for running calls that use them. */
   async release(rows: readonly string[]): Promise<void> {
     const released = new Set(rows);
     const busy = [...this.calls].filter(call => call.decodings.some(({ request }) => released.has(request.row)));
@@ -172,7 +181,7 @@ export class Generator {
     }
   }
 
-  /** Makes the session, which for large models takes seconds. */
+  /** Creates the session, which takes seconds for large models. */
   async open(): Promise<Session> {
     if (!this.options.layOut) return (this.session ??= this.makeSession(this.network));
     if (this.version === this.bank.version) return this.session!;
@@ -196,7 +205,7 @@ export class Generator {
     else this.history.set(row, [...ids]);
   }
 
-  /** Answers calls until none is left; an error is that of all of them. */
+  /** Processes calls until none is left; an error rejects all of them. */
   private async serve(): Promise<void> {
     this.serving = true;
     try {
@@ -209,7 +218,7 @@ export class Generator {
     this.serving = false;
   }
 
-  /** Decodes the calls that sample alike, those that come meanwhile included, until none of them is left. */
+  /** Decodes all calls with the same sampling options, including those that arrive meanwhile. */
   private async decode(): Promise<void> {
     const [{ sampling }] = this.calls;
     const alike = JSON.stringify(sampling);
@@ -245,7 +254,7 @@ export class Generator {
           active.pop();
         }
       }
-      // Whoever is answered may release the rows, which then leaves nothing behind.
+      // Close before resolving: callers may release the rows, and the batch must not hold them then.
       if (active.length === 0 && waiting.length === 0) await batch.close();
       for (const call of seen) {
         if (call.decodings.some(({ finish }) => finish === null)) continue;
@@ -256,7 +265,7 @@ export class Generator {
     }
   }
 
-  /** Tells how many tokens the calls in hand have sampled. */
+  /** Reports the number of tokens the running calls have sampled. */
   private tell(): void {
     let sampled = 0;
     for (const { decodings } of this.calls) for (const { ids } of decodings) sampled += ids.length;
@@ -308,7 +317,7 @@ export class Generator {
     return (await this.open()).run(this.options.layOut ? feeds : { ...this.bank.feeds(), ...feeds });
   }
 
-  /** Draws the next token of each row from its row of the logits, which are disposed of; rows that are finished by it say so. */
+  /** Samples each row's next token from its row of the logits, disposes of the logits, and marks finished rows. */
   private async sample(rows: readonly Decoding[], logits: Tensor, sampling: SamplingOptions): Promise<void> {
     const vocab = this.network.config.vocabSize;
     const uniforms = Float32Array.from(rows, d => d.stream.uniform());
@@ -335,7 +344,10 @@ export class Generator {
     return [...(this.history.get(request.row) ?? []), ...ids];
   }
 
-  /** Whether the newest token completes one of the texts: only the tail that could hold one is read. */
+  /**
+   * Returns whether the newest token completes one of the stop strings. Decodes only as many trailing tokens as could
+   * contain one.
+   */
   private completesStop({ ids }: Decoding, stop: readonly string[]): boolean {
     if (stop.length === 0) return false;
     const { decode } = this.options;

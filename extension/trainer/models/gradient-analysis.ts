@@ -1,7 +1,8 @@
-// Gradients that are measured and not applied: of each part of the policy loss, over buckets of mini-batches, their norms, how they lie to
-// each other, and how much of them is noise. A gradient is as large as the trained weights; where that is too much to keep several of
-// them, inner products are taken from sketches (count sketch: every coordinate is added with a random sign to one of 2²⁰ cells), whose
-// error is about 1/√cells of the product of the norms. Norms of mini-batches are exact in any case. The optimizer's state stays as it is.
+// Measures gradients without applying them: for each part of the policy loss over buckets of mini-batches, their norms,
+// mutual cosines and noise. A gradient is as large as the trained weights. If several do not fit in memory, inner
+// products are estimated from sketches (count sketch: each coordinate is added with a random sign to one of 2²⁰ cells),
+// with an error of about 1/√cells of the product of the norms. Mini-batch norms are always exact. The optimizer state
+// is unchanged.
 import type {
   GradientAnalysis,
   LossPart,
@@ -17,12 +18,12 @@ import type { WorkUnits } from '../engine/work-units';
 import { lossMetrics, noSums } from './policy';
 import type { LossSums, Policy } from './policy';
 
-/** Most numbers that are kept of a gradient. */
+/** Maximum numbers kept per gradient. */
 const cells = 2 ** 20;
-/** Slices of a mini-batch, whose gradients tell how much it would be another over other samples. */
+/** Slices per mini-batch; their gradients estimate the variance over samples. */
 const slicesPerBatch = 4;
 
-/** What engine.ts says of `analyseGradients`; `maxCells` is for tests. */
+/** Implements `analyseGradients` of engine.ts; `maxCells` is for tests. */
 export async function analyseGradients(
   policy: Pick<Policy, 'bank' | 'addGradient'>,
   buckets: readonly (readonly (readonly WeightedSample[])[])[],
@@ -59,14 +60,17 @@ export async function analyseGradients(
   return { parts, buckets: measured, cosines: means.map(a => means.map(b => cosine(a, b))) };
 }
 
-/** The parts that this loss has. */
+/** Returns the parts present in this loss. */
 const lossParts = ({ entropy_coeff, use_kl_loss }: PolicyLossOptions): LossPart[] => [
   'task',
   ...(entropy_coeff !== 0 ? (['entropy'] as const) : []),
   ...(use_kl_loss ? (['kl'] as const) : []),
 ];
 
-/** The norm of a mini-batch's gradient; its slices are added to `slices`, each times their number: their mean is the mini-batch's. */
+/**
+ * Returns the norm of a mini-batch's gradient. Adds its slice gradients to `slices`, each multiplied by the number of
+ * slices, so that their mean is the mini-batch gradient.
+ */
 async function measureBatch(
   policy: Pick<Policy, 'bank' | 'addGradient'>,
   batch: readonly WeightedSample[],
@@ -96,7 +100,7 @@ async function measureBatch(
   return { norm: Math.sqrt(flat.reduce((sum, x) => sum + x * x, 0)), sums };
 }
 
-/** Mean of vectors, and how sure it is. */
+/** Mean of vectors, and the variance of that mean. */
 class SliceStatistics {
   private count = 0;
   private total = new Float64Array(0);
@@ -113,7 +117,7 @@ class SliceStatistics {
     return this.total.map(x => x / this.count);
   }
 
-  /** ‖mean‖² over the variance of the mean; null where there are too few vectors or none differs. */
+  /** Returns ‖mean‖² / variance of the mean; null for fewer than two vectors, or if all are equal. */
   signalToNoise(): number | null {
     const signal = inner(this.total, this.total) / this.count ** 2;
     const noise = (this.squares / this.count - signal) / (this.count - 1);
@@ -121,12 +125,12 @@ class SliceStatistics {
   }
 }
 
-/** The gradient itself, or its sketch where it is longer than `size`. */
+/** Returns the gradient, or its sketch if it is longer than `size`. */
 function sketchOf(gradient: Float32Array, size: number): Float64Array {
   if (gradient.length <= size) return Float64Array.from(gradient);
   const sketch = new Float64Array(size);
   for (let i = 0; i < gradient.length; i++) {
-    // The finaliser of MurmurHash3 (Appleby, public domain): cell from the low bits, sign from the highest.
+    // MurmurHash3 finaliser (Appleby, public domain): cell from the low bits, sign from the highest.
     let h = Math.imul(i ^ (i >>> 16), 0x85ebca6b);
     h = Math.imul(h ^ (h >>> 13), 0xc2b2ae35);
     h ^= h >>> 16;
@@ -143,7 +147,7 @@ function cosine(a: Float64Array, b: Float64Array): number | null {
 
 const inner = (a: Float64Array, b: Float64Array): number => a.reduce((sum, x, i) => sum + x * b[i], 0);
 
-/** Means of the numbers of like name. */
+/** Returns the means of the metrics with the same name. */
 function averages(all: readonly UpdateMetrics[]): UpdateMetrics {
   const sum = (key: string): number => all.reduce((total, metrics) => total + metrics[key], 0);
   return Object.fromEntries(Object.keys(all[0]).map(key => [key, sum(key) / all.length]));

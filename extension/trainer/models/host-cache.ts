@@ -1,5 +1,6 @@
-// The generator's cache on the host: key-value-cache.ts behind the interface of generation-cache.ts. Past keys and values are fed to each
-// run, and the new ones are copied into their places. A step never has a single row, for which products have kernels of their own.
+// The generator's cache on the host: key-value-cache.ts behind the interface of generation-cache.ts. Past keys and
+// values are fed to each run, and new ones are copied into place. A step never has a single row, because products of
+// one row use different kernels.
 import { int64 } from '../engine/session';
 import type { Tensor } from '../engine/session';
 import type { DecoderConfig } from './decoder-config';
@@ -55,17 +56,20 @@ export class HostCache implements GenerationCache {
   }
 
   forget(): void {
-    // A row's arrays are its own.
+    // Nothing to free: the row owns its arrays.
   }
 }
 
-/** Tokens whose logits are wanted; one alone twice, since a product of one row has a kernel of its own. */
+/**
+ * Returns the indices of the tokens whose logits are needed; a single one is duplicated, because products of one row
+ * use different kernels.
+ */
 function wantedRows(tokens: readonly number[]): Tensor {
   const rows = tokens.length === 1 ? [tokens[0], tokens[0]] : tokens;
   return int64(BigInt64Array.from(rows, BigInt), [rows.length]);
 }
 
-/** Rows of `logits` by index, one for each member of a shared prompt. */
+/** Returns rows of `logits` by index, one for each member of a shared prompt. */
 function spreadRows(logits: Tensor, rows: readonly number[]): Tensor {
   if (rows.length === logits.dims[0] && rows.every((r, i) => r === i)) return logits;
   const vocab = logits.dims[1];

@@ -1,12 +1,14 @@
-// Prepares a parsed chat template for the interpreter. Each printed expression becomes an Output node (python-interpreter.ts), and calls of text methods become
-// calls of the functions below: @huggingface/jinja ignores which characters strip, lstrip and rstrip are to remove (Qwen3's template keeps the blanks of an
-// answer and drops its newlines), takes JavaScript's white space, and its strftime_now returns the present in the machine's time zone.
+// Prepares a parsed chat template for the interpreter: each printed expression becomes an Output node
+// (python-interpreter.ts), and string methods become calls of the functions below. @huggingface/jinja differs from
+// Python here: strip, lstrip and rstrip ignore their character argument (Qwen3's template keeps the blanks of a
+// response and removes its newlines) and use JavaScript's white space, and strftime_now returns the current time in the
+// local time zone.
 import { outputNode } from './python-interpreter';
 import { capitalized, split, strftime, strip } from './python-text';
 import type { Template } from '@huggingface/jinja';
 
 type Node = Record<string, unknown> & { type: string };
-/** Template functions that replace the library's, by the name under which a corrected template calls them. */
+/** Template functions that replace the library's, with the names used in corrected templates. */
 const names = {
   strip: 'py_strip',
   lstrip: 'py_lstrip',
@@ -16,16 +18,16 @@ const names = {
   strftime_now: 'py_strftime_now',
 };
 const methods = ['strip', 'lstrip', 'rstrip', 'split', 'capitalize'] as const;
-/** Fields that hold what a statement runs or prints, and the nodes there that print nothing of their own. */
+/** Fields that hold a statement's body, and node types that print nothing themselves. */
 const blocks = ['body', 'alternate', 'defaultBlock'];
 const statements = ['If', 'For', 'Set', 'Macro', 'CallStatement', 'FilterStatement', 'Break', 'Continue', 'Comment', 'StringLiteral']; // prettier-ignore
 
-/** Makes the template print as Python does and call `templateFunctions`, in place. */
+/** Changes the template in place to print like Python and to call `templateFunctions`. */
 export function correctTemplate(template: Template): void {
   template.parsed = corrected(template.parsed) as Template['parsed'];
 }
 
-/** The functions that a corrected template calls. `day`, in UTC, is what strftime_now returns. */
+/** Returns the functions a corrected template calls. strftime_now returns `day`, in UTC. */
 export function templateFunctions(day: Date): Record<string, (...args: never[]) => unknown> {
   return {
     [names.strip]: (text: unknown, chars?: string | null) => strip(method(text, 'strip'), chars, true, true),
@@ -38,7 +40,7 @@ export function templateFunctions(day: Date): Record<string, (...args: never[]) 
   };
 }
 
-/** The node with its parts: printed expressions in Output nodes, calls of the methods above as calls of their functions. */
+/** Returns the corrected node: printed expressions wrapped in Output nodes, method calls replaced by function calls. */
 function corrected(part: unknown): unknown {
   if (Array.isArray(part)) return part.map(corrected);
   if (part instanceof Map) return new Map([...part].map(([key, value]) => [corrected(key), corrected(value)]));
@@ -58,7 +60,7 @@ function corrected(part: unknown): unknown {
 const printed = (node: Node): Node =>
   statements.includes(node.type) ? node : derived(node, { type: outputNode, value: node });
 
-/** A node of the library's own classes, which it looks for with instanceof. */
+/** Creates a node with the prototype of a library class, because the library checks with instanceof. */
 const derived = (node: Node, fields: Node): Node =>
   Object.assign(Object.create(Object.getPrototypeOf(node) as object) as Node, fields);
 

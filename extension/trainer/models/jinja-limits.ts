@@ -1,13 +1,13 @@
-// Renders a parsed template within bounds. A template is a program that came with a model: it may loop without end, or double a text until the
-// memory is full. Python's sandbox bounds ranges; here the steps, the numbers of a range and all that is written on the way have a bound, which
-// grows with the conversation.
+// Renders a parsed template within limits. A template is untrusted code from a model: it may loop forever or grow a
+// text until memory is exhausted. Python's sandbox only bounds ranges; here evaluation steps, range lengths and all
+// produced text are bounded, in proportion to the conversation.
 import { Environment } from '@huggingface/jinja';
 import { PythonInterpreter } from './python-interpreter';
 import type { Template } from '@huggingface/jinja';
 
 /**
- * What a template may take: for itself, and for each message or character of a conversation. Those of Llama 3 and Qwen take up to 65 steps a
- * message, and 12 characters for each.
+ * Limits of a template: a constant part, plus a part per message or character of the conversation. Llama 3's and Qwen's
+ * templates take up to 65 steps per message and 12 characters per character.
  */
 const limits = {
   steps: { own: 5000, each: 500 },
@@ -18,7 +18,7 @@ const limits = {
 type Evaluate = PythonInterpreter['evaluate'];
 type For = { body: { type: string }[] };
 
-/** The text of a template with these variables. @throws Error where it takes more than it may, and as the library does */
+/** Renders the template with these variables. @throws Error if a limit is exceeded, or for library errors */
 export function renderWithin(
   template: Template,
   variables: Readonly<Record<string, unknown>>,
@@ -35,7 +35,7 @@ export function renderWithin(
   return (interpreter.run(template.parsed) as { value: unknown }).value as string;
 }
 
-/** The library's own, with bounds. */
+/** The library's globals, with limits. */
 const globals = {
   ...{ false: false, true: true, none: null, False: false, True: true, None: null },
   raise_exception: (message: string): never => {
@@ -60,7 +60,7 @@ class BoundedInterpreter extends PythonInterpreter {
   }
 
   override evaluate(...[statement, environment]: Parameters<Evaluate>): ReturnType<Evaluate> {
-    // A loop without a body would go round without a step.
+    // An empty loop body would iterate without counting steps.
     if (statement?.type === 'For') (statement as unknown as For).body[0] ??= { type: 'Comment' };
     if (--this.steps < 0) throw new Error('it takes too many steps');
     const result = super.evaluate(statement, environment);

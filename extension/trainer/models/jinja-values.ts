@@ -1,18 +1,24 @@
-// Values of a template as Python sees them: equality, truth-neutral spelling (str, repr) and JSON. @huggingface/jinja compares with JavaScript's ==
-// ('' equals false, lists never equal) and prints JavaScript's spelling (true, null, 1). Source: the Python language reference, data model and
-// json.dumps as transformers' `tojson` calls it. A runtime value is known by its `type`, since the library does not export its classes.
+// Template values with Python semantics: equality, text form (str, repr) and JSON. @huggingface/jinja compares with
+// JavaScript's == ('' equals false, lists are never equal) and prints JavaScript's forms (true, null, 1). Source: the
+// Python language reference, data model, and json.dumps as called by transformers' `tojson`. Values are identified by
+// `type`, because the library does not export its classes.
 
-/** A value of the library's runtime. `value` is its content: a number, a text, an array of values, a Map of values, … */
+/**
+ * A value of the library's runtime. `value` is its content: a number, a text, an array of values, a Map of values, …
+ */
 export interface RuntimeValue {
   type: string;
   value: unknown;
 }
 
-/** Arrays that are tuples in Python though the library has them as lists: loops unpack lists alone. */
+/** Arrays that are tuples in Python. The library stores them as lists, because its loops only unpack lists. */
 export const tuples = new WeakSet<RuntimeValue>();
 const isTuple = (value: RuntimeValue): boolean => value.type === 'TupleValue' || tuples.has(value);
 
-/** Python's `a == b`. Booleans are numbers; a tuple equals no list; only an undefined value equals an undefined one. */
+/**
+ * Python's `a == b`. Booleans are numbers; a tuple never equals a list; an undefined value only equals another
+ * undefined value.
+ */
 export function equals(a: RuntimeValue, b: RuntimeValue): boolean {
   if (isNumeric(a) && isNumeric(b)) return Number(a.value) === Number(b.value);
   if (isArray(a) && isArray(b))
@@ -33,8 +39,8 @@ export function equals(a: RuntimeValue, b: RuntimeValue): boolean {
 }
 
 /**
- * The first of all items that equal each other, as the keys of a Python set do, in time linear in the items. Texts differ by their case alone
- * where `caseSensitive`. @throws Error where an item has no hash in Python: a list or a mapping
+ * Returns the first of each set of equal items, like the keys of a Python set, in linear time. Strings are compared
+ * case-insensitively unless `caseSensitive`. @throws Error for items that are unhashable in Python: lists and mappings
  */
 export function distinct(items: readonly RuntimeValue[], caseSensitive: boolean): RuntimeValue[] {
   const seen = new Set<unknown>();
@@ -47,7 +53,10 @@ export function distinct(items: readonly RuntimeValue[], caseSensitive: boolean)
 
 const textKey = (text: string): string => `'${JSON.stringify(text)}`;
 
-/** A primitive, or for what equals itself alone the value: the same for values that are equal in Python, and for no others. */
+/**
+ * Returns a key that is the same exactly for values that are equal in Python: a primitive, or the value itself if it
+ * only equals itself.
+ */
 function hashKey(value: RuntimeValue): unknown {
   if (isNumeric(value)) return Number.isNaN(value.value) ? value : Number(value.value);
   if (typeof value.value === 'string') return textKey(value.value);
@@ -99,7 +108,7 @@ export interface JsonOptions {
   indent?: number | null;
   ensureAscii?: boolean;
   sortKeys?: boolean;
-  /** Between items, and between a key and its value. */
+  /** Separators between items, and between a key and its value. */
   separators?: readonly [string, string] | null;
 }
 
@@ -146,7 +155,7 @@ export const isMap = (value: RuntimeValue): value is { type: string; value: Map<
 export const isNumeric = ({ type }: RuntimeValue): boolean =>
   type === 'IntegerValue' || type === 'FloatValue' || type === 'BooleanValue';
 
-/** The shortest digits that give the number again, as in JavaScript; an exponent from 1e16 on and below 1e-4. */
+/** Shortest digits that round-trip, as in JavaScript; exponent form from 1e16 on and below 1e-4. */
 function floatRepr(x: number): string {
   if (Number.isNaN(x)) return 'nan';
   if (!Number.isFinite(x)) return x < 0 ? '-inf' : 'inf';
@@ -158,7 +167,7 @@ function floatRepr(x: number): string {
 
 const named: Record<string, string> = { '\\': '\\\\', '\n': '\\n', '\r': '\\r', '\t': '\\t' };
 
-/** A text in quotes, with escapes for what Python does not print. */
+/** Quotes a text, with escapes for characters that Python does not print. */
 function quoted(text: string): string {
   const quote = text.includes("'") && !text.includes('"') ? '"' : "'";
   let out = quote;

@@ -1,21 +1,22 @@
-// Keys and values of past tokens. Between calls each row owns its own, exactly as long as it is (`RowCache`); during a call the rows
-// that are generating share one batch (`BatchCache`, [rows, kvHeads, capacity, headSize] a layer). A row that is done leaves: the last
-// row takes its place, and a waiting one may enter at the end. Rows with the same prompt share its prefill.
-// Invariant: capacities are multiples of `block`, so that a row's sums run through the same lanes whatever rows are beside it.
+// Keys and values of past tokens on the host. Between calls each row owns arrays of its exact length (`RowCache`);
+// during a call the active rows share one batch (`BatchCache`, [rows, kvHeads, capacity, headSize] per layer). When a
+// row finishes, the last row moves to its index, and a waiting row may be added at the end. Rows with the same prompt
+// share its prefill. Invariant: capacities are multiples of `block`, so a row's sums use the same SIMD lanes whichever
+// rows are beside it.
 import { appendAll, maximum } from '../../protocol/lists';
 import { float32 } from '../engine/session';
 import type { Tensor } from '../engine/session';
 import { masked } from '../engine/padding';
 import type { DecoderConfig } from './decoder-config';
 
-/** Capacity grows in steps of this many tokens. */
+/** Capacity grows in multiples of this many tokens. */
 export const block = 32;
 
 type Shape = Pick<DecoderConfig, 'layers' | 'kvHeads' | 'headSize'>;
 
 export class RowCache {
   length = 0;
-  /** Sampled last and not yet in the cache: it goes in front of what is appended next. */
+  /** The last sampled token, not yet cached: it is prepended to the next append. */
   pending: number | null = null;
   /** 2·layers arrays (keys of layer 0, values of layer 0, keys of layer 1, …), each [kvHeads, length, headSize]. */
   readonly parts: Float32Array[];
@@ -24,7 +25,7 @@ export class RowCache {
     this.parts = Array.from({ length: 2 * config.layers }, () => new Float32Array(0));
   }
 
-  /** Shares the other row's content; parts are replaced, never written in place. */
+  /** Shares the other row's content; safe because parts are replaced, never written in place. */
   copyFrom(other: RowCache): void {
     this.length = other.length;
     other.parts.forEach((part, i) => (this.parts[i] = part));
@@ -45,12 +46,12 @@ export class BatchCache {
     return this.rows.length;
   }
 
-  /** Tokens of each row that are in the cache. */
+  /** Number of cached tokens of each row. */
   get positions(): readonly number[] {
     return this.lengths;
   }
 
-  /** Takes rows in at the end. */
+  /** Adds rows at the end. */
   enter(rows: readonly RowCache[]): void {
     if (rows.length === 0) return;
     const first = this.count;
@@ -68,7 +69,7 @@ export class BatchCache {
     });
   }
 
-  /** Gives a row its keys and values back and lets the last row take its place. */
+  /** Copies a row's keys and values back to it, and moves the last row to its index. */
   leave(r: number): void {
     const row = this.rows[r];
     const length = this.lengths[r];
@@ -91,7 +92,7 @@ export class BatchCache {
     this.lengths.pop();
   }
 
-  /** Feeds of the generate graph for one more token a row. */
+  /** Returns the feeds of the generate graph for one more token per row. */
   feeds(): Record<string, Tensor> {
     const { count, capacity } = this;
     const { kvHeads, headSize } = this.config;
@@ -127,7 +128,7 @@ export class BatchCache {
     return this.config.kvHeads * this.capacity * this.config.headSize;
   }
 
-  /** Room for `rows` rows of `tokens` tokens; the first `kept` rows keep their content. */
+  /** Ensures room for `rows` rows of `tokens` tokens; the first `kept` rows keep their content. */
   private makeRoom(rows: number, tokens: number, kept: number): void {
     const capacity = Math.max(this.capacity, Math.ceil(tokens / block) * block);
     if (rows <= this.room && capacity === this.capacity) return;
@@ -164,14 +165,17 @@ export class BatchCache {
   }
 }
 
-/** Feeds of the generate graph for rows that get chunks: their past, padded to the longest. */
+/** Returns the feeds of the generate graph for rows that receive chunks: their past, padded to the longest. */
 export function pastFeeds(rows: readonly RowCache[], config: Shape): Record<string, Tensor> {
   const batch = new BatchCache(config);
   batch.enter(rows);
   return batch.feeds();
 }
 
-/** Appends chunks of `counts[r]` tokens to rows, from packed outputs [tokens, kvHeads·headSize] in which row r begins at `starts[r]`. */
+/**
+ * Appends chunks of `counts[r]` tokens to rows, from packed outputs [tokens, kvHeads·headSize] in which row r begins at
+ * `starts[r]`.
+ */
 export function appendChunks(
   rows: readonly RowCache[],
   outputs: Readonly<Record<string, Tensor>>,
@@ -199,7 +203,7 @@ export function appendChunks(
   });
 }
 
-/** Name of the generate graph's input of past keys (i even) or values of layer i / 2. */
+/** Returns the name of the generate graph's input of past keys (i even) or values (i odd) of layer ⌊i / 2⌋. */
 export const pastName = (i: number): string => `past_${i % 2 === 0 ? 'key' : 'value'}.${i >> 1}`;
-/** Name of its output of new ones. */
+/** Returns the name of its output of new keys or values. */
 export const newName = (i: number): string => `${i % 2 === 0 ? 'key' : 'value'}.${i >> 1}`;

@@ -1,5 +1,5 @@
-// The two ways of loading a model: with all its weights trained, in memory, and with adapters trained over a base that stays in its
-// files. Nothing is left half-loaded: what is read is checked before any session is made.
+// Loads a model with all weights trained (in memory), or with adapters trained over a base mapped from its files. All
+// files are read and checked before any session is created, so nothing is left half-loaded.
 import type { LoadOptions } from '../engine/engine';
 import { RandomStream } from '../engine/random-stream';
 import type { SessionOptions } from '../engine/session';
@@ -21,7 +21,7 @@ import { Weights } from './weights';
 
 type Decode = (ids: readonly number[]) => string;
 
-/** All weights are trained. The reference policy is a frozen copy in its files. */
+/** Loads a model with all weights trained. The reference policy is a frozen copy mapped from its files. */
 export async function loadTrained(
   options: LoadOptions,
   session: SessionOptions,
@@ -35,7 +35,7 @@ export async function loadTrained(
   const { config, weights } = await readDecoder(modelFolder);
   const within = (network: Network): Network => withinOptions(network, options);
   const reference = referenceFolder === null ? undefined : await mapDecoder(referenceFolder);
-  // A checkpoint may be of a time when a head stored beside a tied embedding was left out: its reference has that head all the same.
+  // Older checkpoints may lack a head stored beside a tied embedding that their reference still has.
   if (reference && JSON.stringify({ ...reference.config, tiedHead: config.tiedHead }) !== JSON.stringify(config))
     throw new UserError(
       `${referenceFolder}: the reference policy is of another shape than the policy: use weights of one model`,
@@ -64,7 +64,10 @@ export async function loadTrained(
   };
 }
 
-/** Adapters are trained; the base stays in its files, is the reference policy, and carries the critic's own adapters and head too. */
+/**
+ * Loads a model with trained adapters. The base stays in its files, is the reference policy, and is shared by the
+ * critic, which has separate adapters and a value head.
+ */
 export async function loadAdapted(
   options: LoadOptions,
   session: SessionOptions,
@@ -120,18 +123,21 @@ export async function loadAdapted(
   };
 }
 
-/** The network as the options want it computed. */
+/** Returns the network with the precision and maximum positions from the options. */
 const withinOptions = (network: Network, { maxPositions, precision }: LoadOptions): Network => ({
   ...network,
   plan: { ...network.plan, products: precision },
   maxPositions: Math.min(maxPositions ?? Infinity, network.config.maxPositions),
 });
 
-/** Up to so many bytes of weights are laid out anew for the rollouts of each iteration, which takes memory three times over for a while. */
+/**
+ * Maximum bytes of weights that are laid out anew for the rollouts of each iteration, which temporarily takes three
+ * times their memory.
+ */
 const laidOutBytes = 2 ** 28;
 
 const laysOut = ({ flat }: Weights, { provider = 'cpu' }: SessionOptions): boolean =>
   provider === 'cpu' && flat.byteLength <= laidOutBytes;
 
-/** A bank for a network of which nothing is trained. */
+/** Returns a bank for a network without trained parameters. */
 const withoutParameters = (session: SessionOptions): HostParameters => new HostParameters(new Weights([]), session);

@@ -1,7 +1,7 @@
-// LoRA: beside a frozen linear layer W [out, in] two trained factors A [rank, in] and B [out, rank], so that the layer computes
-// x·(W + alpha/rank · B·A)ᵀ. Names, layout, choice of layers and initial values are those of PEFT (github.com/huggingface/peft), so that
-// adapters move between the two without translation. Only the projections of the decoder's layers take adapters: embedding and
-// output head stay as they are.
+// LoRA: a frozen linear layer W [out, in] gets two trained factors A [rank, in] and B [out, rank] and computes x·(W +
+// alpha/rank · B·A)ᵀ. Names, layout, layer selection and initialisation follow PEFT (github.com/huggingface/peft), so
+// adapters are interchangeable. Only the projections of the decoder layers take adapters, not the embedding and the
+// output head.
 import { UserError } from '../../protocol/user-error';
 import type { AdapterOptions } from '../engine/engine';
 import type { RandomStream } from '../engine/random-stream';
@@ -9,24 +9,25 @@ import { parameterSpecs } from './decoder-config';
 import type { DecoderConfig, ParameterSpec } from './decoder-config';
 import type { Weights } from './weights';
 
-/** Rank, scale, dropout and choice of layers. */
+/** Rank, alpha, dropout and target layers. */
 export type LoraOptions = AdapterOptions;
 
-/** Whether targets are the word for every linear layer, which PEFT reads in any case. */
+/** Returns whether targets is 'all-linear', which PEFT matches case-insensitively. */
 export const choosesAll = (targets: LoraOptions['targets']): targets is string =>
   typeof targets === 'string' && targets.toLowerCase() === 'all-linear';
 
-/** What B·A is multiplied by. */
+/** Returns the factor of B·A. */
 export const loraScale = (lora: Pick<LoraOptions, 'alpha' | 'rank'>): number => lora.alpha / lora.rank;
 
-/** Modules that PEFT would adapt too, in a form that this trainer has not. */
+/** Modules that PEFT can also adapt, in a form not supported here. */
 const withoutAdapter = ['model.embed_tokens', 'lm_head'];
 
 /**
- * Full names of the linear layers that `targets` chooses, such as model.layers.0.self_attn.q_proj, in the order of the parameters.
- * A list's entry chooses the layer of that name and those that end with it after a dot; a string has to match the whole name as a
- * regular expression, but for 'all-linear'.
- * @throws UserError naming the pattern that is no regular expression, chooses nothing, or chooses embedding or output head
+ * Returns the full names of the linear layers that `targets` selects, such as model.layers.0.self_attn.q_proj, in
+ * parameter order. A list entry selects the layer with that name and those whose name ends with a dot and the entry; a
+ * string other than 'all-linear' is a regular expression that must match the whole name.
+ * @throws UserError naming the pattern if it is not a regular expression, selects nothing, or selects embedding or
+ * output head
  */
 export function loraModules(config: DecoderConfig, targets: LoraOptions['targets']): string[] {
   const modules = linearSpecs(config).map(({ name }) => moduleOf(name));
@@ -48,7 +49,10 @@ export function loraModules(config: DecoderConfig, targets: LoraOptions['targets
   return modules.filter(module => patterns.some(({ matches }) => matches(module)));
 }
 
-/** The factors as parameters: per module `${module}.lora_A.weight` [rank, in], then `${module}.lora_B.weight` [out, rank]. */
+/**
+ * Returns the factors as parameters: per module `${module}.lora_A.weight` [rank, in], then `${module}.lora_B.weight`
+ * [out, rank].
+ */
 export function loraSpecs(config: DecoderConfig, lora: LoraOptions): ParameterSpec[] {
   const chosen = new Set(loraModules(config, lora.targets));
   return linearSpecs(config).flatMap(({ name, dims: [out, from] }) => {
@@ -61,12 +65,12 @@ export function loraSpecs(config: DecoderConfig, lora: LoraOptions): ParameterSp
   });
 }
 
-/** The parameter that holds a factor of a module. */
+/** Returns the parameter name of a module's factor. */
 export const factorName = (module: string, factor: 'A' | 'B'): string => `${module}.lora_${factor}.weight`;
 
 /**
- * Fills the factors as PEFT does: A uniform in ±1/√in (Kaiming's with a = √5), B zeros, so that the adapter starts without effect.
- * Other parameters among `weights` are left alone.
+ * Initialises the factors like PEFT: A uniform in ±1/√in (Kaiming with a = √5), B zeros, so the adapter initially has
+ * no effect. Other parameters among `weights` are unchanged.
  */
 export function initializeLora(weights: Weights, stream: RandomStream): void {
   for (const { name, dims } of weights.specs) {
@@ -78,7 +82,7 @@ export function initializeLora(weights: Weights, stream: RandomStream): void {
   }
 }
 
-/** Weights of the linear layers that can take an adapter, [out, in]. */
+/** Returns the weights of the linear layers that can take an adapter, [out, in]. */
 const linearSpecs = (config: DecoderConfig): ParameterSpec[] =>
   parameterSpecs(config).filter(({ name, dims }) => dims.length === 2 && !withoutAdapter.includes(moduleOf(name)));
 

@@ -1,6 +1,6 @@
-// A model's tensors where they lie: onnxruntime maps them from the safetensors files, so that a base of any size costs the memory of its
-// file's pages alone and is never converted whole. Every number is looked at once, when the model is opened, since a damaged weight
-// shows late and far away.
+// Maps a model's tensors from its safetensors files through onnxruntime, so a base of any size only costs the memory of
+// its file pages and is never converted as a whole. Every number is checked once when the model is opened, because a
+// damaged weight would otherwise show late and far from its cause.
 import { realpath } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join, relative, sep } from 'node:path';
 import { UserError } from '../../protocol/user-error';
@@ -11,20 +11,20 @@ import { openDecoder } from './model-folder';
 import type { MappedTensors } from './networks';
 
 const mappable = ['F32', 'F16', 'BF16'] as const;
-/** Elements looked at in one go. */
+/** Elements checked at a time. */
 const checkedAtOnce = 2 ** 22;
 
 export interface MappedDecoder extends MappedTensors {
   config: DecoderConfig;
-  /** Number of parameters. */
   parameters: number;
-  /** The model folder; `folder` may be one above it. */
+  /** The model folder; `folder` may be one of its ancestors. */
   modelFolder: string;
 }
 
 /**
  * Opens a model folder without reading its weights into memory.
- * @throws UserError naming file, tensor and remedy: a missing or misshapen tensor, a type that cannot be mapped, a number that is none
+ * @throws UserError with file, tensor and remedy: a missing or misshapen tensor, a type that cannot be mapped, or a
+ * non-finite number
  */
 export async function mapDecoder(folder: string): Promise<MappedDecoder> {
   const { config, specs, files } = await openDecoder(folder);
@@ -62,7 +62,7 @@ export async function mapDecoder(folder: string): Promise<MappedDecoder> {
   }
 }
 
-/** Index of the first NaN or infinity, −1 where there is none: their bits have all exponent bits set. */
+/** Returns the index of the first NaN or infinity (all exponent bits set), or −1. */
 function firstUnfit(floats: Float32Array): number {
   const bits = new Uint32Array(floats.buffer, floats.byteOffset, floats.length);
   for (let i = 0; i < bits.length; i++) if ((bits[i] & 0x7f800000) === 0x7f800000) return i;
@@ -70,8 +70,9 @@ function firstUnfit(floats: Float32Array): number {
 }
 
 /**
- * The nearest folder that holds the model's and whatever its files are links to, as in the hub's cache: onnxruntime maps no file that
- * lies outside the folder it is given. And the model's folder, free of links, for the files' paths from there.
+ * Returns `inside`, the nearest folder that contains the model folder and the targets of its symlinked files (as in the
+ * hub's cache), because onnxruntime only maps files within its given folder; and `real`, the model folder with symlinks
+ * resolved.
  */
 async function commonFolder(folder: string, files: readonly string[]): Promise<{ inside: string; real: string }> {
   const real = await realpath(folder);
@@ -79,6 +80,6 @@ async function commonFolder(folder: string, files: readonly string[]): Promise<{
   for (let inside = real; ; inside = dirname(inside)) {
     if (places.every(place => !relative(inside, place).startsWith('..') && !isAbsolute(relative(inside, place))))
       return { inside, real };
-    if (dirname(inside) === inside) return { inside: real, real }; // on another drive: onnxruntime says what is wrong
+    if (dirname(inside) === inside) return { inside: real, real }; // different drive: onnxruntime reports the error
   }
 }
