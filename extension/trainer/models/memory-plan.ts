@@ -1,7 +1,8 @@
-// How much memory a run will take on the CPU, before it runs: weights, gradients and optimizer from the number of parameters, keys and
-// values from the rollouts' shape, activations from the very graphs that will run (engine/graph-memory.ts), so that checkpointing, chunked
-// logits, adapters and 8-bit bases are counted as they are. Nothing is read from the model but its configuration.
-// What is not derived but measured stands in `measured`; test/unit/models/memory-plan.test.ts holds the plan against real processes.
+// Estimates the CPU memory of a run before it starts: weights, gradients and optimizer from the parameter count, keys
+// and values from the rollout shape, activations from the graphs that will run (engine/graph-memory.ts), so
+// checkpointing, chunked logits, adapters and 8-bit bases are included. Reads only the model's configuration. Measured
+// rather than derived constants are in `measured`; test/unit/models/memory-plan.test.ts compares the plan with real
+// processes.
 import { appendAll } from '../../protocol/lists';
 import { chunkSize } from '../engine/adamw';
 import { blockSize } from '../engine/byte-moments';
@@ -24,80 +25,85 @@ import { arenasKept, passBytes } from './packed-sessions';
 import { generateGraph, headGradientBytes, scoreGraph, updateGraph } from './policy-graphs';
 import type { LossTerms, Network, PackedShape } from './policy-graphs';
 
-/** What was measured on Linux with Node 20 to 24 and onnxruntime 1.30. */
+/** Measured on Linux with Node 20 to 24 and onnxruntime 1.30. */
 const measured = {
-  /** Bytes of a process that has loaded onnxruntime and made its sessions. */
+  /** Bytes of a process after loading onnxruntime and creating its sessions. */
   process: 110 * 2 ** 20,
-  /** Bytes of reading frozen weights once, a part at a time, with what waits to be collected. */
+  /** Bytes for reading frozen weights once in parts, including garbage not yet collected. */
   reading: 64 * 2 ** 20,
-  /** onnxruntime's arena over the bytes alive in it: it grows by doubling and gives nothing back. */
+  /** Size of onnxruntime's arena relative to its live bytes: it grows by doubling and never shrinks. */
   arena: 1.3,
-  /** What the arena of passes with shared beginnings takes beside that of passes without, where both are kept. */
+  /**
+   * Size of the arena for passes with shared prefixes, relative to the arena for passes without, when both are kept.
+   */
   sharedToo: 0.85,
-  /** Bytes of an environment process with the compiler that it starts. */
+  /** Bytes of an environment process including the compiler it starts. */
   environments: 90 * 2 ** 20,
-  /** Bytes of a run's episodes and packed arrays, with what waits to be collected. */
+  /** Bytes of a run's episodes and packed arrays, including garbage not yet collected. */
   episodes: 160 * 2 ** 20,
-  /** Bytes of an optimizer step for each parameter of the chunk in hand. */
+  /** Bytes of an optimizer step per parameter of the current chunk. */
   step: 160,
 };
 
 const momentBytes: Record<MomentFormat, number> = { float32: 8, int8: 2 + 8 / blockSize };
 
-/** The parts of a run, in the order of a step; each holds what those before it hold too, since arenas give nothing back. */
+/**
+ * Phases of a run, in the order of a step. Each phase also holds the memory of the previous ones, because arenas never
+ * shrink.
+ */
 export const phases = ['loading', 'rollout', 'diagnosis', 'log-probs', 'critic update', 'policy update'] as const;
 export type Phase = (typeof phases)[number];
 
 export interface PlanInput {
   decoder: DecoderConfig;
-  /** How the model's files hold their numbers. */
+  /** Element type of the model's files. */
   stored: FileTensor['dtype'];
   /** Null trains all weights. */
   lora: LoraOptions | null;
   rolloutQuantization: 'none' | 'int8';
   baseQuantization: 'none' | 'int8';
-  /** How the optimizers hold their moments. */
+  /** Storage format of the optimizer moments. */
   moments: { actor: MomentFormat; critic: MomentFormat };
-  /** Activations are computed again on the way back. */
+  /** Activations are recomputed in the backward pass. */
   checkpointed: boolean;
   reference: boolean;
   critic: boolean;
   klLoss: boolean;
   lossMode: LossTerms['mode'];
-  /** False where episodes are played alone. */
+  /** False for rollouts only. */
   trains: boolean;
-  /** Most tokens of a sequence. */
+  /** Maximum tokens of a sequence. */
   longest: number;
-  /** Packed tokens of one pass with gradient, of the policy and of the critic. */
+  /** Packed tokens of one pass with gradient, for the policy and for the critic. */
   updateTokens: number;
   criticTokens: number;
-  /** Packed tokens of one pass for old log-probs, 0 where the sampler's own are taken; and of one of the reference. */
+  /** Packed tokens of one old-log-prob pass (0 if the sampler's log-probs are used), and of one reference pass. */
   scoreTokens: number;
   referenceTokens: number;
-  /** Packed tokens of one pass over prompts by the diagnosis of collapse, 0 where there is none. */
+  /** Packed tokens of one prompt pass of the collapse diagnosis; 0 without diagnosis. */
   diagnosisTokens: number;
-  /** Episodes played at the same time. */
+  /** Number of concurrent episodes. */
   rollouts: number;
-  /** Processes of environments; 0 for the engine alone, without a run around it. */
+  /** Number of environment processes; 0 for the engine without a run. */
   environments: number;
-  /** Samples begin alike (with the same system message, say). */
+  /** Whether samples share a prefix, such as the same system message. */
   sharesBeginnings: boolean;
 }
 
 export interface PlanRow {
   what: string;
   bytes: number;
-  /** The formula in words. */
+  /** The formula as text. */
   how: string;
-  /** From when on it is held. */
+  /** The phase from which the memory is held. */
   phase: Phase;
 }
 
 export interface MemoryPlan {
   rows: PlanRow[];
-  /** Bytes held at the end of each phase that the run has. */
+  /** Bytes held at the end of each phase of the run. */
   phases: { phase: Phase; held: number }[];
-  /** The most bytes held, and in which phase. */
+  /** The peak bytes, and their phase. */
   peak: { phase: Phase; bytes: number };
 }
 
@@ -106,8 +112,8 @@ export function planMemory(input: PlanInput): MemoryPlan {
 }
 
 /**
- * Most packed tokens of a pass with gradient, of the policy and of the critic, for which the plan stays within `limitBytes`, in whole
- * sequences of the greatest length; 0 where not even one such sequence fits. At most 2²⁰.
+ * Returns the most packed tokens per gradient pass of policy and critic for which the plan stays within `limitBytes`,
+ * in whole sequences of maximum length; 0 if not even one sequence fits. At most 2²⁰.
  */
 export function largestMicroBatchTokens(input: PlanInput, limitBytes: number): number {
   const planner = new Planner(input);
@@ -118,7 +124,7 @@ export function largestMicroBatchTokens(input: PlanInput, limitBytes: number): n
   const most = Math.max(1, Math.floor(mostTokens / input.longest));
   let [low, high] = [0, 1]; // low fits
   while (high <= most && fits(high)) [low, high] = [high, high * 2];
-  high = Math.min(high, most + 1); // high does not fit, or is not asked about
+  high = Math.min(high, most + 1); // high does not fit or is beyond the maximum
   while (high - low > 1) {
     const middle = Math.floor((low + high) / 2);
     if (fits(middle)) low = middle;
@@ -127,7 +133,7 @@ export function largestMicroBatchTokens(input: PlanInput, limitBytes: number): n
   return low * input.longest;
 }
 
-/** No pass is planned with more. */
+/** Maximum planned tokens per pass. */
 const mostTokens = 2 ** 20;
 
 type PassKind = 'update' | 'score' | 'reference' | 'critic' | 'values';
@@ -237,7 +243,7 @@ class Planner {
     ];
   }
 
-  /** What a stop takes back (engine-undo.ts). */
+  /** Memory of the copy that a stop restores (engine-undo.ts). */
   private undoRow(): PlanRow {
     const { critic, moments } = this.input;
     const [own, critics] = [this.trained(), critic ? this.criticTrained() : 0];
@@ -246,7 +252,7 @@ class Planner {
     return row('policy update', 'copy for a stop', copied, `${millions(own + critics)} trained × weight and moments`);
   }
 
-  /** Cross-scoring: a pass over prompts, whose keys and values are kept while texts go on from the longest of them. */
+  /** Cross-scoring: a prompt pass, whose keys and values are kept while texts continue from the longest prompt. */
   private diagnosisRows(): PlanRow[] {
     const { decoder: c, longest, diagnosisTokens: tokens } = this.input;
     if (tokens === 0) return [];
@@ -278,8 +284,8 @@ class Planner {
   }
 
   /**
-   * Bytes of the arenas of passes with and without shared beginnings. Both are kept where together they are small (packed-sessions.ts), and
-   * one at a time where passes are large.
+   * Returns the bytes of the arenas of passes with and without shared prefixes. Both arenas are kept if their sum is
+   * small (packed-sessions.ts), and one at a time if passes are large.
    */
   private arenas(kind: PassKind, tokens: number): number {
     const { decoder, longest, checkpointed, sharesBeginnings } = this.input;
@@ -292,8 +298,8 @@ class Planner {
   }
 
   /**
-   * Bytes of the arena after passes of up to `tokens` in sequences of the greatest length. The largest pass is not always the hungriest:
-   * one whose logits go through the head in twice as many parts may need less than the largest of those in half as many.
+   * Returns the arena bytes after passes of up to `tokens` in sequences of maximum length. The largest pass is not
+   * always the peak: a pass with twice as many head chunks may need less than the largest pass with half as many.
    */
   private peak(kind: PassKind, tokens: number): number {
     const { longest, decoder: c } = this.input;
@@ -305,12 +311,15 @@ class Planner {
     return Math.max(this.passBytes(kind, n, t, chunks), most);
   }
 
-  /** Bytes of the arena after one pass of `n` predicted tokens in sequences of `t`; the graph's outputs are counted with the gradients. */
+  /**
+   * Returns the arena bytes after one pass of `n` predicted tokens in sequences of `t`; the graph's outputs are counted
+   * with the gradients instead.
+   */
   private passBytes(kind: PassKind, n: number, t: number, chunks: number): number {
     const { decoder: c } = this.input;
     const b = n / (t - 1);
     const memory = this.graph(`${kind} ${chunks}`, () => this.build(kind, chunks));
-    const part = n / chunks; // `n0`, `weight1`, …: what a chunk has of the predicted tokens
+    const part = n / chunks; // size of `n0`, `weight1`, …: predicted tokens per chunk
     const { peak, outputs } = memory(sizesOf(c, { tokens: b * t, n, b, r: b, t, part, features: c.intermediateSize }));
     return measured.arena * peak - (kind === 'update' || kind === 'critic' ? outputs : 0);
   }
@@ -336,7 +345,7 @@ class Planner {
     return this.generating(Math.max(1, Math.min(rollouts, Math.floor(prefillTokens / longest))), longest, 32);
   }
 
-  /** `rows` rows of `t` new tokens each, over `s` cached ones. */
+  /** Returns the bytes for `rows` rows of `t` new tokens each, over `s` cached ones. */
   private generating(rows: number, t: number, s: number): number {
     const { decoder: c, lora, rolloutQuantization } = this.input;
     const memory = this.graph('generate', () => {
@@ -355,7 +364,7 @@ class Planner {
     return known;
   }
 
-  /** The frozen base as a network. Its graphs are planned and never run, so the places in files are none. */
+  /** Returns the frozen base as a network. Its graphs are planned but never run, so file locations are dummies. */
   private frozen(quantization: 'none' | 'int8'): Network {
     const { decoder: c, stored } = this.input;
     const nowhere = { file: '', offset: 0, bytes: 0 };
@@ -371,7 +380,10 @@ class Planner {
   }
 }
 
-/** Sizes of a graph's dimensions: those given, what heads make of the tokens, and `part` for what a chunk of the head's rows has. */
+/**
+ * Returns the sizes of a graph's dimensions: the given ones, dimensions derived from the heads, and `part` for the rows
+ * of a head chunk.
+ */
 function sizesOf(c: DecoderConfig, given: Record<string, number>): (symbol: string) => number | undefined {
   const groups = c.heads / c.kvHeads;
   const { tokens, t, part } = given;
@@ -381,13 +393,13 @@ function sizesOf(c: DecoderConfig, given: Record<string, number>): (symbol: stri
     'n*k': tokens * c.kvHeads,
     'n*g': tokens * groups,
     'u+t': given.u + t,
-    e: Math.ceil(t / 2), // the earlier and the later tokens of a row
+    e: Math.ceil(t / 2), // the early and the late tokens of a row
     l: Math.floor(t / 2),
   };
   return symbol => sizes[symbol] ?? (/^[a-z_]+\d+$/.test(symbol) ? part : within(symbol, t));
 }
 
-/** Any other dimension is some of a row's tokens. */
+/** Any other dimension is a part of a row's tokens. */
 const within = (symbol: string, t: number): number | undefined => (/^[a-z]$/.test(symbol) ? t : undefined);
 
 const row = (phase: Phase, what: string, bytes: number, how: string): PlanRow => ({
@@ -397,7 +409,7 @@ const row = (phase: Phase, what: string, bytes: number, how: string): PlanRow =>
   phase,
 });
 
-/** What a network of `trained` parameters needs to be changed; `whose` begins the rows' names. */
+/** Returns the rows for training `trained` parameters; `whose` is the prefix of the row names. */
 function optimizerRows(phase: Phase, whose: string, trained: number, moments: MomentFormat): PlanRow[] {
   const m = millions(trained);
   const chunk = Math.min(trained, chunkSize);
@@ -415,7 +427,10 @@ function optimizerRows(phase: Phase, whose: string, trained: number, moments: Mo
 }
 
 const embedding = 'model.embed_tokens.weight';
-/** Whether the tensor is multiplied with activations: layers' projections and the output head, which may be the embedding. */
+/**
+ * Returns whether the tensor is multiplied with activations: layer projections and the output head, which may be the
+ * embedding.
+ */
 const isLinear = (name: string, { tiedHead }: DecoderConfig): boolean =>
   /_proj\.weight$|^lm_head\.weight$/.test(name) || (tiedHead && name === embedding);
 

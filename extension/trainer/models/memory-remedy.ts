@@ -1,17 +1,17 @@
-// What to change in a configuration so that its memory plan stays within a limit: the fewest of the changes that every run allows, the
-// mildest first. Those at the top change how fast a run is, those at the bottom what is trained.
+// Finds configuration changes that bring the memory plan below a limit: as few changes as possible, mildest first. The
+// first candidates only affect speed, the last ones what is trained.
 import { largestMicroBatchTokens, planMemory } from './memory-plan';
 import type { PlanInput } from './memory-plan';
 
 export interface Remedy {
-  /** Overrides, such as lora.rank=16; together they fit, where anything does. */
+  /** Overrides such as lora.rank=16. Together they fit the limit, if any combination does. */
   overrides: string[];
   fits: boolean;
-  /** Bytes of the plan with all of them. */
+  /** Bytes of the plan with all overrides. */
   bytes: number;
 }
 
-/** A change of the plan with the override that makes it; null where it changes nothing. */
+/** A change of the plan with its overrides; null if it has no effect. */
 type Change = (input: PlanInput) => Applied | null;
 
 interface Applied {
@@ -19,22 +19,22 @@ interface Applied {
   overrides: string[];
 }
 
-/** Adapters that are proposed to a run that trains all weights. */
+/** LoRA rank proposed to a run that trains all weights. */
 const proposedRank = 16;
 
-/** What the proposals have to keep to. */
+/** Constraints on the proposals. */
 export interface Bounds {
-  /** Episodes of an optimizer step, which those of a pass must divide. */
+  /** Episodes of an optimizer step; the episodes per pass must divide it. */
   miniBatch: number;
-  /** Episodes are not proposed to be shorter, in tokens. */
+  /** Lower bound of proposed episode lengths, in tokens. */
   shortest: number;
-  /** How validation could play no more episodes at a time than training; null where it does not play more. */
+  /** How to reduce validation to the number of concurrent episodes of training; null if it does not use more. */
   fewerEpisodes: { rollouts: number; overrides: string[] } | null;
 }
 
 /**
- * The first single change after which the plan stays within `limit` bytes, else the first few that do so together, without those that can
- * be left out; with all of them where nothing is enough.
+ * Returns the first single change that brings the plan within `limit` bytes. Otherwise returns the shortest sufficient
+ * sequence of first changes, minus those that prove unnecessary, or all changes if nothing suffices.
  */
 export function remedyFor(input: PlanInput, limit: number, bounds: Bounds): Remedy {
   const changes = changesFor(limit, bounds);
@@ -137,7 +137,7 @@ function changesFor(limit: number, { miniBatch, shortest, fewerEpisodes }: Bound
   ];
 }
 
-/** Episodes of half the length, of a quarter, …, until they fit or are as short as can be. */
+/** Halves the episode length until the plan fits or the length reaches its lower bound. */
 function shorter(input: PlanInput, limit: number, shortest: number): ReturnType<Change> {
   let now = input;
   while (now.longest / 2 >= shortest && planMemory(now).peak.bytes > limit) {
@@ -155,7 +155,7 @@ function shorter(input: PlanInput, limit: number, shortest: number): ReturnType<
   return now === input ? null : { input: now, overrides: [`actor_rollout_ref.rollout.max_model_len=${now.longest}`] };
 }
 
-/** The largest divisor of `n` that is at most `most`. */
+/** Returns the largest divisor of `n` that is at most `most`. */
 export function largestDivisor(n: number, most: number): number {
   for (let d = Math.min(n, Math.floor(most)); d > 1; d--) if (n % d === 0) return d;
   return 1;

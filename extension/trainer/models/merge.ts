@@ -1,5 +1,5 @@
-// Merging an adapter into its base: W + alpha/rank · B·A, in single precision, for any rows of a layer's weight at a time, so that a
-// model need not fit into memory. The product is one Gemm of onnxruntime on one thread: always the same bits.
+// Merges an adapter into its base, W + alpha/rank · B·A, in single precision and in blocks of rows, so a model need not
+// fit into memory. The product is one single-threaded onnxruntime Gemm, so the result is bit-reproducible.
 import { Graph } from '../engine/graph';
 import { Session, float32 } from '../engine/session';
 import { factorName, loraScale } from './lora';
@@ -23,12 +23,12 @@ export class AdapterMerge {
     return new AdapterMerge(await Session.create(g, { threads: 1 }), views, lora.rank);
   }
 
-  /** Whether the adapter changes the parameter of that name. */
+  /** Returns whether the adapter changes the parameter. */
   changes(parameter: string): boolean {
     return this.factors.has(factorName(moduleOf(parameter), 'A'));
   }
 
-  /** Given rows of a parameter that the adapter changes [n, in], from the row `first` on: the same rows, merged. */
+  /** Returns the given rows [n, in] of an adapted parameter, merged; `first` is the index of the first row. */
   async rows(parameter: string, rows: Float32Array, first: number): Promise<Float32Array> {
     const { rank } = this;
     const module = moduleOf(parameter);

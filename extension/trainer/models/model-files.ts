@@ -1,5 +1,5 @@
-// The trained weights of an engine as files that others load: a whole model folder in Hugging Face's form, with what belongs to it copied
-// from the folder it was loaded from, or an adapter's in PEFT's form.
+// Serialises the trained weights of an engine as files for other tools: a complete model folder in Hugging Face format,
+// with companion files copied from the loaded folder, or an adapter folder in PEFT format.
 import { join } from 'node:path';
 import type { Engine, LoadedModel } from '../engine/engine';
 import { readRegularSync } from '../store/regular-file';
@@ -9,7 +9,7 @@ import { headTensor } from './decoder-config';
 import { adapterFiles } from './peft-adapter';
 import { Weights } from './weights';
 
-/** Files of the model folder that go with its weights. */
+/** Files of the model folder copied beside the weights. */
 const companions = [
   'config.json',
   'tokenizer.json',
@@ -20,9 +20,9 @@ const companions = [
 ];
 
 /**
- * Contents by file name.
- * @param from the folder that was loaded
- * @param base what an adapter says it was made for
+ * Returns file contents by name.
+ * @param from the folder the model was loaded from
+ * @param base base model name recorded in an adapter
  */
 export async function modelFiles(
   engine: Pick<Engine, 'parameters'>,
@@ -47,7 +47,7 @@ export async function modelFiles(
     try {
       return [[name, content(name)]];
     } catch {
-      return []; // a model folder need not have all of them; those it must have were read when it was loaded
+      return []; // optional file; required ones were read at load time
     }
   });
   const parts = safetensorsParts(tensors.map(({ name, dims, data }) => ({ name, shape: dims, data })));

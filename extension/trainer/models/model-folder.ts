@@ -1,5 +1,6 @@
-// A model folder in Hugging Face's form: config.json and *.safetensors become a decoder with weights, tokenizer.json with its
-// companions a chat tokenizer. Every file is checked against the others before anything is used, so nothing is half-loaded.
+// Reads a model folder in Hugging Face format: config.json and *.safetensors as a decoder with weights, tokenizer.json
+// and its companions as a chat tokenizer. Every file is validated against the others before use, so nothing is
+// half-loaded.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
@@ -15,8 +16,9 @@ import { checkVocabulary } from './vocabulary';
 import { Weights } from './weights';
 
 /**
- * Checks all of a model folder but the values of its weights; gives the number of parameters.
- * @throws UserError naming file, tensor and remedy
+ * Validates a model folder except the values of its weights; returns the number of parameters and the maximum
+ * positions.
+ * @throws UserError with file, tensor and remedy
  */
 export async function checkModelFolder(folder: string): Promise<{ parameters: number; maxPositions: number }> {
   const { config, specs, files } = await openDecoder(folder);
@@ -26,14 +28,14 @@ export async function checkModelFolder(folder: string): Promise<{ parameters: nu
 }
 
 /**
- * Reads config.json alone: `tiedHead` is what it declares, which stored weights may overrule (`openDecoder`). Throws a UserError that names
- * the file, the key and the remedy.
+ * Reads only config.json: `tiedHead` is the declared value, which stored weights may override (`openDecoder`). Throws a
+ * UserError with the file, the key and the remedy.
  */
 export function readDecoderConfig(folder: string): DecoderConfig {
   return parseDecoderConfig(readJson(folder, 'config.json'), join(folder, 'config.json'));
 }
 
-/** Reads configuration and weights. Throws a UserError that names file, tensor and remedy. */
+/** Reads configuration and weights. Throws a UserError with file, tensor and remedy. */
 export async function readDecoder(folder: string): Promise<{ config: DecoderConfig; weights: Weights }> {
   const { config, specs, files } = await openDecoder(folder);
   try {
@@ -54,8 +56,8 @@ export async function readDecoder(folder: string): Promise<{ config: DecoderConf
 }
 
 /**
- * Reads the configuration and opens the weights, checked against it; the caller closes them. `config.tiedHead` is whether the head is the
- * embedding in these files (see `tieWeights`), whatever config.json declares. Throws UserErrors.
+ * Reads the configuration and opens the weights, validated against it; the caller closes them. `config.tiedHead` is the
+ * actual state in these files (see `tieWeights`), regardless of config.json. Throws UserErrors.
  */
 export async function openDecoder(
   folder: string,
@@ -74,8 +76,8 @@ export async function openDecoder(
 }
 
 /**
- * What `tie_word_embeddings: true` comes to for these files, as in transformers 5 (PreTrainedModel.tie_weights): where embedding and head
- * are both stored they are tied only if they are equal, and where the head alone is stored it is the embedding too.
+ * Resolves `tie_word_embeddings: true` for these files as in transformers 5 (PreTrainedModel.tie_weights): if embedding
+ * and head are both stored, they are tied only if equal; if only the head is stored, it is also the embedding.
  */
 async function tieWeights(declared: DecoderConfig, files: TensorFiles, folder: string): Promise<DecoderConfig> {
   if (!declared.tiedHead || !files.info(headTensor)) return declared;
@@ -89,7 +91,7 @@ async function tieWeights(declared: DecoderConfig, files: TensorFiles, folder: s
   return (await areEqual(files, elements(both[0].dims))) ? declared : untied;
 }
 
-/** Elements of embedding and head that are compared at a time. */
+/** Elements of embedding and head compared at a time. */
 const comparedAtOnce = 2 ** 20;
 
 async function areEqual(files: TensorFiles, size: number): Promise<boolean> {
@@ -122,7 +124,7 @@ function checkShapes(specs: readonly ParameterSpec[], files: TensorFiles, folder
   }
 }
 
-/** Reads tokenizer and chat template. Throws a UserError where one is missing or unusable. */
+/** Reads tokenizer and chat template. Throws a UserError if one is missing or unusable. */
 export function readTokenizer(folder: string, templateOptions?: ChatTemplateOptions): ChatTokenizer {
   const tokenizerConfig = optionalJson(folder, 'tokenizer_config.json') ?? {};
   return new ChatTokenizer({
@@ -135,7 +137,7 @@ export function readTokenizer(folder: string, templateOptions?: ChatTemplateOpti
   });
 }
 
-/** The same for a decoder: its embedding must have rows for the tokenizer's ids. */
+/** Reads the tokenizer for a decoder, and checks that the embedding has rows for the tokenizer's ids. */
 export function readTokenizerFor(folder: string, { vocabSize }: Pick<DecoderConfig, 'vocabSize'>): ChatTokenizer {
   const tokenizer = readTokenizer(folder);
   const used = tokenizer.encodePrompt([{ role: 'user', content: '' }], '');
@@ -143,7 +145,7 @@ export function readTokenizerFor(folder: string, { vocabSize }: Pick<DecoderConf
   return tokenizer;
 }
 
-/** chat_template.jinja, else the chat_template of tokenizer_config.json, else that of chat_template.json. */
+/** Returns chat_template.jinja, else the chat_template of tokenizer_config.json, else that of chat_template.json. */
 function readChatTemplate(folder: string, tokenizerConfig: Record<string, unknown>): string | undefined {
   const own = join(folder, 'chat_template.jinja');
   if (existsSync(own)) return readText(folder, 'chat_template.jinja');
@@ -153,7 +155,7 @@ function readChatTemplate(folder: string, tokenizerConfig: Record<string, unknow
   );
 }
 
-/** A chat template stands as its text, or as several under names, of which the one called "default" is for conversations. */
+/** Returns a chat template stored as text, or the entry named "default" of a list of named templates. */
 function chatTemplateIn(said: unknown, file: string): string | undefined {
   if (said === undefined || said === null) return undefined;
   if (typeof said === 'string') return said;
@@ -168,7 +170,7 @@ function chatTemplateIn(said: unknown, file: string): string | undefined {
   return found.template;
 }
 
-/** Ids that end a sequence: those of generation_config.json, else of config.json; empty where neither names one. */
+/** Returns the end-of-sequence ids of generation_config.json, else of config.json; empty if neither has any. */
 export function readEosTokenIds(folder: string): number[] {
   for (const name of ['generation_config.json', 'config.json']) {
     const eos = optionalJson(folder, name)?.eos_token_id;
@@ -198,7 +200,7 @@ function readJson(folder: string, name: string): Record<string, unknown> {
   }
 }
 
-/** The parser quotes what it read, line ends included. */
+/** Collapses white space, because the parser's message quotes its input including line breaks. */
 const oneLine = (error: unknown): string => (error as Error).message.replace(/\s+/g, ' ');
 
 function optionalJson(folder: string, name: string): Record<string, unknown> | undefined {

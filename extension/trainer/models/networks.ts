@@ -1,6 +1,6 @@
-// The ways in which a model's parameters are held, as networks that graphs are built from: all trained; frozen in the model's own files;
-// frozen with trained adapters; for rollouts, laid out for products of few rows, in 8 bits where asked. What is trained is fed from a
-// parameter bank; what is frozen is read from the files by onnxruntime itself and never enters JavaScript.
+// Networks for each way of holding a model's parameters: all trained; frozen in the model's files; frozen with trained
+// adapters; and for rollouts, laid out for products with few rows or in 8 bits. Trained parameters are fed from a
+// parameter bank; frozen ones are read from the files by onnxruntime and never enter JavaScript.
 import type { DecoderConfig, ParameterSpec } from './decoder-config';
 import { parameterSpecs } from './decoder-config';
 import type { Adapter, FileTensor, ParameterPlan, TensorSource } from './decoder-parameters';
@@ -9,7 +9,7 @@ import type { LoraOptions } from './lora';
 import type { Network } from './policy-graphs';
 import type { Weights } from './weights';
 
-/** Where a model's tensors lie: files inside one folder. */
+/** Locations of a model's tensors: files within one folder. */
 export interface MappedTensors {
   folder: string;
   tensors: ReadonlyMap<string, FileTensor>;
@@ -17,12 +17,12 @@ export interface MappedTensors {
 
 const input: TensorSource = { kind: 'input' };
 
-/** Every parameter is trained. */
+/** Returns a network in which every parameter is trained. */
 export function trainedNetwork(config: DecoderConfig, specs = parameterSpecs(config)): Network {
   return { config, plan: { specs, source: () => input } };
 }
 
-/** No parameter is trained; each is read from its file. */
+/** Returns a network without trained parameters; each is read from its file. */
 export function frozenNetwork(config: DecoderConfig, { folder, tensors }: MappedTensors): Network {
   const source = (name: string): TensorSource => {
     const tensor = tensors.get(name);
@@ -32,13 +32,16 @@ export function frozenNetwork(config: DecoderConfig, { folder, tensors }: Mapped
   return { config, folder, plan: { specs: parameterSpecs(config), source } };
 }
 
-/** The network with all its trained parameters as they are now: constants, which onnxruntime lays out for products of few rows. */
+/**
+ * Returns the network with its current trained parameters as constants, which onnxruntime lays out for products with
+ * few rows.
+ */
 export function laidOutNetwork(network: Network, weights: Weights): Network {
   const source = (name: string): TensorSource => ({ kind: 'memory', data: weights.view(name) });
   return { ...network, plan: { ...network.plan, source } };
 }
 
-/** `base` with adapters, which are trained; `extra` parameters, such as a value head, are trained too. */
+/** Returns `base` with trained adapters and trained `extra` parameters, such as a value head. */
 export function adaptedNetwork(base: Network, lora: LoraOptions, extra: readonly ParameterSpec[] = []): Network {
   const trained = [...loraSpecs(base.config, lora), ...extra];
   const names = new Set(trained.map(({ name }) => name));
@@ -52,7 +55,7 @@ export function adaptedNetwork(base: Network, lora: LoraOptions, extra: readonly
   return { ...base, plan };
 }
 
-/** The network as it scores: nothing is left out of the adapters' inputs. */
+/** Returns the network without adapter dropout, for scoring. */
 export function withoutDropout(network: Network): Network {
   const { adapter } = network.plan;
   return adapter ? { ...network, plan: { ...network.plan, adapter: { ...adapter, dropout: 0 } } } : network;

@@ -1,6 +1,6 @@
-// The decoder as a plain ONNX model for other runtimes: input_ids, position_ids and attention_mask [b, t] (int64; 0 marks padding, on
-// either side) to logits [b, t, vocab] in float32. ONNX's own operators alone, no cache of keys and values; the weights stay in the
-// safetensors files beside it, as the model's external data.
+// The decoder as a plain ONNX model for other runtimes: input_ids, position_ids and attention_mask [b, t] (int64; 0
+// marks padding, on either side) to logits [b, t, vocab] in float32. Uses standard ONNX operators only, without a
+// key-value cache. The weights stay in the safetensors files beside the model, as ONNX external data.
 import { Graph } from '../engine/graph';
 import type { Value } from '../engine/graph';
 import { matmul, softmax } from '../engine/layer-ops';
@@ -13,7 +13,7 @@ import type { DecoderConfig } from './decoder-config';
 import { DecoderParameters } from './decoder-parameters';
 import type { FileTensor } from './decoder-parameters';
 
-/** Bytes of the model whose parameters lie in files of its own folder, as `tensors` says by name. */
+/** Returns the bytes of the ONNX model; `tensors` locates its parameters in files of the same folder. */
 export function onnxDecoder(config: DecoderConfig, tensors: ReadonlyMap<string, FileTensor>): Uint8Array {
   const g = new Graph('decoder', 'onnx');
   const input = (name: string): Value => g.input(name, 'int64', ['b', 't']);
@@ -32,7 +32,7 @@ export function onnxDecoder(config: DecoderConfig, tensors: ReadonlyMap<string, 
   return writePlainOnnx(g);
 }
 
-/** Causal attention within each of b rows of t tokens, of which `attentionMask` [b, t] leaves out those that are 0. */
+/** Causal attention within each of b rows of t tokens; tokens with `attentionMask` [b, t] = 0 are masked out. */
 function paddedAttention(g: Graph, c: DecoderConfig, attentionMask: Value): Attend {
   const groups = c.heads / c.kvHeads;
   const stacked = groups === 1 ? 't' : `${groups}*t`;
@@ -49,7 +49,7 @@ function paddedAttention(g: Graph, c: DecoderConfig, attentionMask: Value): Atte
   };
 }
 
-/** [b, 1, 1, t, t]: 0 where a query may look, far below elsewhere. */
+/** Returns the additive mask [b, 1, 1, t, t]: 0 where attention is allowed, large negative elsewhere. */
 function causalMask(g: Graph, attentionMask: Value): Value {
   const zero = g.constant('int64', [], BigInt64Array.of(0n));
   const one = g.constant('int64', [], BigInt64Array.of(1n));

@@ -1,7 +1,8 @@
-// The sessions of one network over packed tokens, made when they are first needed: one for each kind of graph, with and without shared
-// beginnings. Gradients stay where they are computed; a parameter bank takes them over.
-// On the host each session has an arena of its own, which gives nothing back: one for another number of parts of the output head is closed
-// before the next is made, and where passes are large, one session is open at a time. Sessions compute the same bits when they are made anew.
+// Sessions of one network over packed tokens, created on demand: one for each kind of graph, with and without shared
+// prefixes. Gradients stay where they are computed; a parameter bank takes ownership of them. On the host each session
+// has an arena that never shrinks. A session for another number of head chunks is therefore closed before the next is
+// created, and if passes are large, only one session is open at a time. Recreated sessions compute bit-identical
+// results.
 import type { Graph } from '../engine/graph';
 import { Session, loweringOf } from '../engine/session';
 import type { SessionOptions, Tensor } from '../engine/session';
@@ -9,20 +10,23 @@ import type { DecoderConfig } from './decoder-config';
 import { isGradient } from './policy-graphs';
 import type { Network, PackedShape } from './policy-graphs';
 
-/** Arenas are kept side by side while their passes take no more than this together, by `passBytes`: making a session takes some 0.1 s. */
+/**
+ * Sessions stay open together while the sum of their passes, by `passBytes`, is at most this; creating a session takes
+ * about 0.1 s.
+ */
 export const arenasKept = 512 * 2 ** 20;
 
-/** Numbers of a token and layer, besides attention's, that a pass holds; in multiples of the hidden size. */
+/** Numbers held per token and layer by a pass, excluding attention, in multiples of the hidden size. */
 const perToken = 16;
 
-/** What the attention of a pass is computed over. */
+/** Size of a pass. */
 export interface PassSize {
   tokens: number;
-  /** Queries × keys of a head, over all rows. */
+  /** Queries × keys of one head, summed over all rows. */
   scores: number;
 }
 
-/** About how many bytes the values of a pass take: of all layers where they are kept for a way back, else of one. */
+/** Returns the approximate bytes of a pass's values: of all layers if kept for a backward pass, else of one. */
 export function passBytes(
   { heads, hiddenSize, layers }: Pick<DecoderConfig, 'heads' | 'hiddenSize' | 'layers'>,
   { tokens, scores }: PassSize,
@@ -31,7 +35,7 @@ export function passBytes(
   return 4 * (kept ? layers : 1) * (heads * scores + perToken * hiddenSize * tokens);
 }
 
-/** The size of a pass by its feeds (packing.ts). */
+/** Returns the size of a pass from its feeds (packing.ts). */
 export function passSize(feeds: Readonly<Record<string, Tensor>>, { heads }: Pick<DecoderConfig, 'heads'>): PassSize {
   const queries = feeds.query_rows.dims.reduce((product, size) => product * size, 1) / heads;
   const keys = feeds.key_rows.dims.at(-1)! + (feeds.key_prefixes?.dims.at(-1) ?? 0);
@@ -41,7 +45,7 @@ export function passSize(feeds: Readonly<Record<string, Tensor>>, { heads }: Pic
 interface Held {
   session: Promise<Session>;
   chunks: number;
-  /** Of the largest pass so far. */
+  /** Bytes of the largest pass so far. */
   bytes: number;
 }
 
@@ -55,8 +59,8 @@ export class PackedSessions {
   ) {}
 
   /**
-   * The session of a graph, for a pass of this size (`kept` where it has a way back); sessions got before may be closed by it, so that
-   * nothing of theirs must be in use. `kind` tells graphs of one network apart.
+   * Returns the session of a graph, for a pass of this size (`kept`: it has a backward pass). May close sessions
+   * returned earlier, so their outputs must no longer be in use. `kind` distinguishes graphs of one network.
    */
   async get(
     kind: string,
@@ -65,7 +69,7 @@ export class PackedSessions {
     { kept = false, ...size }: PassSize & { kept?: boolean } = { tokens: 0, scores: 0 },
   ): Promise<Session> {
     const { network, options, checkpointed } = this;
-    const onDevice = options.provider === 'webgpu'; // whose memory is not in question, and whose outputs outlive their session's use
+    const onDevice = options.provider === 'webgpu'; // no arena limit there, and outputs may outlive the call
     const key = [kind, shared, ...(onDevice ? [chunks] : [])].join();
     const bytes = passBytes(network.config, size, kept && !checkpointed);
     const known = this.sessions.get(key);
@@ -85,12 +89,12 @@ export class PackedSessions {
     return session;
   }
 
-  /** Others of the same network, of which none is made yet. */
+  /** Returns a separate, empty set of sessions for the same network. */
   likewise(): PackedSessions {
     return new PackedSessions(this.network, this.options, this.checkpointed);
   }
 
-  /** Closes all sessions and gives their memory back. */
+  /** Closes all sessions and frees their memory. */
   async release(): Promise<void> {
     for (const [name, held] of this.sessions) await this.close(name, held);
   }

@@ -1,7 +1,7 @@
-// Plans how samples go through a graph: tokens packed one after another without padding, samples of a group sharing their common
-// beginning, in passes that hold at most so many tokens. Pure functions of token ids; what they make are the feeds of
-// packedAttention (attention.ts) and the maps between per-sample arrays and packed tokens.
-// Invariant: every token of a sample that something depends on is computed once for each pass that needs it, and gradients add up.
+// Plans how samples pass through a graph: tokens packed without padding, samples of a group sharing their common
+// prefix, in passes with a maximum number of tokens. Pure functions of token ids; they produce the feeds of
+// packedAttention (attention.ts) and the mapping between per-sample arrays and packed tokens. Invariant: every needed
+// token of a sample is computed once in each pass that needs it, and gradients add up.
 import { maximum, minimum } from '../../protocol/lists';
 import type { PassBudget, TrainingSample } from '../engine/engine';
 import { causalMask, masked } from '../engine/padding';
@@ -11,22 +11,25 @@ import type { DecoderConfig } from './decoder-config';
 
 export type Sample = Pick<TrainingSample, 'ids' | 'mask'>;
 
-/** Samples (by index) that begin with the same `prefix` tokens, computed once for all of them. */
+/** Samples (by index) with the same first `prefix` tokens, which are computed once for all of them. */
 export interface Cluster {
   members: number[];
   prefix: number;
 }
 
-/** Clusters that go through a graph together: each with a shared beginning, or all single samples without one. */
+/** Clusters that pass through a graph together: all with a shared prefix, or all single samples without one. */
 export interface Pass {
   shared: boolean;
   clusters: Cluster[];
 }
 
-/** A shared beginning shorter than this is not worth the extra products. */
+/** Minimum length of a shared prefix; shorter ones do not pay for the extra products. */
 const leastPrefix = 8;
 
-/** Passes over all samples, in a deterministic order; rows of like length meet, so that little of attention is padding. */
+/**
+ * Returns passes over all samples, in a deterministic order; rows of similar length are grouped, to keep attention
+ * padding small.
+ */
 export function planPasses(samples: readonly Pick<Sample, 'ids'>[], { maxTokens, maxRows }: PassBudget): Pass[] {
   const clusters = clusterByBeginning(samples, maxRows).flatMap(cluster => cutToSize(cluster, samples, maxTokens));
   const longest = ({ members }: Cluster): number => maximum(members.map(i => samples[i].ids.length));
@@ -43,7 +46,7 @@ export function planPasses(samples: readonly Pick<Sample, 'ids'>[], { maxTokens,
       last.shared === shared &&
       last.tokens + tokens <= maxTokens &&
       last.rows + rows <= maxRows &&
-      // Rows of a pass form a rectangle of clusters × members: much larger clusters beside small ones would pad it.
+      // Rows of a pass form a rectangle of clusters × members, so large clusters beside small ones would cause padding.
       last.clusters[0].members.length * 2 > rows;
     if (fits) {
       last.clusters.push(cluster);
@@ -54,16 +57,16 @@ export function planPasses(samples: readonly Pick<Sample, 'ids'>[], { maxTokens,
   return passes.map(({ shared, clusters: chosen }) => ({ shared, clusters: chosen }));
 }
 
-/** Packed tokens of a cluster. */
+/** Returns the packed tokens of a cluster. */
 function tokensOf({ members, prefix }: Cluster, samples: readonly Pick<Sample, 'ids'>[]): number {
   return members.reduce((sum, i) => sum + samples[i].ids.length - prefix, prefix);
 }
 
-/** The partition of the samples, in the order of their ids, that saves the most tokens. */
+/** Returns the partition of the samples, sorted by ids, that saves the most tokens. */
 function clusterByBeginning(samples: readonly Pick<Sample, 'ids'>[], maxRows: number): Cluster[] {
   const order = [...samples.keys()].sort((a, b) => compareIds(samples[a].ids, samples[b].ids) || a - b);
   const n = order.length;
-  /** common[i]: tokens that samples i−1 and i (in order) begin with alike, short of the whole of either. */
+  /** common[i]: length of the common prefix of samples i−1 and i (sorted), shorter than either sample. */
   const common = order.map((sample, i) => {
     if (i === 0) return 0;
     const [a, b] = [samples[order[i - 1]].ids, samples[sample].ids];
@@ -72,7 +75,7 @@ function clusterByBeginning(samples: readonly Pick<Sample, 'ids'>[], maxRows: nu
     while (k < end && a[k] === b[k]) k++;
     return k;
   });
-  // best[i]: most tokens saved among the first i samples; from[i]: where the last cluster begins.
+  // best[i]: maximum tokens saved among the first i samples; from[i]: start of the last cluster.
   const best = new Float64Array(n + 1);
   const from = new Int32Array(n + 1);
   for (let i = 1; i <= n; i++) {
@@ -102,7 +105,10 @@ function compareIds(a: Int32Array, b: Int32Array): number {
   return a.length - b.length;
 }
 
-/** A cluster of more tokens than a pass holds becomes several, each with the beginning; rows of like length stay together. */
+/**
+ * Splits a cluster with more tokens than a pass allows into several, each with the prefix; rows of similar length stay
+ * together.
+ */
 function cutToSize(cluster: Cluster, samples: readonly Pick<Sample, 'ids'>[], maxTokens: number): Cluster[] {
   if (tokensOf(cluster, samples) <= maxTokens || cluster.members.length === 1) return [cluster];
   const parts: number[][] = [];
@@ -120,15 +126,15 @@ function cutToSize(cluster: Cluster, samples: readonly Pick<Sample, 'ids'>[], ma
   return parts.map(members => ({ members, prefix: members.length > 1 ? cluster.prefix : 0 }));
 }
 
-/** A pass as feeds, and the way back from its packed tokens. */
+/** A pass as feeds, with the mapping from samples to its packed tokens. */
 export interface PackedPass {
-  /** ids, positions [n] and what packedAttention asks for. */
+  /** ids, positions [n] and the inputs of packedAttention. */
   feeds: Record<string, Tensor>;
-  /** The samples in the order in which `rowsOf` and all per-sample lists speak of them. */
+  /** Sample indices in the order of all per-member lists and of `at`. */
   members: number[];
-  /** Number of packed tokens, the stand-in of padding included. */
+  /** Number of packed tokens, including the dummy token for padding. */
   tokens: number;
-  /** Packed token that holds token `position` of the k-th member. */
+  /** Returns the index of the packed token at `position` of the k-th member. */
   at(k: number, position: number): number;
 }
 
@@ -140,7 +146,7 @@ export function packPass(
   const members = clusters.flatMap(cluster => cluster.members);
   const rows = maximum(clusters.map(cluster => cluster.members.length));
   const u = maximum(clusters.map(({ prefix }) => prefix));
-  // Rows attend in two halves, neither of which may be empty.
+  // Rows attend in two halves, and neither may be empty.
   const t = maximum(
     clusters.flatMap(({ members, prefix }) => members.map(i => samples[i].ids.length - prefix)),
     2,
@@ -155,7 +161,7 @@ export function packPass(
     }
     return start;
   };
-  // Blocks of places, −1 where there is none: beginnings [p, u], rows [p, m, t].
+  // Packed token of each block slot, −1 for empty slots: prefixes [p, u], rows [p, m, t].
   const prefixPlaces = new Int32Array(clusters.length * u).fill(-1);
   const rowPlaces = new Int32Array(clusters.length * rows * t).fill(-1);
   const starts: { prefixStart: number; prefix: number; rowStart: number }[] = [];
@@ -169,7 +175,7 @@ export function packPass(
       starts.push({ prefixStart, prefix, rowStart });
     });
   });
-  // Places without a token read a stand-in, which depends on nothing that anyone reads: its gradients are zero.
+  // Empty slots read a dummy token. No result depends on it, so its gradient is zero.
   const padded = prefixPlaces.includes(-1) || rowPlaces.includes(-1);
   const standIn = ids.length;
   if (padded) {
@@ -217,8 +223,8 @@ export function packPass(
 }
 
 /**
- * Additive masks of rows of t tokens: of the earlier half over itself, and of the later half over all of the row; with clusters, over
- * their beginnings, of at most u tokens, in front of it.
+ * Returns the additive masks of rows of t tokens: of the early half over itself, and of the late half over the whole
+ * row; with clusters, also over their prefixes of at most u tokens, which come first.
  */
 function halfMasks(t: number, u: number, clusters: readonly Cluster[] | null): Record<string, Tensor> {
   const early = Math.ceil(t / 2);
@@ -236,13 +242,13 @@ function halfMasks(t: number, u: number, clusters: readonly Cluster[] | null): R
   return { early_mask: mask(0, early), late_mask: mask(early, t) };
 }
 
-/** Chunks of new tokens, one a row, as feeds of the generate graph; row r's tokens begin at `starts[r]`. */
+/** Chunks of new tokens, one per row, as feeds of the generate graph; row r's tokens begin at `starts[r]`. */
 export interface PackedChunks {
   feeds: Record<string, Tensor>;
   starts: number[];
 }
 
-/** Packs the chunks; each row's blocks of attention are as long as the longest chunk, rounded up to a multiple of `multiple`. */
+/** Packs the chunks; attention blocks have the length of the longest chunk, rounded up to a multiple of `multiple`. */
 export function packChunks(
   chunks: readonly (readonly number[])[],
   pasts: readonly number[],
@@ -253,7 +259,7 @@ export function packChunks(
   const total = chunks.reduce((sum, ids) => sum + ids.length, 0);
   const places = new Int32Array(chunks.length * t).fill(-1);
   const starts: number[] = [];
-  // A stand-in for places without a token; also where there is but one token, since products of one row have kernels of their own.
+  // A dummy token fills empty slots. Also added for a single token, because products of one row use different kernels.
   const n = places.length > total || total === 1 ? total + 1 : total;
   const ids = new BigInt64Array(n);
   const positions = new BigInt64Array(n);
@@ -284,7 +290,7 @@ export function packChunks(
 }
 
 interface Block {
-  /** Packed token of each place [outer, inner, length], −1 for none. */
+  /** Packed token of each slot [outer, inner, length], −1 for empty slots. */
   places: Int32Array;
   outer: number;
   inner: number;
@@ -292,8 +298,8 @@ interface Block {
 }
 
 /**
- * Index arrays over rows (token, head) of a projection: `forward` of each block in the order [outer, kvHeads, inner, groups, length],
- * `back` [n·heads] with each row's own place among all blocks.
+ * Returns index arrays over the rows (token, head) of a projection: `forward` of each block in the order [outer,
+ * kvHeads, inner, groups, length], and `back` [n·heads] with the slot of each row, counted over all blocks.
  */
 export function headIndex(
   blocks: readonly Block[],
@@ -318,7 +324,7 @@ export function headIndex(
               const place = places[row + s];
               const token = (place < 0 ? standIn : place) * heads + head;
               index[at] = token;
-              // Any place without a token does for the stand-in, since none has a gradient.
+              // Any empty slot may represent the dummy token, because none has a gradient.
               back[token] = offset + at;
             }
           }

@@ -1,6 +1,6 @@
-// The trained parameters of a network with their gradient and optimizer state, behind one interface, wherever they live: on the host in
-// flat arrays (here), or on a device. The graphs are fed the parameters, what they put out is added to the gradient, and a step
-// changes the parameters in place.
+// Trained parameters of a network with gradient and optimizer state, behind one interface: on the host in flat arrays
+// (here), or on a device. Graphs are fed the parameters, their gradient outputs are accumulated, and a step changes the
+// parameters in place.
 import { UserError } from '../../protocol/user-error';
 import { AdamW } from '../engine/adamw';
 import type { MomentFormat, MomentState, OptimizerOptions } from '../engine/engine';
@@ -11,20 +11,20 @@ import type { Weights } from './weights';
 
 export interface ParameterBank {
   readonly specs: readonly ParameterSpec[];
-  /** Grows whenever the parameters change. */
+  /** Incremented whenever the parameters change. */
   readonly version: number;
-  /** Feeds of the parameters, by name. */
+  /** Returns the feeds of the parameters, by name. */
   feeds(): Record<string, Tensor>;
   clearGradient(): void;
-  /** Adds the gradients that a session put out. */
+  /** Adds the gradients returned by a session. */
   accumulate(result: Readonly<Record<string, Tensor>>): Promise<void>;
-  /** One AdamW step on the gradient; a gradient that is not finite changes nothing. */
+  /** Applies one AdamW step with the accumulated gradient; a non-finite gradient changes nothing. */
   step(options: OptimizerOptions): Promise<{ norm: number; applied: boolean }>;
-  /** The parameters on the host; a copy where they live elsewhere. */
+  /** Returns the parameters on the host; a copy if they are stored elsewhere. */
   read(): Promise<Weights>;
-  /** The gradient of the last step before clipping, on the host. */
+  /** Returns the accumulated gradient before clipping, on the host. */
   readGradient(): Promise<Weights>;
-  /** Copies `weights` over the parameters. */
+  /** Overwrites the parameters with `weights`. */
   write(weights: Weights): Promise<void>;
   moments(): Promise<MomentState>;
   restoreMoments(state: MomentState): Promise<void>;
@@ -99,13 +99,13 @@ export class HostParameters implements ParameterBank {
     return this.gradient;
   }
 
-  /** Made on first use: a policy that only plays needs no moments. */
+  /** Created on first use: a policy used only for rollouts needs no moments. */
   private adamw(): Promise<AdamW> {
     return (this.optimizer ??= AdamW.create(this.weights.flat.length, this.options, this.format));
   }
 }
 
-/** Copies a checkpoint's moments over those of an optimizer that holds them in the same way. Throws a UserError where it does not. */
+/** Copies a checkpoint's moments into an optimizer's. Throws a UserError if format or length differ. */
 export function copyMoments(target: MomentState, saved: MomentState): void {
   if (target.format !== saved.format)
     throw new UserError(

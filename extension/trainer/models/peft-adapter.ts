@@ -1,7 +1,7 @@
-// LoRA adapters as folders in PEFT's form: adapter_config.json and adapter_model.safetensors, whose tensors are named
-// base_model.model.<module>.lora_A.weight [r, in] and .lora_B.weight [out, r]. What PEFT would compute differently from
-// x·(W + scale·B·A)ᵀ is refused by name, and every tensor is checked against the base before anything is used.
-// Keys and what they are where they are left out: github.com/huggingface/peft, src/peft/tuners/lora/config.py.
+// LoRA adapters as folders in PEFT format: adapter_config.json and adapter_model.safetensors, with tensors named
+// base_model.model.<module>.lora_A.weight [r, in] and .lora_B.weight [out, r]. Options for which PEFT would compute
+// something other than x·(W + scale·B·A)ᵀ are rejected by name, and every tensor is validated against the base before
+// use. Keys and their defaults: github.com/huggingface/peft, src/peft/tuners/lora/config.py.
 import { join } from 'node:path';
 import { z } from 'zod';
 import { UserError } from '../../protocol/user-error';
@@ -19,13 +19,13 @@ export const adapterConfigName = 'adapter_config.json';
 export const adapterWeightsName = 'adapter_model.safetensors';
 const prefix = 'base_model.model.';
 
-/** An adapter in memory: its options and its factors, laid out as `loraSpecs` says. */
+/** An adapter in memory: its options, and its factors laid out by `loraSpecs`. */
 export interface Adapter {
   lora: LoraOptions;
   factors: Weights;
 }
 
-/** Parts of a model of which an adapter's file may hold factors, or weights of its own (modules_to_save). */
+/** Modules for which an adapter file may hold factors or full weights (modules_to_save), which is not supported. */
 const wholeModules = ['lm_head', 'embed_tokens'];
 
 const targetSchema = z.union([z.string(), z.array(z.string())]).nullish();
@@ -44,7 +44,7 @@ const configSchema = z.looseObject({
 type PeftConfig = z.infer<typeof configSchema>;
 
 const merged = "merge it into its base with peft's merge_and_unload and use the merged model";
-/** Keys that change what an adapter computes: any value but empty ones and these is refused. */
+/** Keys that change an adapter's computation; rejected unless empty or equal to the value here. */
 const neutral: Readonly<Record<string, unknown>> = {
   bias: 'none',
   lora_bias: false,
@@ -63,14 +63,14 @@ const neutral: Readonly<Record<string, unknown>> = {
   monteclora_config: null,
   velora_config: null,
 };
-/** Initialisations that leave the base's weights as they are; the others (PiSSA, OLoRA, …) belong to a changed base. */
+/** Initialisations that leave the base weights unchanged; others (PiSSA, OLoRA, …) require a modified base. */
 const plainInitializations: readonly unknown[] = [undefined, null, true, false, 'gaussian', 'orthogonal', 'eva'];
 
 /**
- * Reads an adapter for the base of this configuration, which lies in `base.folder`. The targets come back as `all-linear` or as the
- * shortest list of names that chooses the modules the adapter has. An adapter with use_rslora has its scale alpha/√r as an alpha √r
- * times as large.
- * @throws UserError naming file, key or tensor, and remedy
+ * Reads an adapter for the base with this configuration in `base.folder`. The returned targets are `all-linear` or the
+ * shortest list of names that selects the adapter's modules. The scale alpha/√r of use_rslora is expressed as an alpha
+ * multiplied by √r.
+ * @throws UserError with file, key or tensor, and remedy
  */
 export async function readAdapter(
   folder: string,
@@ -109,7 +109,7 @@ export async function readAdapter(
   }
 }
 
-/** Writes an adapter as PEFT does; the configuration last. `base` is the model's folder or its id on the hub. */
+/** Writes an adapter like PEFT, with the configuration last. `base` is the model's folder or its hub id. */
 export async function writeAdapter(
   folder: string,
   adapter: Adapter,
@@ -121,14 +121,14 @@ export async function writeAdapter(
   for (const name of [adapterWeightsName, adapterConfigName]) await replaceFile(join(folder, name), [files[name]], fs);
 }
 
-/** The files of an adapter's folder, by name. */
+/** Returns the files of an adapter folder, by name. */
 export function adapterFiles({ lora, factors }: Adapter, base: string): Record<string, Uint8Array> {
   const tensors = factors.specs.map(({ name, dims }) => ({
     name: prefix + name,
     shape: dims,
     data: factors.view(name),
   }));
-  // The keys that every peft knows; the word all-linear stays with us, since not every other reader does.
+  // Only keys known to every peft version. `all-linear` is expanded to names, because not every reader supports it.
   const { targets } = lora;
   const config = {
     alpha_pattern: {},
@@ -206,7 +206,7 @@ async function weightsFile(folder: string, fs: FileSystem): Promise<string> {
   throw new UserError(`${folder}: has no ${adapterWeightsName}: ${remedy}`);
 }
 
-/** The modules whose factors the file holds, both of each, in the order of the parameters. */
+/** Returns the modules with both factors in the file, in parameter order. Throws for unknown or missing tensors. */
 function modulesOf(
   { file, tensors }: SafetensorsFile,
   config: PeftConfig,
@@ -240,8 +240,9 @@ function modulesOf(
 }
 
 /**
- * The modules that the configuration says have factors, as far as it says so by names: expressions and restrictions to some layers
- * only tell PEFT where to make new factors, and the file says where they were made.
+ * Returns the modules that must have factors according to the configuration, if it lists plain names. Regular
+ * expressions and layer restrictions only control where PEFT creates factors; then the file alone determines the
+ * modules.
  */
 function chosenModules(known: readonly string[], config: PeftConfig): readonly string[] {
   const { target_modules: targets, exclude_modules: exclude, layers_to_transform: layers } = config;
@@ -255,7 +256,7 @@ function shortestTargets(config: DecoderConfig, modules: readonly string[]): Lor
   return (['all-linear', suffixes] as const).find(same) ?? modules;
 }
 
-/** `q_proj` of model.layers.0.self_attn.q_proj, each once. */
+/** Returns the distinct last name components, such as `q_proj` for model.layers.0.self_attn.q_proj. */
 const lastNames = (modules: readonly string[]): string[] => [
   ...new Set(modules.map(module => module.slice(module.lastIndexOf('.') + 1))),
 ];

@@ -1,6 +1,6 @@
-// The engine behind the training loop: actor, reference and critic with their sessions, on one provider. It lives in a worker
-// thread (engine/worker.ts), because onnxruntime's run() blocks the thread that calls it. All weights are trained, or adapters over a
-// base that stays in its files and is shared by actor, reference (the base alone) and critic.
+// Implementation of Engine: actor, reference policy and critic with their sessions, on one provider. Runs in a worker
+// thread (engine/worker.ts), because onnxruntime's run() blocks its thread. Trains all weights, or adapters over a base
+// that stays in its files and is shared by actor, reference policy (the base without adapters) and critic.
 import type {
   CriticLossOptions,
   CriticSample,
@@ -40,7 +40,7 @@ import { selfCheck, selfCheckApart } from './self-check';
 import { checkIds } from './vocabulary';
 import { Weights } from './weights';
 
-/** What a model's loading makes. */
+/** Result of loading a model. */
 export interface LoadedPolicies {
   actor: Policy;
   generator: Generator;
@@ -56,7 +56,9 @@ export class PolicyEngine implements Engine {
   private crossScoring?: CrossScoring;
 
   private readonly units: StoppableUnits;
-  /** `onTokens` hears, during a generation, how many tokens it has sampled; `onUnits`, in other calls, how much of their work is done. */
+  /**
+   * `onTokens` receives the number of tokens sampled during generation; `onUnits` receives the progress of other calls.
+   */
   constructor(
     private readonly onTokens?: (sampled: number) => void,
     onUnits?: (done: number, of: number) => void,
@@ -65,7 +67,9 @@ export class PolicyEngine implements Engine {
     this.units = new StoppableUnits(onUnits);
   }
 
-  /** Ends calls in hand, and those to come, that play, score or train: they throw RunStopped. Weights and moments can still be had. */
+  /**
+   * Makes running and later rollout, scoring and training calls throw RunStopped. Weights and moments remain readable.
+   */
   stop(): void {
     this.units.stop();
     this.loaded?.generator.stop();
@@ -105,7 +109,7 @@ export class PolicyEngine implements Engine {
     return this.models.generator.generate(rows, sampling, this.onTokens);
   }
 
-  /** Has the tokens of one row told as they are sampled, or of none. */
+  /** Reports the tokens of one row as they are sampled; null stops reporting. */
   watch(watched: RowWatch | null): void {
     this.loaded?.generator.watch(watched);
   }
@@ -159,7 +163,7 @@ export class PolicyEngine implements Engine {
     return this.models.actor.update(samples, budget, loss, optimizer, seed, this.updateUnits);
   }
 
-  /** A stop ends an update before its first optimizer step, and after it where that can be taken back. */
+  /** A stop interrupts an update only if no optimizer step was made yet, or if it can be reverted. */
   private get updateUnits(): WorkUnits {
     return this.undo.isTooLate ? this.units.unstoppable : this.units;
   }
@@ -196,7 +200,7 @@ export class PolicyEngine implements Engine {
     return this.models.actor.imitate(samples, budget, optimizer, seed, this.units);
   }
 
-  /** Rows of `length` tokens that begin differently, as many as a pass holds. */
+  /** Uses as many rows of `length` tokens as one pass holds, without shared prefixes. */
   async tryLongest({ maxTokens, maxRows }: PassBudget, length: number): Promise<{ tokens: number; seconds: number }> {
     const { actor } = this.models;
     const rows = Math.max(1, Math.min(maxRows, Math.floor(maxTokens / length)));
@@ -253,7 +257,7 @@ export class PolicyEngine implements Engine {
     return weights.specs.map(({ name, dims }) => ({ name, dims, data: weights.view(name).slice() }));
   }
 
-  /** Throws the sentence about an id that has no row in the embedding, which a graph would only report by its own nodes. */
+  /** Throws a UserError for an id without an embedding row; a graph would only report its internal node names. */
   private checkIds(sequences: readonly ArrayLike<number>[]): void {
     checkIds(sequences, this.models.actor.network.config.vocabSize, this.modelFolder);
   }
@@ -272,14 +276,14 @@ export class PolicyEngine implements Engine {
 
 const checks = new Map<Provider, ReturnType<typeof selfCheck>>();
 
-/** A provider that was found sound stays so for the life of the process. */
+/** Caches the check of a provider for the life of the process. */
 function checkedOnce(provider: Provider, threads: number): ReturnType<typeof selfCheck> {
   let check = checks.get(provider);
   if (!check) checks.set(provider, (check = selfCheck(provider, threads)));
   return check;
 }
 
-/** The key that asks for bytes, which WebGPU's kernels do not know. */
+/** Returns the configuration key that requests 8-bit data, which WebGPU's kernels do not support; null if none does. */
 function bytesAsked({ rolloutQuantization, baseQuantization, moments }: LoadOptions): string | null {
   if (rolloutQuantization === 'int8') return 'workbench.rollout_quantization';
   if (baseQuantization === 'int8') return 'workbench.base_quantization';
@@ -287,7 +291,7 @@ function bytesAsked({ rolloutQuantization, baseQuantization, moments }: LoadOpti
   return moments?.critic === 'int8' ? 'critic.optim.moments' : null;
 }
 
-/** Text of ids; the tokenizer is read when it is first asked for, since a model need not have one. */
+/** Returns a decoder of ids; the tokenizer is read on first use, because a model need not have one. */
 function lazyDecoder(folder: string): (ids: readonly number[]) => string {
   let tokenizer: ReturnType<typeof readTokenizer> | undefined;
   return ids => (tokenizer ??= readTokenizer(folder)).decode(ids, { special: true });

@@ -1,7 +1,7 @@
-// The graphs of a policy: score packed tokens, take the gradient of the policy loss (algorithms/policy-loss.ts states the formulas),
-// imitate demonstrations, and generate over cached keys and values. All describe one decoder (decoder.ts); the gradients
-// leave in the order in which they become available, so that little is kept. Where the vocabulary is large, logits live a chunk of
-// tokens at a time: a chunk's loss and gradient are done before the next chunk begins.
+// Graphs of a policy: scoring packed tokens, the gradient of the policy loss (formulas in algorithms/policy-loss.ts),
+// supervised training on demonstrations, and generation over cached keys and values. All use one decoder (decoder.ts).
+// Gradients are output in the order in which they become available, to keep few values alive. For large vocabularies,
+// logits are computed per chunk of tokens: a chunk's loss and gradient finish before the next chunk begins.
 import { detached, following, gradientFollowing, gradients } from '../engine/autodiff';
 import type { PolicyLossOptions } from '../engine/engine';
 import { Graph } from '../engine/graph';
@@ -36,36 +36,36 @@ import type { DecoderConfig } from './decoder-config';
 import { DecoderParameters } from './decoder-parameters';
 import type { ParameterPlan } from './decoder-parameters';
 
-/** A decoder with the way its parameters are held. */
+/** A decoder and how its parameters are held. */
 export interface Network {
   config: DecoderConfig;
   plan: ParameterPlan;
-  /** Folder of the files that hold mapped parameters. */
+  /** Folder of the files with mapped parameters. */
   folder?: string;
-  /** Every position is below this; by default the model's limit. */
+  /** Exclusive upper bound of positions; defaults to the model's limit. */
   maxPositions?: number;
 }
 
-/** Bytes of the output head's gradient, 0 where the head is not trained. */
+/** Returns the bytes of the output head's gradient, 0 if the head is not trained. */
 export function headGradientBytes({ config, plan }: Network): number {
   const name = headName(config, { has: wanted => plan.specs.some(({ name }) => name === wanted) });
   return plan.source(name).kind === 'input' ? 4 * config.vocabSize * config.hiddenSize : 0;
 }
 
-/** What varies between the graphs over packed tokens. */
+/** Variations of the graphs over packed tokens. */
 export interface PackedShape {
   lowering: Lowering;
-  /** Whether samples share beginnings. */
+  /** Whether samples share prefixes. */
   shared: boolean;
-  /** Parts in which the tokens go through the output head. */
+  /** Number of chunks in which the tokens pass through the output head. */
   chunks: number;
-  /** Compute the layers' inner values again on the way back. */
+  /** Recompute the layers' intermediate values in the backward pass. */
   checkpointed: boolean;
 }
 
 /** Names of the scalar inputs of the update graph. */
 export const lossScalars = ['clip_low', 'clip_high', 'clip_c', 'entropy_coeff', 'kl_coef'] as const;
-/** Sums over the tokens of the micro-batch that the update graph puts out besides the gradients. */
+/** Outputs of the update graph besides the gradients: sums over the tokens of the micro-batch. */
 export const updateSums = [
   'pg_loss',
   'entropy_loss',
@@ -77,10 +77,12 @@ export const updateSums = [
 ] as const;
 
 export const gradientName = (parameter: string): string => `grad:${parameter}`;
-/** Whether an output is the gradient of a parameter. */
 export const isGradient = (output: string): boolean => output.startsWith(gradientName(''));
 
-/** Inputs: packed tokens (packing.ts), rows [n'] (packed token that predicts), targets [n']. Outputs: logprob, entropy [n']. */
+/**
+ * Inputs: packed tokens (packing.ts), rows [n'] (index of the predicting packed token), targets [n']. Outputs: logprob,
+ * entropy [n'].
+ */
 export function scoreGraph(network: Network, shape: PackedShape): Graph {
   const g = new Graph('score', shape.lowering);
   const chunks = tokenChunks(g, network, { ...shape, checkpointed: false }).chunks.map(chunk => chunk.statistics());
@@ -92,8 +94,8 @@ export function scoreGraph(network: Network, shape: PackedShape): Graph {
 }
 
 /**
- * Inputs as those of the score graph. Outputs: logprob, entropy, rank [n'] (1 where no token is likelier), top_ids and top_logprobs
- * [n', top], likeliest first.
+ * Inputs as in the score graph. Outputs: logprob, entropy, rank [n'] (1 for the most likely token), top_ids and
+ * top_logprobs [n', top], most likely first.
  */
 export function inspectGraph(network: Network, shape: PackedShape, top: number): Graph {
   const g = new Graph('inspect', shape.lowering);
@@ -129,7 +131,7 @@ export function inspectGraph(network: Network, shape: PackedShape, top: number):
   return g;
 }
 
-/** Which surrogate the loss has, and which terms besides it. */
+/** The surrogate and the additional terms of the loss. */
 export interface LossTerms {
   mode: NonNullable<PolicyLossOptions['policy_loss']>['loss_mode'];
   kl: PolicyLossOptions['kl_loss_type'] | null;
@@ -137,9 +139,9 @@ export interface LossTerms {
 }
 
 /**
- * Adds to the score graph's inputs: old_logprob, advantage, weight [n'], ref_logprob where there is a KL term, memberships [r, n'] of
- * GSPO (batch-feeds.ts), and the loss scalars. A token's weight is its share under loss_agg_mode, so that the sum over micro-batches is
- * the loss of the mini-batch. Outputs: one gradient a trained parameter, updateSums.
+ * Inputs of the score graph, plus: old_logprob, advantage, weight [n'], ref_logprob if there is a KL term, memberships
+ * [r, n'] for GSPO (batch-feeds.ts), and the loss scalars. A token's weight is its share under loss_agg_mode, so the
+ * sum over micro-batches is the loss of the mini-batch. Outputs: one gradient per trained parameter, updateSums.
  */
 export function updateGraph(network: Network, shape: PackedShape, terms: LossTerms): Graph {
   const g = new Graph('update', shape.lowering);
@@ -156,7 +158,7 @@ export function updateGraph(network: Network, shape: PackedShape, terms: LossTer
     ceiling: clipC,
   };
   const flag = (condition: Value): Value => sumAll(g, toFloat(g, condition));
-  // GSPO's ratios need all log-probs before the first gradient: where there are several chunks, their logits are computed twice.
+  // GSPO's ratios need all log-probs before the first gradient, so with several chunks the logits are computed twice.
   const memberships = terms.mode === 'gspo' ? g.input('memberships', 'float32', ['r', 'n']) : null;
   const ofSequences = (logprobs: Value[]): Value[] =>
     memberships ? sequenceLogRatios(g, memberships, logprobs, old, split) : [];
@@ -198,7 +200,7 @@ export function updateGraph(network: Network, shape: PackedShape, terms: LossTer
   return g;
 }
 
-/** Cross-entropy of the targets, weighted by `weight` [n']. Outputs: one gradient a trained parameter, loss. */
+/** Cross-entropy of the targets, weighted by `weight` [n']. Outputs: one gradient per trained parameter, loss. */
 export function imitateGraph(network: Network, shape: PackedShape): Graph {
   const g = new Graph('imitate', shape.lowering);
   const { chunks, parameters, split } = tokenChunks(g, network, shape);
@@ -212,9 +214,9 @@ export function imitateGraph(network: Network, shape: PackedShape): Graph {
 }
 
 /**
- * Chunks of new tokens over cached keys and values (attention.ts). Inputs: packed tokens (packing.ts), rows [r] (tokens whose logits are
- * wanted), past keys and values. Outputs: logits [r, vocab], key.i and value.i of the new tokens [n, kvHeads·headSize]; where the cache
- * stays on a device, of all slots of the chunk.
+ * Chunks of new tokens over cached keys and values (attention.ts). Inputs: packed tokens (packing.ts), rows [r] (tokens
+ * whose logits are needed), past keys and values. Outputs: logits [r, vocab]; key.i and value.i of the new tokens [n,
+ * kvHeads·headSize], or of all slots of the chunk if the cache is on a device.
  */
 export function generateGraph(
   { config: c, plan, maxPositions }: Network,
@@ -259,7 +261,10 @@ interface SurrogateTokens {
   advantage: Value;
 }
 
-/** Bounds of the ratio, and of the loss where the advantage is negative as a multiple of it: scalars. */
+/**
+ * Scalar bounds: `low` and `high` of the ratio, `ceiling` of the loss at negative advantages as a multiple of the
+ * advantage.
+ */
 interface ClipBounds {
   low: Value;
   high: Value;
@@ -271,7 +276,7 @@ interface Surrogate {
   loss: Value;
   logRatio: Value;
   clipped: Value;
-  /** Number of tokens held by the dual clip. */
+  /** Number of tokens bounded by the dual clip. */
   clippedLower: Value;
 }
 
@@ -292,7 +297,7 @@ const surrogates: Record<LossTerms['mode'], MakeSurrogate> = {
     };
   },
   gspo(g, { logprob, old, advantage }, bounds, ofSequence) {
-    // The value is the sequence's ratio, the gradient that of the token's own log-prob.
+    // Has the value of the sequence's ratio and the gradient of the token's log-prob.
     const own = sub(g, logprob, detached(g, logprob));
     const ratio = exp(g, minimum(g, add(g, own, ofSequence()), g.scalar(largestLogRatio)));
     return {
@@ -314,7 +319,7 @@ const surrogates: Record<LossTerms['mode'], MakeSurrogate> = {
   },
 };
 
-/** The larger of the losses with the ratio and with the ratio between its bounds. */
+/** Returns the larger of the losses with the plain and the clipped ratio. */
 function pessimisticLoss(
   g: Graph,
   ratio: Value,
@@ -326,7 +331,10 @@ function pessimisticLoss(
   return { loss: maximum(g, plain, bounded), clipped: compare(g, 'Greater', bounded, plain) };
 }
 
-/** The mean log-ratio of each token's sequence, a constant to the gradient, in chunks as the log-probs; memberships as in batch-feeds.ts. */
+/**
+ * Returns the mean log-ratio of each token's sequence, without gradient, in the same chunks as the log-probs;
+ * memberships as in batch-feeds.ts.
+ */
 function sequenceLogRatios(
   g: Graph,
   memberships: Value,
@@ -342,15 +350,24 @@ function sequenceLogRatios(
 }
 
 interface TokenChunk {
-  /** Logits [chunk's tokens, vocab], over the temperature, and the targets; computed after the vector `after`, if one is given. */
+  /**
+   * Returns logits [chunk's tokens, vocab] divided by the temperature, and the targets; computed after the vector
+   * `after`, if given.
+   */
   logits(after?: Value): { logits: Value; targets: Value };
-  /** Log-prob of each target and entropy of its distribution, [chunk's tokens]; computed after the vector `after`, if one is given. */
+  /**
+   * Returns the log-prob of each target and the entropy of its distribution, [chunk's tokens]; computed after the
+   * vector `after`, if given.
+   */
   statistics(after?: Value): { logprob: Value; entropy: Value };
-  /** The chunk's gradient is to follow a scalar made from its logits, which else would all be kept until it is computed. */
+  /**
+   * Makes the chunk's gradient wait for a scalar computed from its logits; otherwise all chunks' logits would be kept
+   * until it is computed.
+   */
   readBeforeGradient(value: Value): void;
 }
 
-/** Hidden states of packed tokens, [n, hidden], with the parameters they were computed from. */
+/** Returns the hidden states of packed tokens, [n, hidden], and the parameters used. */
 export function packedHidden(
   g: Graph,
   { config, plan, maxPositions }: Network,
@@ -372,7 +389,7 @@ function tokenChunks(
   const rows = g.input('rows', 'int64', ['n']);
   const targets = g.input('targets', 'int64', ['n']);
   const inverseTemperature = g.input('inverse_temperature', 'float32', []);
-  // Scaling the few hidden numbers is scaling the many logits.
+  // Scaling the hidden states is equivalent to scaling the logits, with fewer numbers.
   const predicting = mul(g, gatherRows(g, hidden, rows), inverseTemperature);
   const sizes = shape.chunks > 1 ? g.input('chunk_sizes', 'int64', [shape.chunks]) : null;
   const split = (value: Value): Value[] => (sizes ? splitRows(g, value, sizes, 'n') : [value]);
@@ -396,7 +413,7 @@ function tokenChunks(
   return { chunks, parameters, split };
 }
 
-/** The last layers' gradients are available first. */
+/** Outputs the gradients in reverse parameter order, because those of the last layers are available first. */
 export function outputGradients(g: Graph, loss: Value, { trained, gradientScale }: DecoderParameters): void {
   const names = [...trained.keys()].reverse();
   const found = gradients(

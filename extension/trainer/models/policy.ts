@@ -1,6 +1,6 @@
-// A policy: a decoder with the sessions that score given tokens, take optimizer steps on the policy loss, and imitate demonstrations.
-// Samples are packed into passes (packing.ts); the gradient of a mini-batch is summed over them, then AdamW steps once, so that how
-// samples are packed never changes the result beyond rounding.
+// A policy: a decoder with sessions that score tokens, run optimizer steps on the policy loss, and train on
+// demonstrations. Samples are packed into passes (packing.ts). The gradient of a mini-batch is summed over its passes
+// before one AdamW step, so apart from rounding the packing does not affect the result.
 import type {
   InspectedSample,
   LossPart,
@@ -30,17 +30,19 @@ import type { LossTerms, Network } from './policy-graphs';
 import { maximum, minimum } from '../../protocol/lists';
 
 export interface Scores {
-  /** Per sample, the length of its ids; 0 where mask = 0. */
+  /** Per sample, with the length of its ids; 0 where mask = 0. */
   logprobs: Float32Array[];
   entropies: Float32Array[];
 }
 
 export interface PolicyOptions extends SessionOptions {
-  /** Compute the layers' inner values again on the way back: less memory, about a third more time. */
+  /** Recompute the layers' intermediate values in the backward pass: less memory, about a third more time. */
   checkpointed?: boolean;
 }
 
-/** Sums over trained tokens: what the update graph puts out, weighted as the loss is where it is one, and their number. */
+/**
+ * Sums over trained tokens: the outputs of the update graph (losses weighted as in the loss), and the number of tokens.
+ */
 export type LossSums = Record<(typeof updateSums)[number] | 'tokens', number>;
 
 export const noSums: Readonly<LossSums> = {
@@ -48,7 +50,7 @@ export const noSums: Readonly<LossSums> = {
   tokens: 0,
 };
 
-/** The loss's metrics by RAGEN's keys. */
+/** Returns the loss metrics under RAGEN's keys. */
 export function lossMetrics(sums: Readonly<LossSums>, loss: PolicyLossOptions): UpdateMetrics {
   const perToken = (name: (typeof updateSums)[number]): number => sums[name] / Math.max(sums.tokens, 1);
   return {
@@ -81,7 +83,7 @@ export class Policy {
     this.scoring = new PackedSessions(withoutDropout(network), options, false);
   }
 
-  /** Log-probs and entropies of the masked tokens under the present weights. */
+  /** Returns log-probs and entropies of the masked tokens under the current weights. */
   async score(
     samples: readonly Pick<TrainingSample, 'ids' | 'mask'>[],
     budget: PassBudget,
@@ -101,7 +103,7 @@ export class Policy {
       scatter(logprob.data as Float32Array, scores.logprobs);
       scatter(entropy.data as Float32Array, scores.entropies);
     }
-    // Samples without a trained token take part in no pass.
+    // Samples without a trained token are in no pass.
     samples.forEach(({ ids }, i) => {
       scores.logprobs[i] ??= new Float32Array(ids.length);
       scores.entropies[i] ??= new Float32Array(ids.length);
@@ -109,7 +111,10 @@ export class Policy {
     return scores;
   }
 
-  /** The distributions behind the masked tokens under the present weights, with the `top` likeliest tokens of each. */
+  /**
+   * Returns the distributions at the masked tokens under the current weights, with the `top` most likely tokens of
+   * each.
+   */
   async inspect(
     samples: readonly Pick<TrainingSample, 'ids' | 'mask'>[],
     budget: PassBudget,
@@ -153,7 +158,7 @@ export class Policy {
     }));
   }
 
-  /** One optimizer step on the policy loss of a mini-batch; `seed` is that of the adapters' dropout. */
+  /** Runs one optimizer step on the policy loss of a mini-batch; `seed` seeds the adapters' dropout. */
   async update(
     samples: readonly WeightedSample[],
     budget: PassBudget,
@@ -170,8 +175,8 @@ export class Policy {
   }
 
   /**
-   * Adds the gradient of the policy loss of samples, or of one part of it, to the bank's, which is neither cleared before nor applied.
-   * Gives the loss's sums over the samples.
+   * Adds the gradient of the policy loss over `samples`, or of one part of it, to the bank's gradient, without clearing
+   * or applying it. Returns the sums of the loss over the samples.
    */
   async addGradient(
     samples: readonly WeightedSample[],
@@ -222,7 +227,7 @@ export class Policy {
     return sums;
   }
 
-  /** One optimizer step on the mean cross-entropy of the masked tokens; returns it. */
+  /** Runs one optimizer step on the mean cross-entropy of the masked tokens; returns that loss. */
   async imitate(
     samples: readonly Pick<TrainingSample, 'ids' | 'mask'>[],
     budget: PassBudget,
@@ -254,7 +259,7 @@ export class Policy {
     return loss;
   }
 
-  /** Computes the gradient of a batch and forgets it: nothing changes, and the memory that it took is given back. */
+  /** Computes and discards the gradient of a batch: changes nothing and frees the memory it used. */
   async tryGradient(samples: readonly Sample[], budget: PassBudget, units = unwatched): Promise<void> {
     const { passes, chunks } = this.prepare(samples, budget, this.headGradient, units);
     const sessions = this.training.likewise();
@@ -280,9 +285,9 @@ export class Policy {
   }
 
   /**
-   * The passes of a batch, and in how many parts their tokens go through the output head: as the largest of them needs. A pass is packed
-   * when it is its turn: its masks and index arrays take some ten megabytes for 2048 tokens. Each is a unit of work.
-   * `headGradient` are the bytes of the gradient that each part makes of the head, 0 for none.
+   * Returns the passes of a batch, and the number of head chunks that the largest pass needs. A pass is packed only
+   * when it is reached, because its masks and index arrays take about ten megabytes for 2048 tokens. Each pass is a
+   * unit of work. `headGradient`: bytes of the head gradient that each chunk creates, 0 for none.
    */
   private prepare<S extends Sample>(
     samples: readonly S[],

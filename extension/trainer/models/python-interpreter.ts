@@ -1,5 +1,6 @@
-// The interpreter of chat templates, with Python's values: what an expression prints, ==, in, ~, % and the filters that write or count text. The rest is
-// @huggingface/jinja's. A text counts in code points, as Python's does. What the library lacks stays refused; nothing is guessed.
+// Interpreter of chat templates with Python semantics for printed expressions, ==, in, ~, % and the filters that
+// produce or count text. Everything else is @huggingface/jinja's. Text length counts code points, as in Python.
+// Features the library lacks still throw; nothing is guessed.
 import { Environment, Interpreter } from '@huggingface/jinja';
 import { distinct, dumps, equals, isArray, isMap, isNumeric, str, tuples } from './jinja-values';
 import { capitalized, strip } from './python-text';
@@ -10,18 +11,20 @@ type Statement = NonNullable<Parameters<Evaluate>[0]>;
 type Value = ReturnType<Evaluate>;
 type Node = Record<string, unknown> & { type: string };
 
-/** The node that prints its `value`, an expression (`{{ … }}`); jinja-corrections.ts puts it around each. */
+/**
+ * Node that prints its `value`, an expression (`{{ … }}`); jinja-corrections.ts wraps each printed expression in one.
+ */
 export const outputNode = 'Output';
-/** The node of an operand that has its value already, so that nothing is evaluated twice. */
+/** Node of an already evaluated operand, so that nothing is evaluated twice. */
 const valueNode = 'Value';
 const known = (value: Value): Node => ({ type: valueNode, value });
 
-/** The runtime value of a number (a whole one is an integer), a text, a boolean or null. */
+/** Returns the runtime value of a number (integer if whole), a text, a boolean or null. */
 const made = (value: unknown): Value => new Environment().set('value', value);
 const Float = made(0.5).constructor as new (value: number) => Value;
 const List = made([]).constructor as new (items: unknown[]) => Value;
 
-/** Filters that take the text of whatever they are given. */
+/** Filters that convert their operand to text. */
 const textFilters = new Set(['lower', 'upper', 'title', 'replace', 'indent']);
 
 type Test = (...values: Value[]) => boolean;
@@ -31,17 +34,17 @@ const tests = new Map<string, Test>([
   ['equalto', equalTest],
   ['number', isNumeric],
 ]);
-/** The library's tests with these in place of its own. */
+/** The library's tests, overridden by these. */
 const allTests = new Map([...new Environment().tests, ...tests]);
 
 export class PythonInterpreter extends Interpreter {
   override evaluate(...[statement, environment]: Parameters<Evaluate>): Value {
-    // Each scope has tests of its own.
+    // Each scope has its own tests, so they are replaced per scope.
     if (environment.tests !== allTests) environment.tests = allTests;
     return this.asPython(statement as Node | undefined, environment) ?? super.evaluate(statement, environment);
   }
 
-  /** The value of a node whose meaning differs from the library's; undefined for the others. */
+  /** Returns the value of a node whose semantics differ from the library's; undefined for other nodes. */
   private asPython(node: Node | undefined, environment: Environment): Value | undefined {
     const value = (part: unknown): Value => this.evaluate(part as Statement, environment);
     switch (node?.type) {
@@ -102,7 +105,7 @@ export class PythonInterpreter extends Interpreter {
     const name = String((filter.type === 'CallExpression' ? (filter.callee as Node) : filter).value);
     const given = filter.type === 'CallExpression' ? (filter.args as Node[]) : [];
     const value = (part: unknown): RuntimeValue => this.evaluate(part as Statement, environment);
-    // Evaluated where they are used: a filter that the library applies evaluates its own.
+    // Arguments are evaluated on use, because filters applied by the library evaluate theirs again.
     const isNamed = ({ type }: Node) => type === 'KeywordArgumentExpression';
     const argument = (key: string) => given.find(part => isNamed(part) && (part.key as Node).value === key);
     const named = (key: string): RuntimeValue | undefined => {
@@ -153,7 +156,7 @@ export class PythonInterpreter extends Interpreter {
     }
   }
 
-  /** `text[i]` and `text[from:to:step]` over code points; undefined where the library counts the same. */
+  /** `text[i]` and `text[from:to:step]` over code points; undefined if the library's result is the same. */
   private partOfText(object: RuntimeValue, node: Node, environment: Environment): Value | undefined {
     if (typeof object.value !== 'string') return undefined;
     const letters = [...object.value];
@@ -164,14 +167,14 @@ export class PythonInterpreter extends Interpreter {
   }
 }
 
-/** Python's `item in container`; undefined where the library decides. */
+/** Python's `item in container`; undefined for operands left to the library. */
 function contains(container: RuntimeValue, item: RuntimeValue): boolean | undefined {
   if (isArray(container)) return container.value.some(member => equals(member, item));
   if (isMap(container)) return typeof item.value === 'string' && container.value.has(item.value);
   return undefined;
 }
 
-/** The pairs of a mapping, which are tuples in Python. */
+/** Marks the pairs of a mapping as tuples, as in Python. */
 function pairs(list: Value): Value {
   if (isArray(list)) for (const pair of list.value as RuntimeValue[]) tuples.add(pair);
   return list;

@@ -1,5 +1,5 @@
-// Text methods as Python has them: white space is Unicode's and U+001C to U+001F, letters are code points, and dates are in the C locale.
-// Source: the Python language reference, str and datetime.strftime.
+// Text methods with Python semantics: white space is Unicode's plus U+001C to U+001F, characters are code points, and
+// dates use the C locale. Source: the Python language reference, str and datetime.strftime.
 
 /** Python's str.capitalize. */
 export function capitalized(text: string): string {
@@ -7,7 +7,7 @@ export function capitalized(text: string): string {
   return first.toUpperCase() + rest.join('').toLowerCase();
 }
 
-/** Python's str.split. `most` is the largest number of cuts, -1 for any number. */
+/** Python's str.split. `most` is the maximum number of splits, -1 for no limit. */
 export function split(text: string, separator: string | null, most: number): string[] {
   if (separator === '') throw new Error('the separator of split is empty');
   if (separator !== null) {
@@ -23,7 +23,7 @@ export function split(text: string, separator: string | null, most: number): str
 /** Python's white space. */
 const isSpace = (c: string): boolean => /[\p{White_Space}\x1c-\x1f]/u.test(c);
 
-/** Without any of `chars`, or else white space, at its left or right end. */
+/** Python's strip, lstrip and rstrip: removes `chars`, by default white space, from the selected ends. */
 export function strip(text: string, chars: string | null | undefined, left: boolean, right: boolean): string {
   const letters = [...text];
   const set = typeof chars === 'string' ? new Set(chars) : null;

@@ -1,6 +1,7 @@
-// A frozen base in 8 bits: each linear layer's weight as signed bytes with a scale per output, made once from the model's files and kept
-// beside other caches, from where onnxruntime maps it. Embedding, norms and biases stay as they are. Processors without VNNI add
-// pairs of products in 16 bits, which saturates at full range: there seven bits are used, and the products are exact on every machine.
+// A frozen base in 8 bits: each linear weight as int8 with one scale per output, created once from the model's files
+// and stored in the cache, from where onnxruntime maps it. Embedding, norms and biases stay float32. CPUs without VNNI
+// add pairs of products in 16 bits, which saturates at full range; there the weights use seven bits, so products are
+// exact on every machine.
 import { createHash } from 'node:crypto';
 import { existsSync, statSync } from 'node:fs';
 import { open, readdir, rename, rm, stat } from 'node:fs/promises';
@@ -19,10 +20,10 @@ import type { MappedDecoder } from './mapped-decoder';
 import { openDecoder, readDecoderConfig } from './model-folder';
 import type { Network } from './policy-graphs';
 
-/** Largest magnitude of a byte: 127, or 63 where pairs of products saturate. */
+/** Largest magnitude of a quantised weight: 127, or 63 where pairs of products saturate. */
 type Range = 127 | 63;
 
-/** The base as a network whose linear layers, output head included, are bytes. */
+/** Returns the base as a network with 8-bit linear layers, including the output head. */
 export async function quantizedNetwork(base: MappedDecoder, cache: string): Promise<Network> {
   const { config } = base;
   const range: Range = (await multipliesExactly()) ? 127 : 63;
@@ -43,12 +44,15 @@ export async function quantizedNetwork(base: MappedDecoder, cache: string): Prom
 }
 
 const fileName = 'int8.safetensors';
-/** Where the sha256 of a file stands. */
+/** Returns the path of a file's sha256 checksum. */
 const sumOf = (file: string): string => `${file}.sha256`;
 const scaleName = (weight: string): string => `${weight}.scale`;
 const isLinear = (name: string): boolean => /_proj\.weight$|^lm_head\.weight$/.test(name);
 
-/** The decoder's parameters with an output head of its own: a tied one is read as a table and as a product. */
+/**
+ * Returns the decoder's parameters with a separate output head, because a tied one is used both as a table and in a
+ * product.
+ */
 function quantizedSpecs(config: DecoderConfig): ParameterSpec[] {
   const head = { name: headTensor, dims: [config.vocabSize, config.hiddenSize] };
   return config.tiedHead ? [...parameterSpecs(config), head] : parameterSpecs(config);
@@ -66,7 +70,7 @@ function memoized(
   };
 }
 
-/** Whether 8-bit products of full range come out exact. */
+/** Returns whether 8-bit products at full range are exact on this CPU. */
 async function multipliesExactly(): Promise<boolean> {
   const g = new Graph('exact');
   const a = g.constant('uint8', [2, 64], new Uint8Array(128).fill(255));
@@ -80,14 +84,17 @@ async function multipliesExactly(): Promise<boolean> {
   return (y.data as Int32Array).every(sum => sum === 255 * 127 * 64);
 }
 
-/** Names the result by what it is made from: files by name, size and time, the range, and a head that is not the embedding it was declared to be. */
+/**
+ * Returns a cache key from the inputs: name, size and modification time of the files, the range, and whether a head
+ * declared tied is actually untied.
+ */
 function keyOf({ folder, modelFolder, tensors, config }: MappedDecoder, range: Range): string {
   const files = [...new Set([...tensors.values()].map(({ file }) => file))].sort();
   const facts = files.map(file => {
     const { size, mtimeMs } = statSync(join(folder, file));
     return [file, size, mtimeMs];
   });
-  // Earlier caches took a declared tie for one, whatever head was stored: they are not to be found again.
+  // Changes the key for such models, because older caches tied the head even if a different one was stored.
   const untied = readDecoderConfig(modelFolder).tiedHead && !config.tiedHead ? [headTensor] : [];
   const digest = createHash('sha256')
     .update(JSON.stringify([modelFolder, facts, range, ...untied]))
@@ -95,7 +102,7 @@ function keyOf({ folder, modelFolder, tensors, config }: MappedDecoder, range: R
   return `${basename(modelFolder)}-${digest.slice(0, 16)}`;
 }
 
-/** Whether the file is there with these very tensors and its checksum; a damaged one is made anew. */
+/** Returns whether the file has exactly these tensors and matches its checksum; otherwise it is recreated. */
 async function isWhole(file: string, layout: Layout): Promise<boolean> {
   if (!existsSync(file)) return false;
   try {
@@ -112,11 +119,14 @@ async function isWhole(file: string, layout: Layout): Promise<boolean> {
   }
 }
 
-/** After so long a partial file of a process that cannot be asked for (of a container, say) was left behind. */
+/**
+ * Age after which a partial file counts as abandoned if its process cannot be checked (for example in another
+ * container).
+ */
 const leftMs = 3_600_000;
 const namespace = thisPlace.pid_namespace ?? '';
 
-/** Removes what processes left that died while they wrote. */
+/** Removes partial files of processes that died while writing. */
 async function removePartial(folder: string): Promise<void> {
   for (const name of await readdir(folder)) {
     const [, pid, place] = /\.(\d+)(?:-(\d*))?\.partial$/.exec(name) ?? [];
@@ -127,7 +137,7 @@ async function removePartial(folder: string): Promise<void> {
   }
 }
 
-/** Writes all tensors, one at a time, into a file that takes its name when it is whole. */
+/** Writes all tensors, one at a time, into a partial file that is renamed when complete. */
 async function write(
   { modelFolder: model, config }: MappedDecoder,
   folder: string,
@@ -174,7 +184,7 @@ async function write(
   }
 }
 
-/** w [out, in] as bytes [in, out], the form that products of few rows read, with scale [out]. */
+/** Quantises w [out, in] to int8 [in, out], the layout for products with few rows, with scale [out]. */
 function quantizerGraph(range: Range): Graph {
   const g = new Graph('quantizer');
   const w = g.input('w', 'float32', ['out', 'in']);
@@ -194,10 +204,10 @@ function quantizerGraph(range: Range): Graph {
   return g;
 }
 
-/** Where the tensors of a safetensors file lie, each at a multiple of 64 bytes. */
+/** Layout of the tensors in a safetensors file, each aligned to 64 bytes. */
 interface Layout {
   header: Buffer;
-  /** First byte of each tensor in the file, and the one after its last. */
+  /** Byte range of each tensor in the file: first byte, and the byte after the last. */
   tensors: Map<string, { begin: number; end: number }>;
 }
 
@@ -207,7 +217,7 @@ function layoutOf(specs: readonly ParameterSpec[]): Layout {
   let end = 0;
   const add = (name: string, dtype: 'I8' | 'F32', shape: number[]): void => {
     const begin = Math.ceil(end / 64) * 64;
-    // The format allows no gaps: what fills them is a tensor too.
+    // The format allows no gaps, so padding is stored as a tensor.
     if (begin > end) entries[`padding.${places.length}`] = { dtype: 'I8', shape: [begin - end], data_offsets: [end, begin] }; // prettier-ignore
     end = begin + shape.reduce((n, d) => n * d, dtype === 'F32' ? 4 : 1);
     entries[name] = { dtype, shape, data_offsets: [begin, end] };

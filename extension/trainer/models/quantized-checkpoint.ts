@@ -1,12 +1,13 @@
-// Checkpoints whose weights others have quantised (GPTQ, AWQ, bitsandbytes, FP8, …): known by config.json, or by the tensors that stand beside
-// or in place of a weight. None can be used here; the trainer's own 8-bit base is made of a float model (quantized-base.ts).
+// Detects checkpoints quantised by other tools (GPTQ, AWQ, bitsandbytes, FP8, …), by config.json or by tensors beside
+// or in place of a weight. They are not supported; the trainer's own 8-bit base is made from a float model
+// (quantized-base.ts).
 import { isRecord } from '../../protocol/json';
 
-/** What to do about one. */
+/** Remedy for such a checkpoint. */
 export const unquantized =
   'use the model as it was before, in float32, float16 or bfloat16 (workbench.base_quantization=int8 holds it in 8 bits under adapters)';
 
-/** Where a config.json says that the weights are quantised, and how; undefined where it does not. */
+/** Returns the config.json key that declares quantisation, and the method; undefined if there is none. */
 export function quantizationOf(config: Readonly<Record<string, unknown>>): { key: string; method: string } | undefined {
   const keys = ['quantization_config', 'compression_config', 'quantization'];
   const key = keys.find(name => config[name] !== undefined && config[name] !== null);
@@ -23,9 +24,9 @@ function methodOf(key: string, said: unknown): string {
   return key === 'quantization' ? 'MLX' : 'by an unnamed method';
 }
 
-/** Ends of the names that such weights have: GPTQ's and AWQ's, compressed-tensors', FP8's, bitsandbytes'. */
+/** Name suffixes of quantised tensors: GPTQ and AWQ, compressed-tensors, FP8, bitsandbytes. */
 const marks =
   /\.(qweight|qzeros|g_idx|weight_packed|weight_scale(_inv)?|weight_zero_point|SCB|weight\.(absmax|quant_map|nested_absmax|quant_state\.\w+))$/;
 
-/** A tensor that only a quantised checkpoint has. */
+/** Returns a tensor name that only occurs in quantised checkpoints, if there is one. */
 export const quantizedTensor = (names: readonly string[]): string | undefined => names.find(name => marks.test(name));

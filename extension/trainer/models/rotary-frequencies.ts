@@ -1,13 +1,14 @@
-// Frequencies of the rotary positions, plain or stretched to contexts longer than the pretraining's: linear interpolation, Llama 3's
-// and YaRN (Peng et al. 2023, arXiv:2309.00071), as transformers' modeling_rope_utils computes them. Its single precision is
-// reproduced step by step: at position 30,000 the rounding of a frequency alone turns an angle by a thousandth.
+// Frequencies of rotary positions, plain or scaled to contexts longer than in pretraining: linear interpolation, Llama
+// 3 and YaRN (Peng et al. 2023, arXiv:2309.00071), as in transformers' modeling_rope_utils. Reproduces its
+// single-precision rounding step by step: at position 30,000, rounding the frequency alone changes an angle by a
+// thousandth.
 import { z } from 'zod';
 
 const positive = z.number().positive();
-/** Length in tokens of the pretraining's sequences, from which a scaling departs. */
+/** Sequence length in pretraining, in tokens; the base of a scaling. */
 const original = { original_max_position_embeddings: positive };
 
-/** What is to be said of a scaling under rope_scaling or rope_parameters in config.json, by its type. */
+/** Keys of a scaling under rope_scaling or rope_parameters in config.json, by type. */
 export const rotaryScalingSchema = z.discriminatedUnion('rope_type', [
   z.object({ rope_type: z.literal('default') }),
   z.object({ rope_type: z.literal('linear'), factor: positive }),
@@ -34,16 +35,16 @@ export type RotaryScaling = z.infer<typeof rotaryScalingSchema>;
 export const rotaryScalingTypes = rotaryScalingSchema.options.map(option => option.shape.rope_type.value);
 
 export interface RotaryShape {
-  /** Elements of a head, even. */
+  /** Head size, even. */
   headSize: number;
   ropeTheta: number;
   ropeScaling: RotaryScaling;
 }
 
 export interface RotaryFrequencies {
-  /** [headSize/2] radians a position. */
+  /** Radians per position, [headSize/2]. */
   inverse: Float32Array;
-  /** Factor on cosine and sine alike (YaRN's attention factor); 1 for the others. */
+  /** Factor of both cosine and sine (YaRN's attention factor); 1 for other types. */
   scale: number;
 }
 
@@ -64,7 +65,7 @@ export function rotaryFrequencies({ headSize, ropeTheta, ropeScaling }: RotarySh
   }
 }
 
-/** Cosine and sine of the positions 0 … rows−1, both [rows, headSize/2]. */
+/** Returns cosine and sine of the positions 0 … rows−1, both [rows, headSize/2]. */
 export function rotaryTable(shape: RotaryShape, rows: number): { cos: Float32Array; sin: Float32Array } {
   const { inverse, scale } = rotaryFrequencies(shape);
   const half = inverse.length;
@@ -80,7 +81,7 @@ export function rotaryTable(shape: RotaryShape, rows: number): { cos: Float32Arr
   return { cos, sin };
 }
 
-/** Short waves stay, long ones are stretched by the factor, those between by a blend. */
+/** Keeps short wavelengths, stretches long ones by the factor, and interpolates between. */
 function llama3(frequency: number, s: Extract<RotaryScaling, { rope_type: 'llama3' }>): number {
   const context = s.original_max_position_embeddings;
   const length = f32((2 * Math.PI) / frequency);
@@ -92,12 +93,12 @@ function llama3(frequency: number, s: Extract<RotaryScaling, { rope_type: 'llama
 
 type Yarn = Extract<RotaryScaling, { rope_type: 'yarn' }>;
 
-/** A ramp over the dimensions leads from the plain frequencies to those divided by the factor. */
+/** Ramps over the dimensions from the plain frequencies to those divided by the factor. */
 function yarn(wave: Float32Array, headSize: number, theta: number, s: Yarn): Float32Array {
-  /** The dimension whose wave turns so often within the pretraining's length. */
+  /** Returns the dimension whose wave makes `turns` rotations within the pretraining length. */
   const dimension = (turns: number): number =>
     (headSize * Math.log(s.original_max_position_embeddings / (turns * 2 * Math.PI))) / (2 * Math.log(theta));
-  // transformers takes 0 for "not said" here, hence || and not ??.
+  // transformers treats 0 as unset here, hence || and not ??.
   const bounds = [dimension(s.beta_fast || 32), dimension(s.beta_slow || 1)];
   const [first, last] = (s.truncate ?? true) ? [Math.floor(bounds[0]), Math.ceil(bounds[1])] : bounds;
   const low = Math.max(first, 0);

@@ -1,7 +1,8 @@
-// Whether a provider computes what the CPU computes: a small decoder with everything that a real one has (grouped heads, norms of
-// queries and keys, biases, adapters, a shared beginning, several passes) takes one policy update and samples two turns on both. Loss,
-// gradient of every parameter and tokens are compared: wrong kernels have been met that crash nothing, and their mark is a gradient
-// that is off. A chain of products is timed on both, which is how a program that plays a GPU is told from one.
+// Checks whether a provider computes the same as the CPU. A small decoder with all features of a real one (grouped
+// heads, query and key norms, biases, adapters, a shared prefix, several passes) runs one policy update and samples two
+// turns on both. Loss, gradients of all parameters and sampled tokens are compared, because faulty kernels exist that
+// crash nothing but compute wrong gradients. A chain of products is timed on both, which distinguishes a GPU from a
+// software emulation.
 import { fork } from 'node:child_process';
 import { appendAll } from '../../protocol/lists';
 import { programEnvironment, variablesFor } from '../../../envs/api/program-environment';
@@ -28,8 +29,8 @@ import type { Network } from './policy-graphs';
 import { Weights } from './weights';
 
 /**
- * Largest relative error of the loss's parts and of a parameter's gradient. In float32, rounding in another order gives about 1e-6; with
- * products in halves errors of a few thousandths are their nature.
+ * Maximum relative error of the loss terms and of a parameter's gradient. In float32, a different rounding order gives
+ * about 1e-6; float16 products normally give errors of a few thousandths.
  */
 const mostError: Record<FloatType, number> = { float32: 1e-2, float16: 5e-2 };
 
@@ -78,18 +79,19 @@ const sampling: SamplingOptions = {
   max_model_len: 60,
 };
 
-/** What one provider computes of the small decoder. */
+/** Results of the small decoder on one provider. */
 export interface Computed {
-  /** Sums and means of the update by name. */
+  /** Metrics of the update by name. */
   loss: Record<string, number>;
   gradient: Weights;
-  /** Sampled ids, row after row, turn after turn. */
+  /** Sampled ids, in order of turns, then rows. */
   tokens: number[];
 }
 
 /**
- * Compares `provider` with the CPU in float32; a provider that cannot run at all has not passed. `compute` is what is compared.
- * @param threads of the CPU; 0 for all cores
+ * Compares `provider` with the CPU in float32; a provider that cannot run fails the check. `compute` is the compared
+ * computation.
+ * @param threads CPU threads; 0 for all cores
  */
 export async function selfCheck(
   provider: Provider,
@@ -112,7 +114,7 @@ export async function selfCheck(
   }
 }
 
-/** The first thing that is not as expected, as half a sentence, and the largest relative error of a gradient. */
+/** Returns the first difference as a sentence fragment (null if none), and the largest relative error of a gradient. */
 export function compared(
   found: Computed,
   expected: Computed,
@@ -136,14 +138,14 @@ export function compared(
       differs: `its gradients differ from the CPU's by ${shown(worst.error)} (${most}, seen at ${worst.name})`,
       gradient: worst.error,
     };
-  if (precision === 'float16') return { differs: null, gradient: worst.error }; // a near draw may fall otherwise
+  if (precision === 'float16') return { differs: null, gradient: worst.error }; // draws near a boundary may differ
   const at = expected.tokens.findIndex((token, i) => found.tokens[i] !== token);
   if (at >= 0)
     return { differs: `it samples other tokens than the CPU from the same numbers (from token ${at + 1} on)`, gradient: worst.error }; // prettier-ignore
   return { differs: null, gradient: worst.error };
 }
 
-/** One update and two turns of the small decoder. */
+/** Runs one update and two turns of the small decoder. */
 export async function computeSmall(options: SessionOptions, products: FloatType = 'float32'): Promise<Computed> {
   const network = smallNetwork(products);
   const stream = new RandomStream(17);
@@ -168,7 +170,10 @@ export async function computeSmall(options: SessionOptions, products: FloatType 
   return { loss: { pg_loss, kl_loss, entropy, grad_norm }, gradient, tokens };
 }
 
-/** The decoder with adapters, of which all is trained: gradients of plain and of adapted layers come from one graph. */
+/**
+ * Returns the decoder with adapters and all parameters trained, so that one graph yields gradients of plain and adapted
+ * layers.
+ */
 function smallNetwork(products: FloatType): Network {
   const { plan } = trainedNetwork(config, [...parameterSpecs(config), ...loraSpecs(config, lora)]);
   const adapter = { ...lora, modules: new Set(loraModules(config, lora.targets)) };
@@ -189,7 +194,7 @@ function randomWeights({ plan }: Network, stream: RandomStream): Weights {
 const ids = (stream: RandomStream, n: number): number[] =>
   Array.from({ length: n }, () => 4 + stream.integer(config.vocabSize - 4));
 
-/** Samples of which two begin alike. */
+/** Returns samples, two of which share a prefix. */
 function randomSamples(stream: RandomStream): WeightedSample[] {
   const beginning = ids(stream, 10);
   return [8, 13, 21, 17].map((n, i) => {
@@ -208,7 +213,7 @@ function randomSamples(stream: RandomStream): WeightedSample[] {
 
 const [rows, width, products] = [256, 1024, 4];
 
-/** Milliseconds of a chain of products of about a billion multiplications, the best of three. */
+/** Returns the milliseconds for a chain of products with about a billion multiplications, the best of three. */
 async function productTime(options: SessionOptions): Promise<number> {
   const g = new Graph('products', loweringOf(options));
   const weight = g.input('w', 'float32', [width, width]);
@@ -231,12 +236,12 @@ async function productTime(options: SessionOptions): Promise<number> {
   return best;
 }
 
-/** How long a provider may take for its check; compiling shaders takes the most of it. */
+/** Time limit of a provider's check; most of it is shader compilation. */
 const patience = 120_000;
 
 /**
- * The same in a process of its own, for a provider that nobody named: a driver that ends the process, or that never answers, does not
- * take the run with it.
+ * Runs the check in a separate process, for a provider that was not requested explicitly: a driver that crashes or
+ * hangs does not affect the run.
  */
 export function selfCheckApart(
   provider: Provider,
@@ -260,7 +265,7 @@ export function selfCheckApart(
   });
 }
 
-/** ‖found − expected‖ / ‖expected‖; a gradient that is nearly zero is compared with a small number instead. */
+/** Returns ‖found − expected‖ / ‖expected‖, with a lower bound of 1e-4 on the denominator for gradients near zero. */
 function relativeError(found: Float32Array, expected: Float32Array): number {
   let [difference, norm] = [0, 0];
   for (let i = 0; i < expected.length; i++) {
@@ -272,5 +277,5 @@ function relativeError(found: Float32Array, expected: Float32Array): number {
 
 const shown = (error: number): string => error.toExponential(1);
 
-/** onnxruntime's message without the place in its source, in one line. */
+/** Returns onnxruntime's message as one line, without the source location. */
 const firstSentence = ({ message }: Error): string => message.replace(/^\/\S+ [\s\S]* was false\. /, '').split('\n')[0].trim(); // prettier-ignore

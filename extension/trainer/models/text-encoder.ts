@@ -1,6 +1,7 @@
-// Text to ids and back by @huggingface/tokenizers, corrected where it departs from the tokenizers library in Rust, whose ids models are trained on: added
-// tokens (added-tokens.ts), the Digits splitter, which isolates every numeric character (½, Ⅷ, ² as well as 7), and the white space of ByteLevel's own
-// pattern. Checked against transformers by test/unit/models/{chat-families,added-tokens}.
+// Encodes and decodes text with @huggingface/tokenizers, corrected where it differs from the Rust tokenizers library,
+// whose ids models are trained on: added tokens (added-tokens.ts), the Digits splitter, which isolates every numeric
+// character (½, Ⅷ, ² as well as 7), and the white space in ByteLevel's pattern. Tested against transformers in
+// test/unit/models/{chat-families,added-tokens}.
 import {
   BPE,
   ByteLevelPreTokenizer,
@@ -12,23 +13,26 @@ import { AddedTokens } from './added-tokens';
 import type { AddedToken } from './added-tokens';
 import type { PreTokenizer } from '@huggingface/tokenizers';
 
-/** Characters of the longest piece whose merges are remembered: where merges cross spaces, a fixed passage of a prompt is one long piece. */
+/**
+ * Maximum characters of a piece whose merges are cached. If merges cross spaces, a fixed passage of a prompt is one
+ * long piece.
+ */
 const longestRememberedPiece = 2048;
 
-/** GPT-2's pattern, with Unicode's white space. */
+/** GPT-2's pattern, with Unicode white space. */
 const byteLevelPattern =
   /'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\p{White_Space}\p{L}\p{N}]+|\p{White_Space}+(?!\P{White_Space})|\p{White_Space}+/gu;
 
 export class TextEncoder {
   private readonly tokenizer: Tokenizer;
-  /** Found in the text as it came, and in what lies between after it was normalised. */
+  /** `plain` is matched in the original text, `normalized` in the normalised text between the plain matches. */
   private readonly plain: AddedTokens;
   private readonly normalized: AddedTokens;
 
   /**
    * @param source content of tokenizer.json
    * @param config content of tokenizer_config.json
-   * @throws Error of the library where it cannot use them
+   * @throws Error from the library if it cannot use them
    */
   constructor(source: object, config: Readonly<Record<string, unknown>>) {
     this.tokenizer = new Tokenizer(source, config);
@@ -45,7 +49,7 @@ export class TextEncoder {
     );
   }
 
-  /** Ids of a text, without special tokens that are not in it. */
+  /** Returns the ids of a text, without adding special tokens. */
   encode(text: string): number[] {
     const { normalizer } = this.tokenizer;
     const ids: number[] = [];
@@ -63,7 +67,7 @@ export class TextEncoder {
     return ids;
   }
 
-  /** Text of at least one id; special tokens are left out unless `special`. */
+  /** Decodes at least one id; special tokens are omitted unless `special`. */
   decode(ids: readonly number[], special: boolean): string {
     return this.tokenizer.decode([...ids], { skip_special_tokens: !special, clean_up_tokenization_spaces: false });
   }

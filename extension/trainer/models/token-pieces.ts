@@ -1,22 +1,23 @@
-// Texts of single tokens, one after the other, that together are the text of all: a character whose bytes several tokens hold is given with
-// the last of them, and blanks that a decoder writes between tokens only are there. Special tokens have their text too.
+// Splits decoded text into one piece per token, such that the pieces concatenate to the full text. A character whose
+// bytes span several tokens belongs to the last of them, and blanks that a decoder inserts only between tokens are
+// preserved. Special tokens have text too.
 interface Decoder {
   decode(ids: readonly number[], options?: { special?: boolean }): string;
 }
 
-/** A character has at most so many bytes, and a token at least one. */
+/** Maximum bytes of a character; a token has at least one byte. */
 const longestCharacter = 4;
 const unfinished = '\uFFFD';
 
 export class TokenPieces {
-  /** The tokens given last, for what a decoder writes behind them, then those that wait for the rest of a character. */
+  /** The last emitted tokens, as context for the decoder, followed by tokens that wait for the rest of a character. */
   private window: number[] = [];
   private given = 0;
   private said = '';
 
   constructor(private readonly decoder: Decoder) {}
 
-  /** The text that this token adds; empty where it only begins a character. */
+  /** Returns the text this token adds; empty if it leaves a character incomplete. */
   push(id: number): string {
     this.window.push(id);
     const text = this.text();
@@ -25,7 +26,7 @@ export class TokenPieces {
     return this.give(text);
   }
 
-  /** What still waits, as it is. */
+  /** Returns the pending text as it is. */
   rest(): string {
     return this.window.length > this.given ? this.give(this.text()) : '';
   }
@@ -43,7 +44,7 @@ export class TokenPieces {
   }
 }
 
-/** The piece of each token; the last holds what is left over. */
+/** Returns the piece of each token; the last one includes any incomplete rest. */
 export function tokenPieces(decoder: Decoder, ids: readonly number[]): string[] {
   const pieces = new TokenPieces(decoder);
   const texts = ids.map(id => pieces.push(id));

@@ -1,5 +1,6 @@
-// Whether a tokenizer's ids have rows in the embedding. Tokens that were added behind it and that nothing writes, as a padding token often
-// is, do no harm; a vocabulary that goes beyond it, or an id that is used, belongs to another model.
+// Checks that a tokenizer's ids have rows in the embedding. Unused added tokens beyond the embedding, such as a padding
+// token, are harmless; a vocabulary larger than the embedding, or a used id beyond it, means the files belong to
+// different models.
 import { isRecord } from '../../protocol/json';
 import { UserError } from '../../protocol/user-error';
 
@@ -7,7 +8,7 @@ const ownTokenizer = 'use tokenizer.json and weights of one model, or extend the
 
 /**
  * Checks the content of a tokenizer.json against an embedding of `rows` rows.
- * @param used ids that every conversation has
+ * @param used ids that occur in every conversation
  * @throws UserError with both numbers
  */
 export function checkVocabulary(folder: string, tokenizer: unknown, rows: number, used: readonly number[]): void {
@@ -18,7 +19,7 @@ export function checkVocabulary(folder: string, tokenizer: unknown, rows: number
     );
 }
 
-/** Throws the sentence about an id that the embedding of `rows` rows, of the model in `folder`, has no row for. */
+/** Throws a UserError for an id outside the embedding of `rows` rows of the model in `folder`. */
 export function checkIds(sequences: Iterable<ArrayLike<number>>, rows: number, folder: string): void {
   for (const ids of sequences)
     for (let i = 0; i < ids.length; i++)
@@ -28,7 +29,7 @@ export function checkIds(sequences: Iterable<ArrayLike<number>>, rows: number, f
         );
 }
 
-/** One more than the largest id of the vocabulary, and of the added tokens too. */
+/** Returns one more than the largest id: `vocabulary` of the vocabulary, `all` including added tokens. */
 function tokenCounts(tokenizer: unknown): { vocabulary: number; all: number } {
   const { model, added_tokens: added } = isRecord(tokenizer) ? tokenizer : {};
   const vocab = isRecord(model) ? model.vocab : undefined;

@@ -1,5 +1,6 @@
-// All parameters of a model in one flat float32 array, with a named view of each: the graphs are fed the views, the optimizer
-// works on the flat array in place, and a checkpoint stores it as one tensor file. Views start at multiples of 16 elements.
+// All parameters of a model in one flat float32 array, with a named view of each: graphs are fed the views, the
+// optimizer updates the flat array in place, and a checkpoint stores it as one tensor file. Views start at multiples of
+// 16 elements.
 import { float32 } from '../engine/session';
 import type { Tensor } from '../engine/session';
 import type { RandomStream } from '../engine/random-stream';
@@ -33,7 +34,7 @@ export class Weights {
     );
   }
 
-  /** Number of parameters, without the padding of the flat array. */
+  /** Number of parameters, excluding the padding of the flat array. */
   get count(): number {
     return this.specs.reduce((n, { dims }) => n + elements(dims), 0);
   }
@@ -44,18 +45,18 @@ export class Weights {
     return tensor.data as Float32Array;
   }
 
-  /** Zeros of the same layout, for gradients. */
+  /** Returns zeros with the same layout, for gradients. */
   like(): Weights {
     return new Weights(this.specs);
   }
 
-  /** Feeds for a session, by parameter name. */
+  /** Returns the feeds for a session, by parameter name. */
   feeds(): Record<string, Tensor> {
     return Object.fromEntries(this.views);
   }
 }
 
-/** Fills weights as transformers initialises them: normal(0, deviation) for matrices, ones for norms, zeros for biases. */
+/** Initialises weights like transformers: normal(0, deviation) for matrices, ones for norms, zeros for biases. */
 export function initialize(weights: Weights, stream: RandomStream, deviation = 0.02): void {
   for (const { name, dims } of weights.specs) {
     const view = weights.view(name);
