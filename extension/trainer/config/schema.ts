@@ -1,5 +1,5 @@
-// Schema of a complete configuration: RAGEN's keys, plus this product's keys under `workbench`. Strict: an unknown key
-// is an error. Descriptions appear in the documentation, hover texts and the JSON schema. Defaults live in
+// Schema of a complete configuration: RAGEN's keys, plus the keys of RAGEN Workbench under `workbench`. Strict: an
+// unknown key is an error. Descriptions appear in the documentation, hover texts and the JSON schema. Defaults live in
 // media/presets/ppo_trainer.yaml, and RAGEN's own in base.yaml.
 import { z } from 'zod';
 import { agentProxy, customEnvs, esManager } from './schema-episodes';

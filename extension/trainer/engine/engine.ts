@@ -163,11 +163,11 @@ export interface LoadOptions {
   threads: number;
   /** Train adapters over the frozen base; null trains all weights. The options of an adapter folder take precedence. */
   lora: AdapterOptions | null;
-  /** Rollouts use 8-bit products; requires a frozen base. */
+  /** Rollouts use 8-bit matmuls; requires a frozen base. */
   rolloutQuantization: 'none' | 'int8';
   /** The frozen base is kept in 8 bits while adapters are trained. */
   baseQuantization: 'none' | 'int8';
-  /** Precision of products with weights; defaults to float32. */
+  /** Precision of matmuls with weights; defaults to float32. */
   precision?: 'float32' | 'float16';
   /** Recompute activations in the backward pass instead of keeping them. */
   checkpointed: boolean;

@@ -1,6 +1,6 @@
 // Linear layers with frozen weights. The weight is requested again for each use: it may be a half-precision or 8-bit
-// tensor mapped from a file, whose float32 form should only exist while one product reads it. The 8-bit product
-// quantises each row of activations separately, so a row's result does not depend on other rows.
+// tensor mapped from a file, whose float32 form should only exist while one matmul reads it. The 8-bit matmul quantises
+// each row of activations separately, so a row's result does not depend on other rows.
 import { contrib } from './graph';
 import type { Dim, Graph, Value } from './graph';
 import { binary, reshape, unary } from './ops';
@@ -51,7 +51,7 @@ export function quantizeRows(g: Graph, x: Value): QuantizedRows {
   const column = [x.dims[0], 1];
   const largest = g.emit('ReduceMax', [unary(g, 'Abs', x), g.integers([1])], 'float32', column, { keepdims: 1 });
   const scale = binary(g, 'Mul', binary(g, 'Max', largest, g.scalar(1e-12)), g.scalar(1 / 127));
-  // The CPU's product is fastest with unsigned activations; CUDA's only accepts signed ones.
+  // The CPU's 8-bit matmul is fastest with unsigned activations; CUDA's only accepts signed ones.
   if (g.lowering === 'cuda') {
     const rounded = unary(g, 'Round', binary(g, 'Div', x, scale));
     return { bytes: g.emit('Cast', [rounded], 'int8', x.dims, { to: 3 }), scale };

@@ -3,14 +3,14 @@
 // Differentiable operations (ops.ts) record their pullbacks on the graph's tape; autodiff.ts walks it.
 import { toHalf } from '../store/half-precision';
 export type ElementType = 'float32' | 'float16' | 'bfloat16' | 'int64' | 'int32' | 'int8' | 'uint8' | 'bool';
-/** Types of computations. */
+/** Float types that operations compute in. */
 export type FloatType = 'float32' | 'float16';
 export type Dim = number | string;
 
 /**
- * Which kernels a graph may use: those of onnxruntime's CPU provider, those of CUDA (the same except for 8-bit
- * products, according to docs/OperatorKernels.md in onnxruntime), the smaller set of its WebGPU provider, or, for other
- * runtimes, standard ONNX operators only.
+ * Which kernels a graph may use: those of onnxruntime's CPU provider, those of CUDA (the same except for 8-bit matmuls,
+ * according to docs/OperatorKernels.md in onnxruntime), the smaller set of its WebGPU provider, or, for other runtimes,
+ * standard ONNX operators only.
  */
 export type Lowering = 'cpu' | 'cuda' | 'webgpu' | 'onnx';
 

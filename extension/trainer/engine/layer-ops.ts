@@ -1,6 +1,6 @@
-// The decoder's operations with their pullbacks: products, softmax, RMSNorm, SwiGLU, rotary positions, and log-probs
-// and entropies of target tokens. Each is one record, so the backward graph is as short as a hand-written one. Results
-// match Hugging Face's Qwen2/Llama modules; gradients are tested against finite differences and PyTorch. Products use
+// The decoder's operations with their pullbacks: matmuls, softmax, RMSNorm, SwiGLU, rotary positions, and log-probs and
+// entropies of target tokens. Each is one record, so the backward graph is as short as a hand-written one. Results
+// match Hugging Face's Qwen2/Llama modules; gradients are tested against finite differences and PyTorch. Matmuls use
 // the operands' type, float32 or float16; softmax, norms and log-probs are always computed in float32.
 import { contrib } from './graph';
 import type { Dim, Graph, Value } from './graph';
@@ -32,7 +32,7 @@ interface MatmulOptions {
   alpha?: number;
 }
 
-/** Batched product over the last two axes, with optional transposes: alpha · op(a) · op(b). */
+/** Batched matmul over the last two axes, with optional transposes: alpha · op(a) · op(b). */
 export function matmul(g: Graph, a: Value, b: Value, options: MatmulOptions = {}): Value {
   const y = product(g, a, b, options);
   const { transA = false, transB = false, alpha = 1 } = options;

@@ -1,7 +1,7 @@
 // Elementwise, reduction and shape operations with their pullbacks. Every function takes the graph first, checks
 // shapes, emits ONNX nodes and records the gradient (vector-Jacobian products, reverse mode). Numbers are float32 or
 // float16 and results have the operands' type; long sums are computed in float32. Where onnxruntime's WebGPU provider
-// lacks a kernel, the graph's lowering selects an equivalent form. Products, attention and the decoder's layers are in
+// lacks a kernel, the graph's lowering selects an equivalent form. Matmuls, attention and the decoder's layers are in
 // layer-ops.ts.
 import type { Dim, FloatType, Graph, Value } from './graph';
 import {

@@ -1,4 +1,4 @@
-// Operations on packed tokens: the tokens of rows of different lengths are concatenated without padding, so products
+// Operations on packed tokens: the tokens of rows of different lengths are concatenated without padding, so matmuls
 // waste no work. Only attention arranges them into padded blocks and back. A gather of rows is reversed by a gather
 // with the inverse index, so its gradient is also a gather: fast and deterministic.
 import type { Dim, Graph, Value } from './graph';

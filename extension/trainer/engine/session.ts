@@ -30,8 +30,8 @@ export interface SessionOptions {
   /** Folder of the files that hold the graph's mapped constants. */
   folder?: string;
   /**
-   * Folds constants and packs them for matrix products once, at session creation. Costs time and a copy of the
-   * constants, and speeds up products with few rows. Used for generation.
+   * Folds constants and prepacks them for matmuls once, at session creation. Costs time and a copy of the constants,
+   * and speeds up matmuls with few rows. Used for generation.
    */
   prepack?: boolean;
   /**

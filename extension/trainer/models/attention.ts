@@ -1,6 +1,6 @@
 // Attention over packed tokens: among themselves (training and scoring, differentiable), or over cached keys and values
 // plus the new tokens (generation). Grouped-query attention without copying keys: queries that share a key head are
-// stacked along time, so one product per key head serves all of them. In a group of episodes the common prefix is
+// stacked along time, so one matmul per key head serves all of them. In a group of episodes the common prefix is
 // computed once, and its keys and values are shared by all rows (cf. Hydragen, arXiv 2402.05099, here with gradients).
 import type { Dim, Graph, Value } from '../engine/graph';
 import { matmul, softmax, softmaxProduct } from '../engine/layer-ops';

@@ -1,6 +1,6 @@
 // Graphs of cross-scoring (cross-scoring.ts): one processes prompts and returns the keys and values of their tokens,
-// the other continues each prompt with many texts. The queries of all texts meet a prompt's keys in one product, so
-// nothing of the prompt is recomputed or copied per text. Neither graph is differentiable.
+// the other continues each prompt with many texts. The queries of all texts are multiplied with a prompt's keys in one
+// matmul, so nothing of the prompt is recomputed or copied per text. Neither graph is differentiable.
 import { Graph } from '../engine/graph';
 import type { Dim, Lowering, Value } from '../engine/graph';
 import { matmul, softmax, tokenLogProbs } from '../engine/layer-ops';
@@ -75,11 +75,11 @@ function hiddenStates(
 
 /**
  * Attention of the texts' queries over the prompt and their own text. Over the prompt, all queries are rows of one
- * product, ordered by key head, token, group of heads; within the texts they form blocks of t, as in packedAttention.
- * Inputs, int32: by_head [kvHeads, n·groups], the query (token·heads + head) of each product row, and its inverse
+ * matmul, ordered by key head, token, group of heads; within the texts they form blocks of t, as in packedAttention.
+ * Inputs, int32: by_head [kvHeads, n·groups], the query (token·heads + head) of each matmul row, and its inverse
  * heads_back [n·heads]; query_blocks [kvHeads, m, groups·t] and key_blocks [kvHeads, m, t], the query and key of each
- * block slot; own_rows [kvHeads, m, groups·t], the product row of each block slot, and own_places [kvHeads, n·groups],
- * the block slot of each product row; and own_mask, float32 [groups·t, t].
+ * block slot; own_rows [kvHeads, m, groups·t], the matmul row of each block slot, and own_places [kvHeads, n·groups],
+ * the block slot of each matmul row; and own_mask, float32 [groups·t, t].
  */
 function continuedAttention(g: Graph, c: DecoderConfig): Attend {
   const groups = c.heads / c.kvHeads;

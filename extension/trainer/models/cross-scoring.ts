@@ -193,7 +193,7 @@ function textFeeds(texts: readonly Int32Array[], c: DecoderConfig): TextFeeds {
   const t = maximum(texts.map(({ length }) => length));
   const count = texts.reduce((sum, { length }) => sum + length, 0);
   const places = new Int32Array(texts.length * t).fill(-1);
-  // A dummy token fills empty slots. Also added for a single token, because products of one row use different kernels.
+  // A dummy token fills empty slots. Also added for a single token, because single-row matmuls use other kernels.
   const n = places.length > count || count === 1 ? count + 1 : count;
   const ids = new Array<number>(n).fill(0);
   const offsets = new Array<number>(n).fill(0);

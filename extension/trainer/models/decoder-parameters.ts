@@ -50,7 +50,7 @@ export interface ParameterPlan {
   adapter?: Adapter;
   /** Multiply 8-bit weights with 8-bit activations (rollouts) instead of dequantising them to float32 (training). */
   int8Products?: boolean;
-  /** Type of products with weights, float32 by default; everything else is always float32. */
+  /** Type of matmuls with weights, float32 by default; everything else is always float32. */
   products?: FloatType;
 }
 
@@ -107,7 +107,7 @@ export class DecoderParameters {
   }
 
   /**
-   * Returns x [n, in] · Wᵀ (+ bias) in the product type; weights are cast separately for each product, so that no
+   * Returns x [n, in] · Wᵀ (+ bias) in the type of matmuls; weights are cast separately for each matmul, so that no
    * converted copy outlives it.
    */
   private product(name: string, x: Value, bias: Value | null): Value {

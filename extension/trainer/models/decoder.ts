@@ -1,6 +1,6 @@
 // The decoder of the Qwen2, Qwen3 and Llama families, used for generation, scoring and training. These differ only in
 // attention (attention.ts), parameter sources (decoder-parameters.ts) and the positions whose logits are computed.
-// Tokens are packed: activations are [n, width], one row per token, so every linear layer is one product.
+// Tokens are packed: activations are [n, width], one row per token, so every linear layer is one matmul.
 import { checkpoint } from '../engine/autodiff';
 import type { Graph, Value } from '../engine/graph';
 import { rmsNorm, rotary, swiglu } from '../engine/layer-ops';
@@ -43,7 +43,7 @@ export function decoderHidden(
 ): Value {
   const rotation = rotaryTables(g, c, tokens.maxPositions ?? c.maxPositions);
   const [n] = tokens.ids.dims;
-  const positions = reshape(g, tokens.positions, [n, 1]); // each token is a separate sequence: tables may be shorter than n
+  const positions = reshape(g, tokens.positions, [n, 1]); // one token per sequence: tables may be shorter than n
   const norm = (x: Value, name: string): Value => rmsNorm(g, x, parameters.vector(`${name}.weight`), c.normEps);
 
   const layer = (i: number, x: Value): Value => {

@@ -221,7 +221,7 @@ export class DeviceCache implements GenerationCache {
 class DeviceBatch implements DecodingBatch {
   private readonly active: DeviceRow[] = [];
   /**
-   * Tensor rows, including rows that have left. `page` is the page of all of them; it receives its tensors on close.
+   * Tensor rows, including rows that have left. `page` is the page they all point to; it receives its tensors on close.
    */
   private past: Past = { rows: [], parts: null, slots: 0 };
   private page: Page = { parts: [], slots: 0, users: 0 };

@@ -2,8 +2,8 @@
 // (generation-cache.ts). A call appends each row's new ids in one chunk (equal prompts are computed once), then decodes
 // token by token; a finished row makes room for a waiting one. Calls overlap: the rows of a new call join the running
 // batch between two steps, and each call resolves when its rows have finished. Invariant: a row's tokens depend only on
-// its ids, its seed and the weights. On the CPU this is bit-exact: products compute each row independently, sums over
-// cached tokens run in blocks, and a step never has a single row, which would use different kernels.
+// its ids, its seed and the weights. On the CPU this is bit-exact: matmuls compute each row independently, sums over
+// cached tokens run in blocks, and a step never has a single row, which would use other kernels.
 import { appendAll, maximum } from '../../protocol/lists';
 import type { GeneratedRow, GenerationRow, SamplingOptions } from '../engine/engine';
 import { RandomStream } from '../engine/random-stream';

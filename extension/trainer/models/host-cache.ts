@@ -1,6 +1,6 @@
 // The generator's cache on the host: key-value-cache.ts behind the interface of generation-cache.ts. Past keys and
-// values are fed to each run, and new ones are copied into place. A step never has a single row, because products of
-// one row use different kernels.
+// values are fed to each run, and new ones are copied into place. A step never has a single row, because single-row
+// matmuls use other kernels.
 import { int64 } from '../engine/session';
 import type { Tensor } from '../engine/session';
 import type { DecoderConfig } from './decoder-config';
@@ -61,8 +61,8 @@ export class HostCache implements GenerationCache {
 }
 
 /**
- * Returns the indices of the tokens whose logits are needed; a single one is duplicated, because products of one row
- * use different kernels.
+ * Returns the indices of the tokens whose logits are needed; a single one is duplicated, because single-row matmuls use
+ * other kernels.
  */
 function wantedRows(tokens: readonly number[]): Tensor {
   const rows = tokens.length === 1 ? [tokens[0], tokens[0]] : tokens;

@@ -1,8 +1,7 @@
 // Prepares a parsed chat template for the interpreter: each printed expression becomes an Output node
 // (python-interpreter.ts), and string methods become calls of the functions below. @huggingface/jinja differs from
-// Python here: strip, lstrip and rstrip ignore their character argument (Qwen3's template keeps the blanks of a
-// response and removes its newlines) and use JavaScript's white space, and strftime_now returns the current time in the
-// local time zone.
+// Python here: strip, lstrip and rstrip ignore their character argument (Qwen3's template uses it to strip newlines but
+// keep blanks) and use JavaScript's white space, and strftime_now returns the current time in the local time zone.
 import { outputNode } from './python-interpreter';
 import { capitalized, split, strftime, strip } from './python-text';
 import type { Template } from '@huggingface/jinja';

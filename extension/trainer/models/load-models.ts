@@ -35,7 +35,7 @@ export async function loadTrained(
   const { config, weights } = await readDecoder(modelFolder);
   const within = (network: Network): Network => withinOptions(network, options);
   const reference = referenceFolder === null ? undefined : await mapDecoder(referenceFolder);
-  // Older checkpoints may lack a head stored beside a tied embedding that their reference still has.
+  // tiedHead is not compared: older checkpoints may lack a head stored beside a tied embedding, unlike their reference.
   if (reference && JSON.stringify({ ...reference.config, tiedHead: config.tiedHead }) !== JSON.stringify(config))
     throw new UserError(
       `${referenceFolder}: the reference policy is of another shape than the policy: use weights of one model`,
@@ -131,7 +131,7 @@ const withinOptions = (network: Network, { maxPositions, precision }: LoadOption
 });
 
 /**
- * Maximum bytes of weights that are laid out anew for the rollouts of each iteration, which temporarily takes three
+ * Maximum bytes of weights that are prepacked again for the rollouts of each iteration, which temporarily takes three
  * times their memory.
  */
 const laidOutBytes = 2 ** 28;

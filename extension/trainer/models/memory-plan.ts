@@ -299,7 +299,8 @@ class Planner {
 
   /**
    * Returns the arena bytes after passes of up to `tokens` in sequences of maximum length. The largest pass is not
-   * always the peak: a pass with twice as many head chunks may need less than the largest pass with half as many.
+   * always the peak: a pass with twice as many head chunks may need less memory than the largest pass with half as
+   * many.
    */
   private peak(kind: PassKind, tokens: number): number {
     const { longest, decoder: c } = this.input;

@@ -1,5 +1,5 @@
 // Networks for each way of holding a model's parameters: all trained; frozen in the model's files; frozen with trained
-// adapters; and for rollouts, laid out for products with few rows or in 8 bits. Trained parameters are fed from a
+// adapters; and for rollouts, prepacked for matmuls with few rows, or in 8 bits. Trained parameters are fed from a
 // parameter bank; frozen ones are read from the files by onnxruntime and never enter JavaScript.
 import type { DecoderConfig, ParameterSpec } from './decoder-config';
 import { parameterSpecs } from './decoder-config';
@@ -33,8 +33,8 @@ export function frozenNetwork(config: DecoderConfig, { folder, tensors }: Mapped
 }
 
 /**
- * Returns the network with its current trained parameters as constants, which onnxruntime lays out for products with
- * few rows.
+ * Returns the network with its current trained parameters as constants, which onnxruntime prepacks for matmuls with few
+ * rows.
  */
 export function laidOutNetwork(network: Network, weights: Weights): Network {
   const source = (name: string): TensorSource => ({ kind: 'memory', data: weights.view(name) });

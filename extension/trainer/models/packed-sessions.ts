@@ -69,7 +69,7 @@ export class PackedSessions {
     { kept = false, ...size }: PassSize & { kept?: boolean } = { tokens: 0, scores: 0 },
   ): Promise<Session> {
     const { network, options, checkpointed } = this;
-    const onDevice = options.provider === 'webgpu'; // no arena limit there, and outputs may outlive the call
+    const onDevice = options.provider === 'webgpu'; // needs no arena limit; outputs may outlive the call
     const key = [kind, shared, ...(onDevice ? [chunks] : [])].join();
     const bytes = passBytes(network.config, size, kept && !checkpointed);
     const known = this.sessions.get(key);

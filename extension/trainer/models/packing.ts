@@ -23,7 +23,7 @@ export interface Pass {
   clusters: Cluster[];
 }
 
-/** Minimum length of a shared prefix; shorter ones do not pay for the extra products. */
+/** Minimum length of a shared prefix; shorter ones do not pay for the extra matmuls. */
 const leastPrefix = 8;
 
 /**
@@ -62,7 +62,7 @@ function tokensOf({ members, prefix }: Cluster, samples: readonly Pick<Sample, '
   return members.reduce((sum, i) => sum + samples[i].ids.length - prefix, prefix);
 }
 
-/** Returns the partition of the samples, sorted by ids, that saves the most tokens. */
+/** Partitions the samples, sorted by their ids, into the clusters whose shared prefixes save the most tokens. */
 function clusterByBeginning(samples: readonly Pick<Sample, 'ids'>[], maxRows: number): Cluster[] {
   const order = [...samples.keys()].sort((a, b) => compareIds(samples[a].ids, samples[b].ids) || a - b);
   const n = order.length;
@@ -259,7 +259,7 @@ export function packChunks(
   const total = chunks.reduce((sum, ids) => sum + ids.length, 0);
   const places = new Int32Array(chunks.length * t).fill(-1);
   const starts: number[] = [];
-  // A dummy token fills empty slots. Also added for a single token, because products of one row use different kernels.
+  // A dummy token fills empty slots. Also added for a single token, because single-row matmuls use other kernels.
   const n = places.length > total || total === 1 ? total + 1 : total;
   const ids = new BigInt64Array(n);
   const positions = new BigInt64Array(n);

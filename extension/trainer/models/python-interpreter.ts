@@ -1,6 +1,6 @@
 // Interpreter of chat templates with Python semantics for printed expressions, ==, in, ~, % and the filters that
 // produce or count text. Everything else is @huggingface/jinja's. Text length counts code points, as in Python.
-// Features the library lacks still throw; nothing is guessed.
+// Features the library lacks throw an error.
 import { Environment, Interpreter } from '@huggingface/jinja';
 import { distinct, dumps, equals, isArray, isMap, isNumeric, str, tuples } from './jinja-values';
 import { capitalized, strip } from './python-text';

@@ -1,6 +1,6 @@
 // A frozen base in 8 bits: each linear weight as int8 with one scale per output, created once from the model's files
 // and stored in the cache, from where onnxruntime maps it. Embedding, norms and biases stay float32. CPUs without VNNI
-// add pairs of products in 16 bits, which saturates at full range; there the weights use seven bits, so products are
+// add pairs of products in 16 bits, which saturates at full range; there the weights use seven bits, so matmuls are
 // exact on every machine.
 import { createHash } from 'node:crypto';
 import { existsSync, statSync } from 'node:fs';
@@ -50,8 +50,8 @@ const scaleName = (weight: string): string => `${weight}.scale`;
 const isLinear = (name: string): boolean => /_proj\.weight$|^lm_head\.weight$/.test(name);
 
 /**
- * Returns the decoder's parameters with a separate output head, because a tied one is used both as a table and in a
- * product.
+ * Returns the decoder's parameters with a separate output head, because a tied one is used both as a lookup table and
+ * in a matmul.
  */
 function quantizedSpecs(config: DecoderConfig): ParameterSpec[] {
   const head = { name: headTensor, dims: [config.vocabSize, config.hiddenSize] };
@@ -70,7 +70,7 @@ function memoized(
   };
 }
 
-/** Returns whether 8-bit products at full range are exact on this CPU. */
+/** Returns whether 8-bit matmuls at full range are exact on this CPU. */
 async function multipliesExactly(): Promise<boolean> {
   const g = new Graph('exact');
   const a = g.constant('uint8', [2, 64], new Uint8Array(128).fill(255));
@@ -184,7 +184,7 @@ async function write(
   }
 }
 
-/** Quantises w [out, in] to int8 [in, out], the layout for products with few rows, with scale [out]. */
+/** Quantises w [out, in] to int8 [in, out], the layout for matmuls with few rows, with scale [out]. */
 function quantizerGraph(range: Range): Graph {
   const g = new Graph('quantizer');
   const w = g.input('w', 'float32', ['out', 'in']);

@@ -1,7 +1,7 @@
 // Checks whether a provider computes the same as the CPU. A small decoder with all features of a real one (grouped
 // heads, query and key norms, biases, adapters, a shared prefix, several passes) runs one policy update and samples two
 // turns on both. Loss, gradients of all parameters and sampled tokens are compared, because faulty kernels exist that
-// crash nothing but compute wrong gradients. A chain of products is timed on both, which distinguishes a GPU from a
+// crash nothing but compute wrong gradients. A chain of matmuls is timed on both, which distinguishes a GPU from a
 // software emulation.
 import { fork } from 'node:child_process';
 import { appendAll } from '../../protocol/lists';
@@ -30,7 +30,7 @@ import { Weights } from './weights';
 
 /**
  * Maximum relative error of the loss terms and of a parameter's gradient. In float32, a different rounding order gives
- * about 1e-6; float16 products normally give errors of a few thousandths.
+ * about 1e-6; float16 matmuls normally give errors of a few thousandths.
  */
 const mostError: Record<FloatType, number> = { float32: 1e-2, float16: 5e-2 };
 
@@ -213,7 +213,7 @@ function randomSamples(stream: RandomStream): WeightedSample[] {
 
 const [rows, width, products] = [256, 1024, 4];
 
-/** Returns the milliseconds for a chain of products with about a billion multiplications, the best of three. */
+/** Returns the milliseconds for a chain of matmuls with about a billion multiplications, the best of three. */
 async function productTime(options: SessionOptions): Promise<number> {
   const g = new Graph('products', loweringOf(options));
   const weight = g.input('w', 'float32', [width, width]);
