@@ -1,7 +1,7 @@
 // `agent_proxy.batch_adjust_mode`: how the kept samples of a step are split into mini-batches of equal size. With the
-// default (`weights`) they are not: the last mini-batch is smaller and the loss weights account for it exactly
-// (mini-batches.ts, loss-aggregation.ts). RAGEN instead copies or drops samples until the count is a multiple. RAGEN
-// does this before computing advantages, so copies count twice in their group's moments there.
+// default (`weights`) the last mini-batch is smaller instead, and the loss weights account for it exactly
+// (mini-batches.ts, loss-aggregation.ts). RAGEN copies or drops samples until the count is a multiple of
+// `batchMultiple`. It does so before computing advantages, so copies count twice in their group's moments there.
 import { appendAll } from '../../protocol/lists';
 import { shuffledIndices, type IntegerStream } from './mini-batches';
 
@@ -17,9 +17,9 @@ export function batchMultiple(...sizes: readonly number[]): number {
 }
 
 /**
- * Returns the indices of the samples to train on. `weights`: all of 0…count−1. `copy`: all, followed by randomly chosen
- * duplicates; duplicate counts differ by at most one between samples. `delete`: ascending, with randomly chosen samples
- * removed; empty when count < multiple.
+ * Returns the indices of the samples to train on. `weights`: all of 0…count−1. `copy`: all, followed by random
+ * duplicates, spread evenly (counts differ by at most one). `delete`: ascending, with randomly chosen samples removed;
+ * empty when count < multiple.
  */
 export function adjustedSamples(
   count: number,

@@ -1,6 +1,6 @@
 // Groups of samples and their moments. A group is all rollouts of one prompt; ids are arbitrary integers and need not
 // be adjacent. Invariant: moments are computed relative to the first value, so a group of equal values has a deviation
-// of exactly 0. A rounding error in its place would blow up when dividing by it.
+// of exactly 0. With a rounding error instead of 0, dividing by the deviation would give huge values.
 
 /** Sample scores with group ids. All arrays have one entry per sample. */
 export interface GroupedScores {

@@ -1,7 +1,7 @@
 // GAE with TRICO's two masks (VAGEN): advantages are estimated only over the tokens of the advantage mask, such as the
-// marked reasoning and action; the loss covers the loss mask. Value and advantage are carried across the tokens in
-// between. A token of the loss mask outside the advantage mask gets the advantage of the next estimated token, or 0
-// after the last one.
+// reasoning and the action between their markers; the loss covers the loss mask. Value and advantage are carried across
+// the tokens in between. A token of the loss mask outside the advantage mask gets the advantage of the next estimated
+// token, or 0 after the last one.
 import { generalizedAdvantages, type AdvantagesAndReturns, type GaeOptions, type ValuedSequence } from './gae';
 import { whitenTokens } from './token-sequences';
 

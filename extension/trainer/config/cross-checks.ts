@@ -96,7 +96,9 @@ function secretRules({ custom_envs, model_info, model_path }: RunConfig): Broken
   ];
 }
 
-/** A gradient-only rollout keeps the tag proportions of training, so its group count must divide accordingly. */
+/**
+ * A gradient-only rollout keeps the tag proportions of training, so its groups must split evenly in these proportions.
+ */
 function gradientRules({ trainer, es_manager }: RunConfig): BrokenRule[] {
   const groups = trainer.gradient_analysis_env_groups;
   const { env_groups, env_configs } = es_manager.train;

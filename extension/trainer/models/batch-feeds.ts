@@ -1,6 +1,6 @@
 // Feeds of the scoring, policy, supervised and critic graphs: the packed tokens of a pass (packing.ts), and the mapping
-// between per-sample arrays and the flat list of masked tokens. Masked token i of a sample is read at token i − 1,
-// which predicts it.
+// between per-sample arrays and the flat list of masked tokens (mask = 1, those in the loss). Masked token i of a
+// sample is read at token i − 1, which predicts it.
 import { float32, int64 } from '../engine/session';
 import type { Tensor } from '../engine/session';
 import type { DecoderConfig } from './decoder-config';

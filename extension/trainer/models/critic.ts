@@ -29,7 +29,7 @@ export function criticSpecs(config: DecoderConfig): ParameterSpec[] {
   return [...trunk, valueHeadSpec(config)];
 }
 
-/** Returns the value head as an additional parameter over another network's parameters. */
+/** Returns the parameter spec of the value head. */
 export const valueHeadSpec = (config: DecoderConfig): ParameterSpec => ({
   name: valueHead,
   dims: [1, config.hiddenSize],

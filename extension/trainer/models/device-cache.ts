@@ -1,10 +1,10 @@
 // The generator's key-value cache on a device. Keys and values never leave it: they are outputs that stay on the device
-// and become inputs again. Per token, ids, positions and indices are uploaded, and sampled tokens are downloaded. A
-// batch has a past [rows, kvHeads, slots, headSize] per layer, written once, and a window of 32 slots that receives one
-// token per step. A full window is appended to the past, so the past is copied once per 32 steps instead of every step.
-// A row's tokens may be in any slots, because positions are already applied to the keys: the host tracks each row's
-// slots, and a mask passes them to the graph. Between turns a row references a page: the tensors of the batch or
-// prefill it was last in. A page is freed with its last row.
+// and become inputs again. Each step uploads ids, positions and indices, and downloads the sampled tokens. A batch has
+// a past [rows, kvHeads, slots, headSize] per layer, written once, and a window of 32 slots that receives one token per
+// step. A full window is appended to the past, so the past is copied once per 32 steps instead of every step. A row's
+// tokens may be in any slots, because positions are already applied to the keys: the host tracks each row's slots, and
+// a mask passes them to the graph. Between turns a row references a page: the tensors of the batch or prefill it was
+// last in. A page is freed with its last row.
 import { appendAll, maximum } from '../../protocol/lists';
 import { dispose } from '../engine/device-tensor';
 import { Graph } from '../engine/graph';

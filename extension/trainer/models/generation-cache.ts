@@ -35,7 +35,8 @@ export interface GenerationCache {
   /** Returns an empty row. */
   row(): CachedRow;
   /**
-   * Appends the chunks and returns the logits after each, one row per row of every chunk in order, owned by the caller.
+   * Appends the chunks and returns the logits after each, one logits row per cached row in chunk order, owned by the
+   * caller.
    */
   prefill(chunks: readonly Chunk[]): Promise<Tensor>;
   batch(): DecodingBatch;

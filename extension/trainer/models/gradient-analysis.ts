@@ -1,8 +1,8 @@
 // Measures gradients without applying them: for each part of the policy loss over buckets of mini-batches, their norms,
-// mutual cosines and noise. A gradient is as large as the trained weights. If several do not fit in memory, inner
-// products are estimated from sketches (count sketch: each coordinate is added with a random sign to one of 2²⁰ cells),
-// with an error of about 1/√cells of the product of the norms. Mini-batch norms are always exact. The optimizer state
-// is unchanged.
+// mutual cosines and noise. A gradient is as large as the trained weights. For more than 2²⁰ weights, only sketches are
+// kept, and inner products are estimated from them (count sketch: each coordinate is added with a random sign to one of
+// 2²⁰ cells), with an error of about 1/√cells of the product of the norms. Mini-batch norms are always exact. The
+// optimizer state is unchanged.
 import type {
   GradientAnalysis,
   LossPart,

@@ -54,8 +54,8 @@ export function distinct(items: readonly RuntimeValue[], caseSensitive: boolean)
 const textKey = (text: string): string => `'${JSON.stringify(text)}`;
 
 /**
- * Returns a key that is the same exactly for values that are equal in Python: a primitive, or the value itself if it
- * only equals itself.
+ * Returns a set key that is equal exactly for values that are equal in Python: a primitive, or the value object if it
+ * equals nothing else.
  */
 function hashKey(value: RuntimeValue): unknown {
   if (isNumeric(value)) return Number.isNaN(value.value) ? value : Number(value.value);

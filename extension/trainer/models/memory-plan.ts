@@ -122,9 +122,9 @@ export function largestMicroBatchTokens(input: PlanInput, limitBytes: number): n
     return planner.plan({ updateTokens: tokens, criticTokens: tokens }).peak.bytes <= limitBytes;
   };
   const most = Math.max(1, Math.floor(mostTokens / input.longest));
-  let [low, high] = [0, 1]; // low fits
+  let [low, high] = [0, 1]; // `low` fits
   while (high <= most && fits(high)) [low, high] = [high, high * 2];
-  high = Math.min(high, most + 1); // high does not fit or is beyond the maximum
+  high = Math.min(high, most + 1); // `high` does not fit or exceeds the maximum
   while (high - low > 1) {
     const middle = Math.floor((low + high) / 2);
     if (fits(middle)) low = middle;

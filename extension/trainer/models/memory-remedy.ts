@@ -33,8 +33,8 @@ export interface Bounds {
 }
 
 /**
- * Returns the first single change that brings the plan within `limit` bytes. Otherwise returns the shortest sufficient
- * sequence of first changes, minus those that prove unnecessary, or all changes if nothing suffices.
+ * Returns the first single change that brings the plan within `limit` bytes. If there is none, applies changes in order
+ * until the plan fits, then drops those that are not needed. If the plan never fits, returns all changes.
  */
 export function remedyFor(input: PlanInput, limit: number, bounds: Bounds): Remedy {
   const changes = changesFor(limit, bounds);

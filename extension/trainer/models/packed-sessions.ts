@@ -11,8 +11,8 @@ import { isGradient } from './policy-graphs';
 import type { Network, PackedShape } from './policy-graphs';
 
 /**
- * Sessions stay open together while the sum of their passes, by `passBytes`, is at most this; creating a session takes
- * about 0.1 s.
+ * Maximum sum of pass sizes (`passBytes`) with several sessions open; above it only one stays open. Creating a session
+ * takes about 0.1 s.
  */
 export const arenasKept = 512 * 2 ** 20;
 

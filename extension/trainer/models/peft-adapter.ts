@@ -240,9 +240,9 @@ function modulesOf(
 }
 
 /**
- * Returns the modules that must have factors according to the configuration, if it lists plain names. Regular
- * expressions and layer restrictions only control where PEFT creates factors; then the file alone determines the
- * modules.
+ * Returns the modules that must have factors according to the configuration; empty unless it lists plain names. With
+ * regular expressions or layer restrictions, which only control where PEFT creates factors, the file alone determines
+ * the modules.
  */
 function chosenModules(known: readonly string[], config: PeftConfig): readonly string[] {
   const { target_modules: targets, exclude_modules: exclude, layers_to_transform: layers } = config;

@@ -297,7 +297,7 @@ const surrogates: Record<LossTerms['mode'], MakeSurrogate> = {
     };
   },
   gspo(g, { logprob, old, advantage }, bounds, ofSequence) {
-    // Has the value of the sequence's ratio and the gradient of the token's log-prob.
+    // The ratio has the sequence's value; its gradient flows through the token's log-prob only.
     const own = sub(g, logprob, detached(g, logprob));
     const ratio = exp(g, minimum(g, add(g, own, ofSequence()), g.scalar(largestLogRatio)));
     return {

@@ -1,7 +1,7 @@
 // A frozen base in 8 bits: each linear weight as int8 with one scale per output, created once from the model's files
-// and stored in the cache, from where onnxruntime maps it. Embedding, norms and biases stay float32. CPUs without VNNI
-// add pairs of products in 16 bits, which saturates at full range; there the weights use seven bits, so matmuls are
-// exact on every machine.
+// and stored in the cache, from where onnxruntime maps it. Embedding, norms and biases are stored as float32. CPUs
+// without VNNI add pairs of products in 16 bits, which saturates at full range; there the weights use seven bits, so
+// matmuls are exact on every machine.
 import { createHash } from 'node:crypto';
 import { existsSync, statSync } from 'node:fs';
 import { open, readdir, rename, rm, stat } from 'node:fs/promises';

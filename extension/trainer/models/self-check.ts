@@ -89,8 +89,8 @@ export interface Computed {
 }
 
 /**
- * Compares `provider` with the CPU in float32; a provider that cannot run fails the check. `compute` is the compared
- * computation.
+ * Compares `provider` at `precision` with the CPU in float32; a provider that cannot run fails the check. `compute` is
+ * the compared computation.
  * @param threads CPU threads; 0 for all cores
  */
 export async function selfCheck(

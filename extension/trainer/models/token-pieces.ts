@@ -26,7 +26,7 @@ export class TokenPieces {
     return this.give(text);
   }
 
-  /** Returns the pending text as it is. */
+  /** Returns the text of the pending tokens, even if its last character is incomplete. */
   rest(): string {
     return this.window.length > this.given ? this.give(this.text()) : '';
   }
