@@ -1,6 +1,6 @@
 // Tensors fed to and returned by sessions: numbers in host memory, or a buffer on a device. A device tensor can be fed
-// like any other, but its numbers must be downloaded first (transfer.ts). The owner must dispose of it explicitly;
-// nothing else does.
+// like any other, but its numbers can only be read after a download (transfer.ts). The owner must dispose of it
+// explicitly.
 import type { Tensor as OrtTensor } from 'onnxruntime-common';
 import type { ElementType } from './graph';
 
