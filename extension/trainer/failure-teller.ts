@@ -1,5 +1,5 @@
-// Tells of the episodes of one batch that their environment's code ended: of each place in that code at once when it is first seen, and
-// at the batch's end of how many further episodes ended there.
+// Reports episodes that an environment error ended, for one batch: the first failure at each location in the code at
+// once, and the number of further failures there at the end of the batch.
 import type { z } from 'zod';
 import type { EnvironmentFailure } from '../protocol/environment-link';
 import type { environmentErrorSchema } from '../protocol/run-folder';
@@ -25,7 +25,7 @@ export class FailureTeller {
     this.tell(failed, 1, failure.message);
   }
 
-  /** The batch is over, however it ended. */
+  /** Reports the counts; called when the batch ends, normally or with an error. */
   end(): void {
     for (const { first, episodes } of this.places.values())
       if (episodes > 1)
