@@ -288,7 +288,7 @@ class Router {
       }
     } catch (error) {
       if (error === tooLarge || request.complete) throw error;
-      throw new ServiceError(400, 'the body ends before its length'); // the client hung up: nobody hears it
+      throw new ServiceError(400, 'the body ends before its length'); // the client disconnected: nobody receives this
     }
     return Buffer.concat(chunks);
   }
