@@ -1,5 +1,5 @@
 // Hub data sets in environment configurations. The trainer fetches each value `hf://datasets/organisation/name` of an
-// env_config before it loads the environment, and replaces it by the folder's path: environments only read files.
+// env_config before it loads the environment, and replaces it with the folder's path: environments only read files.
 // RAGEN's `dataset_path` and `dataset_name_or_path` name data sets without the scheme; such a name is accepted if no
 // file or folder has it.
 import { existsSync } from 'node:fs';

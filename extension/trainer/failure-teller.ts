@@ -1,5 +1,5 @@
-// Reports episodes that an environment error ended, for one batch: the first failure at each location in the code at
-// once, and the number of further failures there at the end of the batch.
+// Reports the episodes of one batch that environment errors ended: the first failure at each code location immediately,
+// and the number of further failures there when the batch ends.
 import type { z } from 'zod';
 import type { EnvironmentFailure } from '../protocol/environment-link';
 import type { environmentErrorSchema } from '../protocol/run-folder';

@@ -180,7 +180,7 @@ export class Journal {
   /** Changes the status: in memory and for watchers at once, on disk after the write in progress. */
   update(change: Partial<RunStatus>, fraction = 0): void {
     if (this.crashed) return;
-    const { activity: _, ...current } = this.current; // describes the previous work
+    const { activity: _, ...current } = this.current; // the activity belongs to the previous work
     this.current = { ...current, ...secrets.value(change), updated: now() };
     this.fraction = fraction;
     this.watchers.status(this.current, fraction);

@@ -71,7 +71,7 @@ process.on('uncaughtException', (error: unknown) => {
   });
 });
 
-/** Ends a trainer that lost its lease or its run folder; it logs the sentence and writes nothing to the run. */
+/** Ends a trainer that lost its lease or its run folder; it writes nothing but the sentence to the log. */
 function abandon(sentence: string): never {
   log.fatal(sentence);
   endNow();

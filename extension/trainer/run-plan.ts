@@ -121,8 +121,8 @@ function environmentProcesses({ custom_envs, es_manager: { train, val } }: RunCo
 const episodesOf = ({ env_groups, group_size }: RunConfig['es_manager']['val']): number => env_groups * group_size;
 
 /**
- * Overrides that reduce the single-tag validation to at most as many concurrent episodes as training; null if it is not
- * larger or has several tags.
+ * Overrides that reduce a validation with one tag to at most as many concurrent episodes as training; null if it is not
+ * larger, has several tags, or would lose its last group.
  */
 export function fewerEpisodes({ es_manager: { train, val } }: RunConfig): Bounds['fewerEpisodes'] {
   const groups = Math.floor(episodesOf(train) / val.group_size);

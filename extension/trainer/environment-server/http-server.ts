@@ -235,7 +235,7 @@ class Router {
     throw new ServiceError(404, `there is no ${route}: use a path of OpenEnv or GymService, below /<name> of ${names}`);
   }
 
-  /** The union of the fields that each protocol expects. */
+  /** The health fields of all protocols. */
   private health(): Record<string, unknown> {
     const { names, maxSessions } = this.sessions;
     return {

@@ -2,7 +2,7 @@
 // intervals for means of numbers in [0, 1] that were drawn in groups of one prompt each. The interval is Wilson's, with
 // the number of independent trials implied by the spread between groups (Kish's effective sample size; Dean and Pagano
 // 2015): a prompt whose episodes all have the same result counts as one trial. With one episode per group it is the
-// ordinary Wilson interval. It is never empty, not even at 0 and 1.
+// ordinary Wilson interval. Its width is never zero, not even for means of 0 and 1.
 
 export interface Estimate {
   mean: number;

@@ -1,8 +1,9 @@
 // Owns one environment process and the state it must hold: starts it, sends requests, and ends it with its children. If
 // the process dies, a new one loads the same code and rebuilds the live episodes from (code, seed, member, actions),
 // since an episode is a pure function of these. Pending requests are repeated: all together, and if the process dies
-// again, one episode at a time, so that only the episode whose code ends the process fails. Tags that share a process
-// which violates a limit are moved to processes of their own.
+// again, one episode at a time, so that only the episode whose code ends the process fails. If a process shared by
+// several tags violates a limit or dies again, the tag at fault, or every tag if it is unknown, moves to a process of
+// its own.
 import type {
   CoveredCode,
   EnvironmentFailure,

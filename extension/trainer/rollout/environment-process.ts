@@ -1,6 +1,6 @@
-// The trainer's side of environments: one shared process for all tags, and one of its own for each tag that violated a
-// limit, or may have, while it shared a process that had to be ended. Other tags' episodes are then unaffected by
-// further violations. The process does not affect an episode's results.
+// The trainer's side of environments: one shared process for all tags, and one of its own for each tag that misbehaved
+// (violated a limit or ended its process), or may have, while it shared a process. Other tags' episodes are then
+// unaffected if it misbehaves again. The process does not affect an episode's results.
 import { endAbandoned } from '../../protocol/end-processes';
 import type {
   CoveredCode,

@@ -78,7 +78,7 @@ export class EnvironmentStateManager {
     this.seeds = new SeedCounter(options.mode, options.seed);
   }
 
-  /** For checkpoints. */
+  /** The seed counter, for checkpoints. */
   get state(): SeedState {
     return this.seeds.state;
   }

@@ -135,8 +135,8 @@ export class HeldEpisodes {
   }
 
   /**
-   * What a new process must load and replay, in this order: first the code from before an edit with the live episodes
-   * that began on it.
+   * Returns what a new process must load and replay, in order: first code from before an edit, with the live episodes
+   * that began on it; last the current code with the other episodes.
    */
   replays(): Replay[] {
     const present = [...this.specs.values()];

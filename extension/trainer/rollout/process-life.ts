@@ -1,6 +1,6 @@
 // One environment process from start to end, including its children: sends requests, receives replies and printed
-// output. Nothing from the process is trusted: invalid messages, replies without a request, and missing signs of life
-// end it, and `ended` reports the reason.
+// output. Nothing from the process is trusted: invalid messages, replies without a request, and unanswered pings end
+// it, and `ended` reports the reason.
 import { spawn, type ChildProcess } from 'node:child_process';
 import { PassThrough, type Duplex } from 'node:stream';
 import { endStarted, markVariable, newMark } from '../../protocol/end-processes';
@@ -29,7 +29,7 @@ export interface ProcessLifeOptions {
   execArgv?: string[];
   /** Environment variables of the process (`environmentVariables`). */
   variables: NodeJS.ProcessEnv;
-  /** Limits for signs of life and memory, and how often they are checked. */
+  /** Limits on memory and on unanswered pings, and how often they are checked. */
   watch?: Partial<WatchLimits>;
   /** Receives what environments print; the tag is empty if unknown. */
   onNotice(notice: EnvironmentNotice): void;
@@ -109,7 +109,7 @@ export class ProcessLife {
       broken: (why, ended) => {
         const end = () => this.endFor(channelOffence(why));
         if (ended)
-          setTimeout(end, lastWordsMs).unref(); // wait: the exit of an ending process is more specific
+          setTimeout(end, lastWordsMs).unref(); // the exit event that follows has a more specific reason
         else end();
       },
     });
@@ -164,7 +164,7 @@ export class ProcessLife {
     }
   }
 
-  /** Whether a debugger may halt the process; missing signs of life are then ignored. */
+  /** Whether a debugger may halt the process; unanswered pings are then ignored. */
   set debugged(on: boolean) {
     this.watch.debugged = on;
   }

@@ -11,7 +11,7 @@ import type { ControlGroup } from '../../protocol/control-group';
 /** One process of the tree. */
 export interface ProcessMemory {
   pid: number;
-  /** Resident bytes; shared pages count proportionally once `exact` was requested. */
+  /** Resident bytes; with `exact`, shared pages of child processes count proportionally. */
   bytes: number;
   /** Tag of the environment that started it, read from its environment variables. */
   tag?: string;

@@ -1,7 +1,7 @@
-// Monitors an environment process from outside, also between calls: ends it if it gives no sign of life, or if it and
-// its children exceed the memory limit. The process itself first ends a thread that holds too much; this covers what it
-// cannot see (children, files in memory) and a process that is blocked. Time is counted per check of this process, so
-// that delays of this process or a sleeping machine are not blamed on the environment.
+// Monitors an environment process from outside, also between calls: ends it if it stops answering pings, or if it and
+// its children exceed the memory limit. The process itself first ends a thread that uses too much memory; this monitor
+// covers what the process cannot see (children, files in memory) and a process that is blocked. Time is counted per
+// check of this process, so that delays of this process or a sleeping machine are not blamed on the environment.
 import { ControlGroup } from '../../protocol/control-group';
 import type { ThreadMemory } from '../../protocol/environment-link';
 import { gibibytes } from '../../protocol/numbers';

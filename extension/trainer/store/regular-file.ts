@@ -9,7 +9,7 @@ import type { FileSystem } from './files';
 
 type Handle = Awaited<ReturnType<FileSystem['open']>>;
 
-/** Windows has neither this flag nor pipes among its files. */
+/** O_NONBLOCK does not exist on Windows, which has no pipes in its file system. */
 const flags = constants.O_RDONLY | ((constants.O_NONBLOCK as number | undefined) ?? 0);
 
 /** Maximum bytes of a file that is read at once: ten times the largest tokenizers. */

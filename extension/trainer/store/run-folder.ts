@@ -172,7 +172,7 @@ export class RunFolder {
     return join(this.path, name);
   }
 
-  /** Replaces the status. */
+  /** Writes the status, replacing the old one atomically. */
   async writeStatus(status: RunStatus): Promise<void> {
     await replaceFile(this.file(runFiles.status), json(secrets.value(statusSchema.parse(status))));
   }

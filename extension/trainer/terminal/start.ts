@@ -119,7 +119,7 @@ function loadable(load: () => LoadedConfig): LoadedConfig | undefined {
   }
 }
 
-/** Handle of a trainer's process; its end is known only while its parent lives. */
+/** Handle of a trainer's process; only the process that started it can observe how it ended. */
 export interface TrainerProcess {
   /** Undefined if unknown. */
   readonly pid: number | undefined;
@@ -223,7 +223,7 @@ function logTail(folder: RunFolder): string {
   }
 }
 
-/** Milliseconds to wait until the end of a vanished trainer is observed. */
+/** Milliseconds to wait for the exit event of a trainer that is gone. */
 const reapMs = 1000;
 
 /**

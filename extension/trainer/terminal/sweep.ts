@@ -70,7 +70,7 @@ async function sweep(file: string, overrides: readonly string[], flags: SweepFla
   }
 }
 
-/** Writes the comparison and returns it as the answer. */
+/** Writes the comparison to its folder and returns it as the command's answer. */
 function told(comparison: Comparison, workspace: string): Answer {
   const folder = resolve(workspace, sweepsFolder, comparison.sweep);
   mkdirSync(folder, { recursive: true });
