@@ -70,7 +70,7 @@ export function adjustedOrder(count: number, config: RunConfig, step: number): n
     config.actor_rollout_ref.actor.ppo_mini_batch_size,
   );
   const { batch_adjust_mode } = config.agent_proxy;
-  const mode = batch_adjust_mode === 'delete' && count < multiple ? 'weights' : batch_adjust_mode; // keep some samples
+  const mode = batch_adjust_mode === 'delete' && count < multiple ? 'weights' : batch_adjust_mode; // never drop all
   const random = new RandomStream(deriveSeed('batch-adjustment', config.seed.train, step));
   return Array.from(adjustedSamples(count, multiple, mode, random));
 }
