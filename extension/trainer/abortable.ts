@@ -1,6 +1,9 @@
-// Work that cannot be cut off itself (a process that starts, an environment's answer), left behind when a signal says so.
+// Stops waiting for work that cannot be cancelled (a process start, an environment's reply) when a signal aborts.
 
-/** What `work` gives, or a rejection with the signal's reason as soon as it is aborted; what `work` comes to then is of no interest. */
+/**
+ * Resolves or rejects with `work`; rejects with the signal's reason as soon as it aborts. After an abort the outcome of
+ * `work` is ignored.
+ */
 export async function abortable<T>(signal: AbortSignal | undefined, work: Promise<T>): Promise<T> {
   if (!signal) return work;
   work.catch(() => undefined);

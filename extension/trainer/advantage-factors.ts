@@ -1,5 +1,6 @@
-// What finished advantages are multiplied by, in RAGEN's order: the spread of the group's rewards, the share that the filter kept, the
-// relative length of the sample, nothing at all in a control run, and how much likelier training finds a token than the sampler did.
+// Factors applied to finished advantages, in RAGEN's order: soft weight by the group's reward std, loss scale by the
+// filter's kept ratio, relative sample length, zero in a control run (`zero_task_advantage`), and per-token importance
+// weights between the training policy and the sampler.
 import { lengthWeights, softAdvantageWeights } from './algorithms/advantage-weights';
 import { forEachGroup } from './algorithms/group-statistics';
 import type { GroupedScores } from './algorithms/group-statistics';
@@ -7,14 +8,14 @@ import { filterLossScale } from './algorithms/rollout-filter';
 import type { RunConfig } from './config/schema';
 
 export interface FactorInput extends GroupedScores {
-  /** 1 where the policy is trained, one a sample. */
+  /** One per sample; 1 at tokens that the policy is trained on. */
   masks: readonly Uint8Array[];
-  /** Importance weights by token. */
+  /** Importance weights per token, one array per sample. */
   corrections: readonly Float32Array[];
   keptRatio: number;
 }
 
-/** Multiplies `advantages` in place; gives the metrics of it. */
+/** Multiplies `advantages` in place; returns the metrics of the soft weights. */
 export function applyFactors(
   advantages: readonly Float32Array[],
   input: FactorInput,
@@ -34,7 +35,7 @@ export function applyFactors(
   return soft?.metrics ?? {};
 }
 
-/** A weight a sample: that of its group. A group of one has, as in GRPO, deviation 1. */
+/** One weight per sample, equal within a group. A group of one has std 1, as in GRPO. */
 function softFactors(batch: GroupedScores): { weights: Float32Array; metrics: Record<string, number> } {
   const stds: number[] = [];
   const groupOf = new Int32Array(batch.scores.length);

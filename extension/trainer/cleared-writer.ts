@@ -1,8 +1,9 @@
-// Messages to whoever watches a run or asks about one, without secrets: cleared before they are encoded, since their length goes ahead.
+// Removes secrets from messages sent to watchers and clients. This happens before encoding, since the encoded length
+// precedes each message.
 import type { MessageWriter } from 'vscode-jsonrpc/node';
 import { secrets } from './secrets';
 
-/** The same writer, which clears each message. */
+/** Makes `writer` clear every message of secrets; returns the same object. */
 export function clearedWriter(writer: MessageWriter): MessageWriter {
   const write = writer.write.bind(writer);
   writer.write = message => write(secrets.value(message));

@@ -1,6 +1,8 @@
 #!/usr/bin/env node
-// The terminal: `ragen train|resume|eval|sft|runs|set|presets|inspect|score|generate|export|plan|doctor|algo|config|sweep|env`. Every command takes --json: then standard output
-// is one JSON document, and everything for people goes to standard error. A user's mistake is one sentence and exit code 1.
+// The CLI: `ragen
+// train|resume|eval|sft|runs|set|presets|inspect|score|generate|export|plan|doctor|algo|config|sweep|env`. Every
+// command takes --json: standard output is then one JSON document, and everything meant for people goes to standard
+// error. A user error is one sentence and exit code 1.
 import { Command, CommanderError } from 'commander';
 import { UserError } from '../protocol/user-error';
 import { presets } from './config/load-config';
@@ -100,8 +102,8 @@ addEnvVersions(env);
 
 program.parseAsync().catch((error: Error) => {
   if (!(error instanceof CommanderError))
-    return answer({ json: process.argv.includes('--json') }, () => Promise.reject(error)); // a value of an option
-  process.exitCode = error.exitCode; // commander has said what is wrong with the line
+    return answer({ json: process.argv.includes('--json') }, () => Promise.reject(error)); // an invalid option value
+  process.exitCode = error.exitCode; // commander has printed the error
   if (error.exitCode !== 0 && process.argv.includes('--json'))
     process.stdout.write(`${JSON.stringify({ error: { message: error.message } })}\n`);
 });

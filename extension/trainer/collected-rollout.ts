@@ -1,6 +1,6 @@
-// The rollout of a training step with what is kept of it. RAGEN plays one batch and filters it; with dynamic sampling (DAPO's
-// `algorithm.filter_groups`) further batches are played until as many groups as a batch has say something, or no round is left.
-// A step that does not come to its end leaves no trace: the seeds go back to where they were.
+// Collects the rollout of a training step and selects the episodes to train on. RAGEN plays one batch and filters it.
+// With dynamic sampling (DAPO's `algorithm.filter_groups`) further batches are played until a full batch of groups has
+// differing scores or no round is left. A step that fails restores the seeds it started from.
 import type { GroupRow } from '../protocol/run-folder';
 import { groupsToSample, overlongReward, siftGroups } from './algorithms/dapo';
 import { normalizeRewards } from './algorithms/reward-normalization';
@@ -16,7 +16,7 @@ import { measureRollout } from './rollout/rollout-metrics';
 import { metricsOfRollout } from './step-metrics';
 import type { Stopwatch } from './stopwatch';
 
-/** What the policy says of a sample's tokens before the update. */
+/** Log-probs and entropies of a sample's tokens under the policy before the update. */
 export interface ScoredSample {
   logprobs: Float32Array;
   entropies: Float32Array;
@@ -25,16 +25,19 @@ export interface ScoredSample {
 export interface CollectedRollout {
   /** All episodes of all rounds. */
   episodes: RolloutEpisode[];
-  /** Those whose environment did not fail, and of these the ones to train on. */
+  /**
+   * `trainable`: episodes whose environment did not fail (with ReMax, whose greedy episode did not fail either).
+   * `kept`: those of them to train on.
+   */
   trainable: RolloutEpisode[];
   kept: RolloutEpisode[];
-  /** Kept groups / groups played. */
+  /** Kept groups / groups played, 0…1. */
   keptRatio: number;
-  /** What the filter had scored, for whom it has to. */
+  /** Scores computed by an entropy filter, for reuse; empty for other filters. */
   scored: ReadonlyMap<RolloutSample, ScoredSample>;
-  /** ReMax alone: by group, the score of its greedy episode. */
+  /** ReMax only: the score of each group's greedy episode, by group id. */
   baselines: ReadonlyMap<number, number>;
-  /** The group table (`trainer.log_group_rv_table`). */
+  /** Rows of the group table (`trainer.log_group_rv_table`). */
   groups: GroupRow[];
   metrics: Record<string, number>;
 }
@@ -43,7 +46,7 @@ interface Round {
   environmentSeconds: number;
   episodes: RolloutEpisode[];
   trainable: RolloutEpisode[];
-  /** Groups that pass the filter and say something, in batch order. */
+  /** Ids of the groups that pass the filter and, with dynamic sampling, have differing scores; in batch order. */
   keptGroups: number[];
   filtered: FilteredRollout;
   scored: Map<RolloutSample, ScoredSample>;
@@ -51,8 +54,8 @@ interface Round {
 }
 
 /**
- * Plays and filters the batches of step `step`; where `aside` is given, batches of that lay-out on prompts of their own, which leave
- * training's seeds alone. Throws what the rollout throws.
+ * Plays and filters the batches of step `step`. With `aside`, the batches have that layout and prompts of their own,
+ * and training's seeds stay unchanged. Rethrows the rollout's errors.
  */
 export async function collectRollout(
   run: Run,
@@ -108,8 +111,8 @@ export async function collectRollout(
 }
 
 /**
- * Scores of a greedy episode of each group of a batch, by group, for ReMax; null for other estimators. A group whose greedy episode failed has
- * none and is not trained on.
+ * Returns the score of one greedy episode per group, by group id, for ReMax; null for other estimators. A group whose
+ * greedy episode failed has no entry and is not trained on.
  */
 async function greedyScores(
   run: Run,
@@ -162,7 +165,10 @@ async function playRound(
   });
 }
 
-/** The episode with the punishment of answers that come near the length limit (`reward_model.overlong_buffer`) among its penalties. */
+/**
+ * Returns the episode with the penalty for responses near the length limit (`reward_model.overlong_buffer`) added to
+ * its penalties and score.
+ */
 export function shaped(episode: RolloutEpisode, { reward_model, actor_rollout_ref }: RunConfig): RolloutEpisode {
   const { overlong_buffer: buffer } = reward_model;
   if (!buffer.enable) return episode;
@@ -180,11 +186,14 @@ export function shaped(episode: RolloutEpisode, { reward_model, actor_rollout_re
   return { ...episode, turns, penalty, score: episode.reward + penalty };
 }
 
-/** RAGEN's filter sees normalised scores, under which every group has about the same deviation; ours sees them as they are. */
+/**
+ * The scores that the filter sees. RAGEN's filter sees normalised scores, which give every group about the same std;
+ * this one sees raw scores unless `workbench.compat` is `ragen`.
+ */
 const filterScores = (episodes: readonly RolloutEpisode[], config: RunConfig): ArrayLike<number> =>
   config.workbench.compat === 'ragen' ? normalizedScores(episodes, config) : episodes.map(e => e.score);
 
-/** Scores by `agent_proxy.reward_normalization`, one an episode. */
+/** Scores normalised by `agent_proxy.reward_normalization`, one per episode. */
 export const normalizedScores = (episodes: readonly RolloutEpisode[], { agent_proxy }: RunConfig): Float32Array =>
   normalizeRewards(
     { scores: episodes.map(e => e.score), groups: episodes.map(e => e.group_id), tags: episodes.map(e => e.tag) },
@@ -203,7 +212,7 @@ async function scoreSamples(run: Run, episodes: readonly RolloutEpisode[]): Prom
 
 const meanOf = (values: readonly number[]): number => values.reduce((sum, x) => sum + x, 0) / values.length;
 
-/** Mean over the trained tokens of each sample, then over the samples; 0 where nothing was scored. */
+/** Mean entropy over the trained tokens of each sample, then over the samples; 0 if nothing was scored. */
 function meanEntropy({ samples }: RolloutEpisode, scored: ReadonlyMap<RolloutSample, ScoredSample>): number {
   const means = samples.flatMap(sample => {
     const { entropies } = scored.get(sample) ?? {};
@@ -224,7 +233,7 @@ function groupRows({ trainable, filtered }: Round, step: number, kept: ReadonlyS
   });
 }
 
-/** The filter's metrics, as means over the rounds; what was kept is counted over all of them. */
+/** The filter's metrics as means over the rounds; kept and zero counts cover all rounds. */
 function filterMetrics(rounds: readonly Round[], kept: number, played: number): Record<string, number> {
   const all = rounds.map(({ filtered }) => filtered.metrics);
   const keys = new Set(all.flatMap(metrics => Object.keys(metrics)));

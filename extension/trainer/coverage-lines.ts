@@ -1,11 +1,13 @@
-// What a step's episodes reached of each version's code: the counts of all threads that ran it together, by the names that its kept
-// sources have.
+// Turns the line coverage of a step's episodes into one record per environment version: counts are summed over all
+// workers that ran the version, and files are named as in its stored sources.
 import { relative, sep } from 'node:path';
 import type { CoveredCode, LoadedEnvironment } from '../protocol/environment-link';
 import type { CoverageLine } from '../protocol/run-folder';
 import { keptSources } from './store/kept-sources';
 
-/** A line for each version that runs now. What ended episodes of older versions reached is passed over. */
+/**
+ * Returns one record per version loaded now. Coverage of older versions, from episodes that ended on them, is dropped.
+ */
 export function coverageLines(
   step: number,
   covered: readonly CoveredCode[],

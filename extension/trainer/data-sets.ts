@@ -1,17 +1,18 @@
-// Data sets of the hub that environments are configured with: each value `hf://datasets/organisation/name` of an env_config is fetched
-// by the trainer, before the environment is loaded, and becomes the path of its folder. Environments read files alone.
-// RAGEN's `dataset_path` and `dataset_name_or_path` name data sets without the scheme; that is understood where no file or folder has that name.
+// Hub data sets in environment configurations. The trainer fetches each value `hf://datasets/organisation/name` of an
+// env_config before it loads the environment, and replaces it with the folder's path: environments only read files.
+// RAGEN's `dataset_path` and `dataset_name_or_path` name data sets without the scheme; such a name is accepted if no
+// file or folder has it.
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { EnvironmentSpec } from '../protocol/environment-link';
 import { fetchHubDataSet, hubDataSet, type HubDataSet } from './store/hub-data-set';
 import type { FetchOptions } from './store/hub-model';
 
-/** Keys of RAGEN's whose values name data sets without the scheme. */
+/** RAGEN's keys whose values name data sets without the scheme. */
 const namesOfDataSets = new Set(['dataset_path', 'dataset_name_or_path']);
 const plainName = /^[\w-][\w.-]*\/[\w-][\w.-]*(@[\w./-]+)?$/;
 
-/** The data set that a value of an env_config stands for; undefined where it stands for none. */
+/** Returns the data set that an env_config value names, or undefined. */
 export function dataSetOf(key: string, value: unknown, workspace: string): HubDataSet | undefined {
   if (typeof value !== 'string') return undefined;
   const plain = namesOfDataSets.has(key) && plainName.test(value) && !existsSync(resolve(workspace, value));
@@ -19,9 +20,9 @@ export function dataSetOf(key: string, value: unknown, workspace: string): HubDa
 }
 
 /**
- * The specifications with folders in place of data sets of the hub, which are fetched where need be.
- * @param tell a line for each data set that has to be fetched
- * @throws UserError where one cannot be had
+ * Returns the specifications with hub data sets replaced by local folders, fetching those that are missing.
+ * @param tell receives one line for each data set that has to be fetched
+ * @throws UserError if a data set cannot be fetched
  */
 export async function withDataSets(
   specs: readonly EnvironmentSpec[],

@@ -1,15 +1,16 @@
-// RAGEN's three reasons to end a run before its last step: the filter keeps nothing, episodes of a prompt come to score alike, or
-// validation never succeeds. What is watched is part of the trainer's state, so that a resumed run stops where an uninterrupted one does.
+// RAGEN's three reasons to end a run early: the filter keeps no group, the scores within each group become equal, or
+// validation never succeeds. The counters are part of the trainer's state, so that a resumed run stops where an
+// uninterrupted one does.
 import type { RunConfig } from './config/schema';
 
-/** What the rules have seen; it goes into checkpoints. */
+/** The counters of the rules, stored in checkpoints. */
 export type Watch = {
-  /** Steps in a row in which the filter kept nothing. */
+  /** Consecutive steps in which the filter kept nothing. */
   emptySteps: number;
-  /** In-group deviation of the score in the first steps that trained, and in the newest ones after these. */
+  /** In-group std of the score: in the first 10 steps that trained, and in the newest 10 after these. */
   firstStds: number[];
   lastStds: number[];
-  /** Validations in a row with next to no success, by metric key. */
+  /** Consecutive validations with a success rate below 1 %, by metric key. */
   failedValidations: Record<string, number>;
 };
 
@@ -19,23 +20,26 @@ export interface EarlyStop {
   sentence: string;
 }
 
-/** Steps of the baseline and of the window that is compared with it, and the share of the baseline that is a collapse. */
+/**
+ * Steps in the baseline and in the window compared with it, and the share of the baseline below which the std counts as
+ * collapsed.
+ */
 const collapse = { steps: 10, share: 0.1 };
-/** Validations in a row, and the success below which one counts. */
+/** Consecutive validations, and the success rate below which a validation counts as failed. */
 const failure = { validations: 5, success: 0.01 };
 
 export const nothingSeen: Watch = { emptySteps: 0, firstStds: [], lastStds: [], failedValidations: {} };
 
-/** What is known after a step with these metrics. A step that trained nothing says nothing about deviations. */
+/** Returns the counters after a step with these metrics. A step that trained nothing adds no std. */
 export function afterStep(watch: Watch, metrics: Readonly<Record<string, number>>): Watch {
   if (metrics['rollout/empty_after_filter'] === 1) return { ...watch, emptySteps: watch.emptySteps + 1 };
   const std = metrics['rollout/in_group_reward_std'] as number | undefined;
-  if (std === undefined) return watch; // the step ended before it had a rollout
+  if (std === undefined) return watch; // the step ended before its rollout
   if (watch.firstStds.length < collapse.steps) return { ...watch, emptySteps: 0, firstStds: [...watch.firstStds, std] };
   return { ...watch, emptySteps: 0, lastStds: [...watch.lastStds, std].slice(-collapse.steps) };
 }
 
-/** What is known after a validation with these metrics (among others). */
+/** Returns the counters after a validation; `metrics` may hold other keys too. */
 export function afterValidation(watch: Watch, metrics: Readonly<Record<string, number>>): Watch {
   const successes = Object.entries(metrics).filter(([key]) => /^val-env\/[^/]+\/success$/.test(key));
   const failedValidations = Object.fromEntries(
@@ -46,13 +50,13 @@ export function afterValidation(watch: Watch, metrics: Readonly<Record<string, n
 
 type Rules = { workbench: Pick<RunConfig['workbench'], 'early_stops'>; emptyStopSteps: number };
 
-/** The rules as a configuration sets them. */
+/** The settings of the rules in a configuration. */
 export const stopRules = ({ workbench, actor_rollout_ref }: RunConfig): Rules => ({
   workbench,
   emptyStopSteps: actor_rollout_ref.rollout.rollout_filter_empty_stop_steps,
 });
 
-/** Why the run should end now, or null. */
+/** Returns why the run should end now, or null. */
 export function earlyStop(watch: Watch, { workbench, emptyStopSteps }: Rules): EarlyStop | null {
   const { emptySteps, firstStds, lastStds, failedValidations } = watch;
   if (emptyStopSteps > 0 && emptySteps >= emptyStopSteps)

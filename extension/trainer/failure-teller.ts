@@ -1,5 +1,5 @@
-// Tells of the episodes of one batch that their environment's code ended: of each place in that code at once when it is first seen, and
-// at the batch's end of how many further episodes ended there.
+// Reports the episodes of one batch that environment errors ended: the first failure at each code location immediately,
+// and the number of further failures there when the batch ends.
 import type { z } from 'zod';
 import type { EnvironmentFailure } from '../protocol/environment-link';
 import type { environmentErrorSchema } from '../protocol/run-folder';
@@ -25,7 +25,7 @@ export class FailureTeller {
     this.tell(failed, 1, failure.message);
   }
 
-  /** The batch is over, however it ended. */
+  /** Reports the counts; called when the batch ends, normally or with an error. */
   end(): void {
     for (const { first, episodes } of this.places.values())
       if (episodes > 1)

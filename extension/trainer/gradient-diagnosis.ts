@@ -1,6 +1,6 @@
-// The gradient analysis within a training step (RAGEN-2's gradient_reporter): what each part of the policy loss would do to the weights,
-// by buckets of prompt groups whose scores deviate alike. Nothing is applied. Metrics under RAGEN's keys, with angles and signal-to-noise
-// besides; the whole of it goes into the run folder.
+// Gradient analysis within a training step (RAGEN-2's gradient_reporter): the gradient of each part of the policy loss,
+// by buckets of prompt groups with similar score std. No weights change. Metrics use RAGEN's keys, plus cosines and
+// signal-to-noise ratios; the complete result is written to the run folder.
 import { gradientsFile } from '../protocol/diagnostics';
 import type { GradientAnalysisRecord } from '../protocol/diagnostics';
 import { maximum, minimum } from '../protocol/lists';
@@ -18,11 +18,14 @@ import { deriveSeed } from './rollout/seeds';
 
 type Analysis = GradientAnalysisRecord['analyses'][number];
 
-/** Step 1, and whenever `gradient_analysis_every` steps have passed since. */
+/** True in step 1 and every `gradient_analysis_every` steps after it. */
 export const gradientsDue = ({ trainer }: RunConfig, step: number): boolean =>
   trainer.gradient_analysis_mode && step > 0 && (step - 1) % trainer.gradient_analysis_every === 0;
 
-/** Lay-out of the rollout for the gradients alone (`trainer.gradient_analysis_env_groups`, `_group_size`), tags in training's shares; null where they take the step's own. */
+/**
+ * Layout of a separate rollout for the analysis (`trainer.gradient_analysis_env_groups`, `_group_size`), with tags in
+ * the same shares as in training; null if the analysis uses the step's own rollout.
+ */
 export function gradientRollout({ trainer, es_manager: { train } }: RunConfig): EnvGroups | null {
   const { gradient_analysis_env_groups: groups, gradient_analysis_group_size: size } = trainer;
   if (groups === null && size === null) return null;
@@ -36,8 +39,8 @@ export function gradientRollout({ trainer, es_manager: { train } }: RunConfig): 
 }
 
 /**
- * Metrics of the gradients of the kept batch (null where the filter keeps nothing) and of the whole rollout where it is given. `groups` is
- * the group table of the rollout that both come from.
+ * Returns the gradient metrics of the kept batch (null if the filter kept nothing) and, if given, of the whole rollout
+ * before the filter. `groups` is the group table of the rollout that both come from.
  */
 export async function diagnoseGradients(
   run: Run,
@@ -109,7 +112,7 @@ async function analysed(
   };
 }
 
-/** The loss's metrics with the loss itself. */
+/** Adds the total loss to the metrics of its parts. */
 function withTotal(
   metrics: UpdateMetrics,
   { entropy_coeff, use_kl_loss, kl_loss_coef }: RunConfig['actor_rollout_ref']['actor'],
@@ -118,7 +121,10 @@ function withTotal(
   return { ...metrics, total_loss: metrics.pg_loss - entropy_coeff * metrics.entropy_loss + penalty };
 }
 
-/** RAGEN's keys of each bucket, `all` at the root too; angles and signal-to-noise under prefixes of their own. */
+/**
+ * RAGEN's keys for each bucket, with those of `all` repeated at the root; cosines and signal-to-noise ratios have their
+ * own prefixes.
+ */
 function metricsOf({ name, parts, buckets, cosines }: Analysis): Record<string, number> {
   const metrics: Record<string, number> = {};
   const all = buckets.find(bucket => bucket.name === 'all');

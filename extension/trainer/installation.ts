@@ -1,5 +1,6 @@
-// Where the product's own files lie, from the folder of the running bundle (dist/): presets, models that come along, the built-in
-// environments and the other processes' bundles; and the user's folder for what is made from models once.
+// Paths of the product's own files, relative to the folder of the running bundle (dist/): presets, bundled models,
+// built-in environments and the bundles of the other processes; and the user's cache folder for files derived from
+// models.
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';

@@ -1,7 +1,7 @@
-// The pen of a run: writes metrics, for TensorBoard too, events, episodes and status into the run folder and tells watchers of it.
-// What is appended is whole lines; a step's metrics line is written last, so that a step with a line has everything else too.
-// What the disk refuses is kept and comes before all that follows: nothing is lost while the trainer lives, and it waits at the end of a
-// step until all is written. The status of a run that waits or failed is written over the old one in place: a full disk has no room for two.
+// Writes a run's logs and status: metrics (also for TensorBoard), episodes and events; notifies watchers. Appends are
+// whole lines. A step's metrics line is written last, so a step with a metrics line has all its other data. Writes that
+// the disk refuses are queued in order, and the trainer waits at the end of a step until they succeed. If a full disk
+// has no room for a replacement file, the status of a failed or waiting run overwrites the old one in place.
 import { closeSync, fstatSync, openSync, writeSync } from 'node:fs';
 import { relative } from 'node:path';
 import type { Episode, GroupRow, RunEvent, RunStatus, ScoresLine } from '../protocol/run-folder';
@@ -16,18 +16,18 @@ import type { LineLog } from './store/line-log';
 import type { LogLedger } from './store/log-ledger';
 import type { RunFolder } from './store/run-folder';
 
-/** Milliseconds between two tries of what the disk refused. */
+/** Milliseconds between retries of a refused write. */
 const retryMs = 5000;
 
-/** Decides how long a run waits for its disk: RunControl. */
+/** Decides how long a run waits for its disk. Implemented by RunControl. */
 export interface Patience {
-  /** Waits a while because of `sentence`; false where the run is to stop instead. */
+  /** Waits up to `ms` and shows `sentence` as the reason; resolves with false if the run should stop instead. */
   wait(sentence: string, ms: number): Promise<boolean>;
-  /** The wait was not in vain. */
+  /** The disk accepted the retry. */
   goOn(): void;
 }
 
-/** Whoever wants to hear of progress as it happens. */
+/** Receives progress as it happens. */
 export interface Watchers {
   status(status: RunStatus, fraction: number): void;
   appended(file: string, bytes: number, step: number): void;
@@ -47,7 +47,7 @@ export class Journal {
   private readonly started = performance.now();
   private writing: Promise<void> = Promise.resolve();
   private dirty = false;
-  /** Writes that are due, oldest first: the disk refused the first of them. */
+  /** Pending writes, oldest first; the disk refused the first one. */
   private readonly backlog: (() => void)[] = [];
   private unwritten: Error | undefined;
   /** The status is final. */
@@ -57,7 +57,7 @@ export class Journal {
     private readonly folder: RunFolder,
     private readonly watchers: Watchers,
     initial: RunStatus,
-    /** Seconds that earlier sittings of this run took. */
+    /** Seconds spent in earlier sessions of this run. */
     private readonly earlierSeconds: number,
     private readonly patience?: Patience,
   ) {
@@ -75,12 +75,12 @@ export class Journal {
     return this.current;
   }
 
-  /** Seconds of all sittings. */
+  /** Seconds spent in all sessions. */
   get wallSeconds(): number {
     return this.earlierSeconds + (performance.now() - this.started) / 1000;
   }
 
-  /** Byte lengths of the logs, for a checkpoint. */
+  /** Byte offsets of the logs, for a checkpoint. */
   get offsets(): Record<string, number> {
     const { name, log, earlier } = this.tensorboard ?? {};
     return {
@@ -92,12 +92,12 @@ export class Journal {
     };
   }
 
-  /** Last link of the ledger of the logs, for a checkpoint. */
+  /** Last link of the ledger's checksum chain, for a checkpoint. */
   get logChain(): string {
     return this.ledger.mark.chain;
   }
 
-  /** A step's metrics; numbers that are not finite are left out. */
+  /** Writes a step's metrics; non-finite numbers are left out. */
   metrics(step: number, values: Readonly<Record<string, number>>): void {
     const finite = finiteOnly(values);
     const line = { step, time: now(), wall_s: round(this.wallSeconds), ...finite };
@@ -116,18 +116,18 @@ export class Journal {
     this.watchers.event(event);
   }
 
-  /** A step's episodes, all of them. */
+  /** Writes a step's complete set of episodes, replacing earlier ones of that step. */
   episodes(mode: 'train' | 'val', step: number, episodes: Iterable<Episode>): void {
     this.appendEpisodes(mode, step, episodes, true);
   }
 
-  /** Further episodes of a step. */
+  /** Appends episodes to a step's file. */
   addEpisodes(mode: 'train' | 'val', step: number, episodes: Iterable<Episode>): void {
     this.appendEpisodes(mode, step, episodes, false);
   }
 
   private appendEpisodes(mode: 'train' | 'val', step: number, episodes: Iterable<Episode>, anew: boolean): void {
-    let from = anew ? 0 : undefined; // where they begin, from the first try on
+    let from = anew ? 0 : undefined; // offset where these episodes start, fixed at the first attempt
     this.write(() => {
       const log = this.folder.episodes(mode, step);
       try {
@@ -145,16 +145,16 @@ export class Journal {
         log.close();
       }
     });
-    if (!anew) this.write(() => this.ledger.flush()); // no checkpoint follows in an evaluation
+    if (!anew) this.write(() => this.ledger.flush()); // an evaluation writes no checkpoint afterwards
   }
 
-  /** How the scores of a step's training episodes are spread. */
+  /** Writes the score distribution of a step's training episodes. */
   scores(step: number, episodes: readonly { tag: string; score: number }[]): void {
     const line: ScoresLine = { step, tags: scoresByTag(episodes) };
     this.write(() => this.scoresLog.append(line));
   }
 
-  /** A step's prompt groups. */
+  /** Writes a step's prompt groups. */
   groups(step: number, groups: readonly GroupRow[]): void {
     this.write(() => {
       const log = this.folder.groups(step);
@@ -170,17 +170,17 @@ export class Journal {
     });
   }
 
-  /** What a diagnosis of a step found, as a file of its own. */
+  /** Writes the result of a step's diagnosis to a file of its own. */
   async diagnosis(file: string, step: number, document: unknown): Promise<void> {
     const piece = await this.insist(() => this.folder.writeDiagnosis(file, document));
     this.ledger.note(piece);
     this.watchers.appended(file, piece.to, step);
   }
 
-  /** Changes the status, in memory and for watchers at once, on disk as soon as the last write is done. */
+  /** Changes the status: in memory and for watchers at once, on disk after the write in progress. */
   update(change: Partial<RunStatus>, fraction = 0): void {
     if (this.crashed) return;
-    const { activity: _, ...current } = this.current; // of what was done before
+    const { activity: _, ...current } = this.current; // the activity belongs to the previous work
     this.current = { ...current, ...secrets.value(change), updated: now() };
     this.fraction = fraction;
     this.watchers.status(this.current, fraction);
@@ -188,7 +188,7 @@ export class Journal {
     this.writing = this.writing.then(() => this.writeStatus());
   }
 
-  /** Progress within a phase, and what it is at in a few words: for watchers alone. */
+  /** Reports progress within a phase and a short description of the current work, to watchers only. */
   progress(fraction: number, activity?: string): void {
     const told = activity === this.current.activity;
     if (told && fraction - this.fraction < 0.01 && fraction >= this.fraction) return;
@@ -198,8 +198,9 @@ export class Journal {
   }
 
   /**
-   * Does `job`, which may be repeated, until the disk takes it: until there is room, say. The run counts as paused meanwhile.
-   * @throws StoreRefusal what the disk refused, where the run is to stop
+   * Runs `job` until the disk accepts it, for example after space was freed; the run is paused meanwhile. `job` must be
+   * repeatable.
+   * @throws StoreRefusal if the run is to stop instead of waiting
    */
   async insist<T>(job: () => T | Promise<T>): Promise<T> {
     for (;;) {
@@ -213,12 +214,12 @@ export class Journal {
     }
   }
 
-  /** Returns when everything is written that came before. @throws StoreRefusal as `insist` */
+  /** Resolves once every earlier write succeeded. @throws StoreRefusal as `insist` */
   async settled(): Promise<void> {
     await this.insist(() => this.flush());
   }
 
-  /** Makes everything durable. @throws StoreRefusal as `insist` */
+  /** Makes every earlier write durable. @throws StoreRefusal as `insist` */
   async sync(): Promise<void> {
     await this.insist(async () => {
       this.flush();
@@ -236,7 +237,7 @@ export class Journal {
     });
   }
 
-  /** Makes the checksums of all that is in the logs durable. */
+  /** Makes the checksums of everything in the logs durable. */
   private syncLedger(): void {
     this.ledger.note(this.metricsLog.takePiece(runFiles.metrics));
     this.ledger.note(this.eventsLog.takePiece(runFiles.events));
@@ -249,7 +250,7 @@ export class Journal {
     this.ledger.sync();
   }
 
-  /** The last words of a run that failed: `sentence` in status and events, as far as they can be written. */
+  /** Ends the run as failed: writes `sentence` to status and events as far as the disk allows. */
   async fail(sentence: string): Promise<void> {
     this.update({ state: 'failed', phase: 'idle', download: undefined, error: sentence, eta_s: null });
     await this.writing;
@@ -257,13 +258,13 @@ export class Journal {
       this.event('state', `failed: ${sentence}`);
       this.flush();
     } catch {
-      // the trainer's log has the sentence, and whoever watches has heard it
+      // trainer.log has the sentence, and watchers were notified
     }
   }
 
   /**
-   * The last words of a trainer that meets an error nobody expected: as `fail`, and no later status replaces it. Returns when it is on disk, or
-   * in place of the old status at the latest after `withinMs`.
+   * Like `fail`, for an unexpected error of the trainer: no later status replaces this one. Returns once the status is
+   * on disk; after `withinMs` it overwrites the old status in place and returns.
    */
   async crash(sentence: string, withinMs: number): Promise<void> {
     if (this.crashed) return;
@@ -280,7 +281,7 @@ export class Journal {
     clearTimeout(timer);
   }
 
-  /** Closes the logs; what was not synced before is left to the system. */
+  /** Closes the logs without syncing them. */
   async close(): Promise<void> {
     await this.writing;
     this.metricsLog.close();
@@ -292,19 +293,19 @@ export class Journal {
     this.tensorboard?.log.close();
   }
 
-  /** The folder of a checkpoint as the user knows it, from the run folder. */
+  /** Path of a checkpoint folder relative to the run folder, as shown to the user. */
   relative(path: string): string {
     return relative(this.folder.path, path);
   }
 
-  /** Writes, or keeps for later what the disk refuses. A job may be repeated as long as it has thrown. */
+  /** Runs a write, or queues it if the disk refuses. A job that threw is repeated later. */
   private write(job: () => void): void {
     this.backlog.push(job);
-    if (this.backlog.length > 1) return; // what comes before it is refused
+    if (this.backlog.length > 1) return; // an earlier write is still refused
     try {
       this.flush();
     } catch (error) {
-      if (error instanceof StoreRefusal) return; // `settled` tries again
+      if (error instanceof StoreRefusal) return; // `settled` retries it
       this.backlog.shift();
       throw error;
     }
@@ -326,17 +327,20 @@ export class Journal {
     }
   }
 
-  /** Best effort: whoever watches has heard it. */
+  /** Best effort: watchers have received the status already. */
   private overwriteStatus(): void {
     try {
       overwrite(this.folder.file(runFiles.status), `${JSON.stringify(this.current)}\n`);
     } catch {
-      // the disk takes nothing at all
+      // the disk accepts no write at all
     }
   }
 }
 
-/** Writes over the start of a file without needing room; the text must be JSON, since what it does not cover becomes blanks. */
+/**
+ * Overwrites the start of a file, without needing disk space. The text must be JSON: the rest of the file is filled
+ * with blanks.
+ */
 function overwrite(file: string, text: string): void {
   const fd = openSync(file, 'r+');
   try {
@@ -348,7 +352,7 @@ function overwrite(file: string, text: string): void {
   }
 }
 
-/** On unless the configuration says otherwise; one made before there was the key says nothing. */
+/** True by default, also for manifests written before `workbench.tensorboard` existed. */
 function wantsTensorboard({ manifest }: RunFolder): boolean {
   const workbench = manifest.config['workbench'] as { tensorboard?: boolean } | undefined;
   return workbench?.tensorboard ?? true;

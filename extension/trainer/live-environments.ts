@@ -1,6 +1,7 @@
-// The environments of a run, whose code may be edited while it trains. A save is built, checked and loaded beside what runs; episodes
-// that start from then on use it, running ones end on the old version. Code that does not build, whose types do not fit or that does
-// not load changes nothing: the old version goes on. All of it is told in events. A run without edits is as if nothing watched it.
+// The environments of a run, whose code may be edited during training. A saved edit is built, checked and loaded next
+// to the running version: new episodes use it, running ones finish on the old version. Code that does not build,
+// type-check or load is refused, and the old version stays in use. Events report each of these. Without edits, watching
+// has no effect on the run.
 import { relative, sep } from 'node:path';
 import type { z } from 'zod';
 import type {
@@ -20,20 +21,20 @@ import { SourceWatcher, type SourceChange } from './source-watcher';
 import { StoreRefusal } from './store/files';
 import type { RunFolder } from './store/run-folder';
 
-/** Milliseconds after its start at which a run readies the type checker by looking at the code as it is. */
+/** Milliseconds after the start at which the type checker is warmed up on the current code. */
 const warmUpMs = 2000;
-/** Milliseconds until an edit is tried again whose code the disk did not take. */
+/** Milliseconds before an edit is retried whose code could not be stored on disk. */
 const retryMs = 5000;
 
 export class LiveEnvironments {
-  /** Sources by tag, as far as they are known: the built ones, those that hold types alone, those that do not build now. */
+  /** Known source files by tag: of the loaded version, files with types only, and files that fail to build. */
   private readonly files = new Map<string, readonly string[]>();
-  /** Problems by tag of the code on disk, as text. */
+  /** Problems of the code on disk as JSON text, by tag. */
   private readonly refused = new Map<string, string>();
   private watcher: SourceWatcher | undefined;
   private warmUp: NodeJS.Timeout | undefined;
   private again: NodeJS.Timeout | undefined;
-  /** Why what was saved last is not used, as it was told. */
+  /** The last reported reason why a saved edit is not used. */
   private unused: string | undefined;
   private waiting: SourceChange | undefined;
   private working: Promise<void> | undefined;
@@ -42,7 +43,7 @@ export class LiveEnvironments {
   private stopped = false;
 
   private constructor(
-    /** Answers for the episodes. */
+    /** Runs the environment calls of the episodes. */
     readonly pool: EnvironmentProcesses,
     private readonly specs: readonly EnvironmentSpec[],
     private loaded: readonly LoadedEnvironment[],
@@ -54,7 +55,7 @@ export class LiveEnvironments {
     for (const { tag, files } of loaded) this.files.set(tag, files);
   }
 
-  /** As `openEnvironments`; the code is kept in the run's folder. */
+  /** Like `openEnvironments`; also stores the code in the run's folder. */
   static async open(
     config: Pick<RunConfig, 'custom_envs' | 'workbench'>,
     tags: readonly string[],
@@ -71,7 +72,7 @@ export class LiveEnvironments {
     return new LiveEnvironments(environments, specs, loaded, config.workbench, workspace, folder, journal);
   }
 
-  /** What episodes that start now run, one a tag. */
+  /** The versions that new episodes use, one per tag. */
   get current(): readonly LoadedEnvironment[] {
     return this.loaded;
   }
@@ -81,7 +82,7 @@ export class LiveEnvironments {
     return Object.fromEntries(this.loaded.map(({ tag, version }) => [tag, version]));
   }
 
-  /** Tells which environments are no more what the steps before a checkpoint ran. */
+  /** Reports the environments whose version differs from the one that the checkpoint's steps ran. */
   compareWith(versions: Readonly<Record<string, string>>): void {
     for (const { tag, version, source } of this.loaded) {
       const from = versions[tag];
@@ -91,16 +92,21 @@ export class LiveEnvironments {
     }
   }
 
-  /** Follows the sources that a user edits: those in the workspace, and others that did not come with the extension. */
+  /**
+   * Watches the sources that a user may edit: files in the workspace, and files outside the extension's installation.
+   */
   watch(): void {
     if (this.watcher || this.watched().length === 0) return;
     this.watcher = new SourceWatcher(change => this.changed(change));
     this.follow();
-    // What was saved before the watcher was ready is found then, too.
+    // Also finds edits saved before the watcher was ready.
     this.warmUp = setTimeout(() => this.changed({ files: this.watched(), saved: Date.now() }), warmUpMs);
   }
 
-  /** Lets a debugger halt environment code, or takes that back; gives the URLs that one may connect to, on the loopback alone. */
+  /**
+   * Allows debuggers to halt environment code, or ends that. Returns the URLs to connect to, on the loopback interface
+   * only.
+   */
   async debug(on: boolean): Promise<string[]> {
     const urls = await this.pool.debug(on);
     this.journal.update({ debugging: on || undefined });
@@ -111,14 +117,14 @@ export class LiveEnvironments {
     return urls;
   }
 
-  /** Has the lines counted that episodes reach from their start on, or no more. */
+  /** Starts or stops line coverage of environment code. */
   async cover(on: boolean): Promise<void> {
     if (on === this.covering) return;
     this.covering = on;
     await this.pool.cover(on);
   }
 
-  /** Writes down what the episodes of a step reached, where that is counted. */
+  /** Writes the coverage of a step's episodes, if coverage is on. */
   async noteCoverage(step: number): Promise<void> {
     if (!this.covering) return;
     for (const { version, ...line } of coverageLines(step, await this.pool.cover(true), this.loaded))
@@ -147,11 +153,11 @@ export class LiveEnvironments {
   }
 
   private follow(): void {
-    // What a refused file lacks may be a file that nobody knows yet.
+    // A refused version may be missing a file that is not in the list yet.
     this.watcher?.watch(this.watched(), this.refused.size > 0);
   }
 
-  /** Changes that come while some are worked on are worked on together after them. */
+  /** Queues a change; changes that arrive during a reload are merged and handled after it. */
   private changed({ files, saved }: SourceChange): void {
     const before = this.waiting;
     this.waiting = { files: [...new Set([...(before?.files ?? []), ...files])], saved: before?.saved ?? saved };
@@ -165,7 +171,7 @@ export class LiveEnvironments {
         await job();
         this.unused = undefined;
       } catch (error) {
-        // A full disk, say. Training goes on with the code that it has; where it cannot, it tells so itself.
+        // For example a full disk. Training continues with the loaded code; if it cannot, it reports that itself.
         const message = `environments: what was saved is not used (${(error as Error).message})`;
         if (!this.stopped && message !== this.unused) this.journal.event('warning', message);
         this.unused = message;
@@ -192,12 +198,12 @@ export class LiveEnvironments {
       throw error;
     }
     if (this.stopped) return;
-    const used = this.pool.use(next); // episodes reset from here on run it, and are told so by `current`
+    const used = this.pool.use(next); // `current` gives the new versions to episodes reset from now on
     const before = this.versions;
     const byTag = new Map(next.map(({ environment }) => [environment.tag, environment]));
     this.loaded = this.loaded.map(environment => byTag.get(environment.tag) ?? environment);
     await used;
-    const ms = Math.max(0, Math.round(Date.now() - change.saved)); // by the file's own time
+    const ms = Math.max(0, Math.round(Date.now() - change.saved)); // measured from the file's modification time
     for (const { environment } of next) this.tellReload(environment, before[environment.tag], change.files, ms);
     this.judge(prepared);
   }
@@ -212,7 +218,7 @@ export class LiveEnvironments {
     return prepared;
   }
 
-  /** Tells which tags' code on disk is refused, and which is mended. */
+  /** Reports which tags' code on disk is refused, and which was fixed. */
   private judge(prepared: readonly PreparedEnvironment[]): void {
     for (const outcome of prepared) {
       const { tag } = outcome;
@@ -233,7 +239,7 @@ export class LiveEnvironments {
   }
 
   private tellReload({ tag, version: to }: LoadedEnvironment, from: string, files: string[], ms: number): void {
-    if (from === to) return; // a comment, or a line moved
+    if (from === to) return; // only a comment or formatting changed
     const step = this.journal.status.step + 1;
     const data: z.infer<typeof environmentReloadSchema> = { tag, from, to, files, step, ms };
     const saved = files.map(file => this.shown(file)).join(', ');
@@ -259,5 +265,5 @@ export class LiveEnvironments {
   }
 }
 
-/** As much of a version as one reads. */
+/** Shortened version for messages. */
 const brief = (version: string): string => version.slice(0, 8);

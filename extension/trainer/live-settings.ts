@@ -1,6 +1,6 @@
-// The configuration of a run at work, with what is asked to change: a change is checked when it is asked for, by the schema and the
-// rules that every configuration is checked by, waits for the end of the step in hand, and holds from the next step on. Between steps
-// nothing changes, so that a step is a function of one configuration.
+// The configuration of a run in progress and its pending changes. A change is validated on request by the schema and
+// the rules of every configuration, waits for the end of the current step, and applies from the next step. A step
+// therefore depends on one configuration only.
 import type { SettingChange } from '../protocol/run-folder';
 import { idleBecause, settingKeys, valueAt, withSetting } from '../protocol/settings';
 import { nearest } from '../protocol/suggest';
@@ -9,11 +9,11 @@ import { ConfigError } from './config/config-error';
 import { overrideConfig } from './config/load-config';
 import type { RunConfig } from './config/schema';
 
-/** What a change comes to. */
+/** The result of a change request. */
 export interface AskedChange {
-  /** The first step that it holds for. */
+  /** The first step that the change applies to. */
   step: number;
-  /** What differs from the present values; nothing where nothing does. */
+  /** Differences from the current values; empty if there are none. */
   changes: SettingChange[];
 }
 
@@ -21,19 +21,20 @@ type Plain = Record<string, unknown>;
 
 export class LiveSettings {
   private asked: SettingChange[] = [];
-  /** The first step that a change asked for now would hold for. */
+  /** The first step that a change requested now would apply to. */
   private next = 1;
 
   constructor(private current: RunConfig) {}
 
-  /** In effect for the step in hand. */
+  /** The configuration of the current step. */
   get config(): RunConfig {
     return this.current;
   }
 
   /**
-   * Asks for values by RAGEN's keys, or looks only whether they would do. What was asked for before and still waits is kept, unless it is
-   * of the same key. Throws a UserError of one sentence where a value would not do.
+   * Requests values by RAGEN's keys; with `checkOnly` it only validates them. Earlier pending changes of other keys are
+   * kept.
+   * @throws UserError (one sentence) for a value or key that is not allowed
    */
   ask(values: Readonly<Record<string, unknown>>, checkOnly = false): AskedChange {
     const config = this.current as unknown as Plain;
@@ -56,7 +57,10 @@ export class LiveSettings {
     return { step: this.next, changes: wanted.filter(({ from, to }) => from !== to) };
   }
 
-  /** Between steps: puts into effect what was asked for. `step` is the one to come; with `begins` it begins now. */
+  /**
+   * Applies the pending changes between steps and returns them. `step` is the upcoming step; `begins` is true if it
+   * begins now.
+   */
   take(step: number, begins: boolean): SettingChange[] {
     const taken = this.asked;
     this.asked = [];
@@ -77,7 +81,10 @@ function refuseUnless(key: string, config: Plain): void {
     throw new UserError(`${key} has no effect in this run, since ${idle}: start another run with both`);
 }
 
-/** The configuration as every configuration is checked; as a UserError its first problem with one of `keys`, else with any. */
+/**
+ * Validates a configuration. Throws a UserError with the first problem of one of `keys`, else with the first problem of
+ * any key.
+ */
 function checked(config: Plain, keys: readonly string[] = []): RunConfig {
   try {
     return overrideConfig(config, []).config;

@@ -1,6 +1,6 @@
-// The live view of a run: one episode of the rollout in hand, told to whoever watches while it is played. It looks on and changes nothing:
-// with a watcher a run gives the same bits as without, and while nobody watches it costs nothing. Tokens are gathered for a moment before
-// they are sent; at each turn's beginning and end the whole episode is, so that a watcher who comes late misses nothing.
+// The live view of a run: sends one episode of the current rollout to watchers while it is played. It is read-only:
+// results are bit-identical with and without watchers, and it costs nothing without any. Tokens are batched for 50 ms;
+// the complete episode is sent at the beginning and end of each turn, so a late watcher misses nothing.
 import type { WatchChoice, WatchedEpisode, WatchedTurn } from '../protocol/trainer-link';
 import type { RemoteEngine } from './engine/remote-engine';
 import type { ChatTokenizer } from './models/chat-tokenizer';
@@ -8,33 +8,33 @@ import { TokenPieces } from './models/token-pieces';
 import type { PlayedSoFar, RolloutObserver } from './rollout/agent-proxy';
 import { isDone } from './rollout/environment-state-manager';
 
-/** Who watches. */
+/** Receives the watched episode and its tokens. */
 export interface Viewer {
   episode(episode: WatchedEpisode | null): void;
   tokens(id: string, turn: number, at: number, tokens: WatchedTurn['tokens']): void;
 }
 
-/** What the view needs of an opened run. */
+/** What the view needs from an opened run. */
 export interface LiveSource {
   engine: Pick<RemoteEngine, 'watch'>;
   tokenizer: Pick<ChatTokenizer, 'decode'>;
-  /** What every answer begins with. */
+  /** The prefix of every response. */
   prefix: string;
   tags: readonly string[];
-  /** Turns after which an episode ends. */
+  /** Maximum number of turns per episode. */
   maxTurn: number;
 }
 
-/** Milliseconds for which tokens are gathered. */
+/** Milliseconds for which tokens are batched. */
 const gatherMs = 50;
 
 interface Watched {
   played: PlayedSoFar;
   mode: 'train' | 'val';
   step: number;
-  /** Of each turn so far; those of a turn that was not watched from its beginning are read from its answer. */
+  /** Tokens by turn; missing turns are reconstructed from the episode's samples. */
   tokens: Map<number, WatchedTurn['tokens']>;
-  /** The turn that is being answered; 0 between turns. */
+  /** The turn being generated; 0 between turns. */
   answering: number;
 }
 
@@ -43,7 +43,7 @@ export class LiveView implements RolloutObserver {
   private choice: WatchChoice = {};
   private source: LiveSource | undefined;
   private at: { mode: 'train' | 'val'; step: number } | undefined;
-  /** The rollout in hand. */
+  /** All episodes of the current rollout. */
   private all: readonly PlayedSoFar[] = [];
   private asking = new Map<PlayedSoFar, number>();
   private watched: Watched | undefined;
@@ -51,12 +51,12 @@ export class LiveView implements RolloutObserver {
   private told = 0;
   private timer: NodeJS.Timeout | undefined;
 
-  /** The run is open: from now on there is something to see. */
+  /** Called when the run is open. */
   connect(source: LiveSource): void {
     this.source = source;
   }
 
-  /** `who` watches, by `choice`. */
+  /** Adds a viewer or changes what it watches. */
   watch(who: object, viewer: Viewer, choice: WatchChoice): { tags: string[]; episode: WatchedEpisode | null } {
     this.viewers.set(who, viewer);
     const changed = choice.tag !== this.choice.tag || choice.group !== this.choice.group;
@@ -65,7 +65,7 @@ export class LiveView implements RolloutObserver {
     return { tags: [...(this.source?.tags ?? [])], episode: this.picture() };
   }
 
-  /** `who` watches no more. */
+  /** Removes a viewer. */
   unwatch(who: object): void {
     if (!this.viewers.delete(who) || this.viewers.size > 0) return;
     this.choice = {};
@@ -100,7 +100,7 @@ export class LiveView implements RolloutObserver {
     this.each(viewer => viewer.episode(null));
   }
 
-  /** Turns to the episode of the rollout that has come least far, if one is left that fits. */
+  /** Switches to the unfinished episode with the fewest turns among those that match the choice, if there is one. */
   private chooseAnother(): void {
     const open = this.all.filter(played => this.fits(played) && !this.isOver(played));
     const next = open.reduce<PlayedSoFar | undefined>(
@@ -141,13 +141,13 @@ export class LiveView implements RolloutObserver {
     this.told = 0;
     this.tellEpisode();
     source.engine.watch(watched.played.entry.id, (ids, logprobs) => {
-      if (this.watched !== watched || watched.answering === 0) return; // the turn is over: its whole text was told
+      if (this.watched !== watched || watched.answering === 0) return; // the turn is over and its full text was sent
       ids.forEach((id, i) => tokens.push({ text: this.pieces!.push(id), logprob: logprobs[i] }));
       this.gather(true);
     });
   }
 
-  /** Sends the tokens that came, at once or when some more have come; or forgets that they wait. */
+  /** `more`: schedules sending the tokens that arrived. Otherwise cancels the pending send. */
   private gather(more: boolean): void {
     if (!more) {
       clearTimeout(this.timer);
@@ -217,7 +217,9 @@ export class LiveView implements RolloutObserver {
     };
   }
 
-  /** Tokens of a turn that is over: all of them are in the episode's samples by then, whoever watched. */
+  /**
+   * Tokens of a finished turn, read from the episode's samples, which hold all of them even if nobody watched the turn.
+   */
   private tokensOf(watched: Watched, turn: number): WatchedTurn['tokens'] {
     for (const { ids, logprobs, turns } of watched.played.context.samples()) {
       const span = turns.find(each => each.turn === turn)?.span;

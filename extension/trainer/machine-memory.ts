@@ -1,6 +1,6 @@
-// How much memory this process and what it starts can have: what the system has free, unless a control group (a container, a service, a
-// batch system's job) leaves less. A group's own number of bytes in use counts the pages of files that it has read, which the kernel
-// drops for whoever needs room; they are taken off, or a machine that has just read a model's weights would seem full.
+// Memory available to this process and its children: the system's free memory, or less if a control group (container,
+// service, batch job) limits it. A group's usage figure includes its page cache, which the kernel drops under memory
+// pressure; it is subtracted, since the group would seem full right after model weights were read.
 // Sources: docs.kernel.org/admin-guide/cgroup-v2.html and …/cgroup-v1/memory.html.
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -9,14 +9,14 @@ import { dirname, join } from 'node:path';
 import { minimum } from '../protocol/lists';
 import { programEnvironment } from '../../envs/api/program-environment';
 
-/** Bytes. */
+/** All values in bytes. */
 export interface MachineMemory {
   total: number;
-  /** What nobody uses, and what the system drops at need. */
+  /** Unused memory, plus what the system drops on demand. */
   free: number;
-  /** The smallest limit of the control groups that this process is in; null where there is none below the machine's memory. */
+  /** The smallest limit of the control groups that contain this process; null if none is below the machine's memory. */
   limit: number | null;
-  /** What more this process and its children can have now. */
+  /** Further memory that this process and its children can allocate now. */
   available: number;
 }
 
@@ -35,15 +35,21 @@ export function machineMemory(): MachineMemory {
   };
 }
 
-/** What a run that takes this process's place can have: the memory of this process is its too. */
+/** Memory available to a run that replaces this process, which frees this process's resident memory. */
 export const memoryForRun = ({ available }: MachineMemory = machineMemory()): number =>
   available + process.memoryUsage.rss();
 
-/** What environment code may hold by default: half of what the machine, or the control group that this process is in, has. */
+/**
+ * Default memory limit for environment code: half of the machine's memory, or of the control group's limit if that is
+ * lower.
+ */
 export const environmentMemory = ({ total, limit }: MachineMemory = machineMemory()): number =>
   Math.floor(Math.min(total, limit ?? total) / 2);
 
-/** The control groups with a limit that this process is in, the innermost first; `left` are the bytes that they leave. */
+/**
+ * The control groups with a limit that contain this process, innermost first; `left` is the number of bytes still
+ * available in each.
+ */
 export function controlGroups(root = '/'): { limit: number; left: number }[] {
   const lines = (read(join(root, 'proc/self/cgroup')) ?? '').split('\n').map(line => line.split(':'));
   const v1 = lines.find(([, controllers]) => controllers?.split(',').includes('memory'));
@@ -59,7 +65,7 @@ export function controlGroups(root = '/'): { limit: number; left: number }[] {
   return found.filter(group => group !== null);
 }
 
-/** The folder of a group and those of the groups around it. In a container the path may name folders that are not in sight. */
+/** The folder of a group and those of its parents. In a container the path may name folders that are not visible. */
 function ancestors(mount: string, path: string): string[] {
   const folders: string[] = [];
   for (let at = join('/', path); ; at = dirname(at)) {
@@ -72,7 +78,7 @@ function group(
   folder: string,
   names: { limit: string; used: string; prefix: string },
 ): { limit: number; left: number } | null {
-  const limit = Number(read(join(folder, names.limit)) ?? 'max'); // "max" is no number
+  const limit = Number(read(join(folder, names.limit)) ?? 'max'); // "max" becomes NaN
   const used = Number(read(join(folder, names.used)) ?? 'none');
   if (!Number.isFinite(limit) || !Number.isFinite(used)) return null;
   const pages = new Map((read(join(folder, 'memory.stat')) ?? '').split('\n').map(line => line.split(' ') as [string, string])); // prettier-ignore
@@ -91,7 +97,7 @@ function read(file: string): string | null {
   }
 }
 
-/** On macOS what is called free is little on purpose: pages kept for later use can be had as well. */
+/** On macOS the reported free memory is low by design: cached pages are reclaimable too. */
 function darwinFree(): number {
   try {
     return freeOfVmStat(
@@ -102,7 +108,7 @@ function darwinFree(): number {
   }
 }
 
-/** Bytes that can be had, by what macOS's `vm_stat` prints. */
+/** Available bytes according to the output of macOS's `vm_stat`. */
 export function freeOfVmStat(text: string): number {
   const page = Number(/page size of (\d+) bytes/.exec(text)?.[1]);
   const pages = (name: string): number => Number(new RegExp(`^Pages ${name}:\\s+(\\d+)`, 'm').exec(text)?.[1] ?? 0);

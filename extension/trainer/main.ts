@@ -1,6 +1,7 @@
-// Entry of the trainer: `node trainer.cjs --run <folder> [--workspace <folder>] [--resume] [--checkpoint step-000100] [--trust-code <sha256>]
-// [--accept-damaged-logs] [--set key=value]…` serves one run from its lease to its end. Standard error is the run's trainer.log. Whatever happens, the status on disk tells how the run ended, and in
-// one sentence why.
+// Entry point of the trainer: `node trainer.cjs --run <folder> [--workspace <folder>] [--resume] [--checkpoint
+// step-000100] [--trust-code <sha256>] [--accept-damaged-logs] [--set key=value]…` runs one run from acquiring its
+// lease to its end. Standard error is the run's trainer.log. However the run ends, the status on disk says how, and why
+// in one sentence.
 import { existsSync } from 'node:fs';
 import { basename, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -47,20 +48,20 @@ const log = pino(
   destination,
 );
 clearPrinted(process.stdout, process.stderr);
-// On a full disk the log is lost; the run's last words must not be lost with it.
+// On a full disk log lines are lost; the run's final status must still be written.
 for (const stream of [destination, process.stderr]) stream.on('error', () => undefined);
 
-/** What an error that nobody expected must put in order before the process ends. */
+/** What the handler of unexpected errors must close before the process ends. */
 const atWork: { journal?: Journal; lease?: HeldLease; dying?: true } = {};
 
-/** Milliseconds that the last words may take. */
+/** Time limit for writing the final status, in milliseconds. */
 const lastWordsMs = 3000;
 
-// An error outside of the run's own course, of a stream's event or a forgotten promise. The trainer's state is unknown from here on, so it ends;
-// what is committed stays.
+// An error outside the run's own control flow, for example from a stream event or an unhandled rejection. The trainer's
+// state is unknown afterwards, so the process ends; committed data stays.
 process.on('uncaughtException', (error: unknown) => {
   const { message, stack } = error instanceof Error ? error : { message: String(error), stack: undefined };
-  if (atWork.dying) return; // the first is the cause
+  if (atWork.dying) return; // only the first error is the cause
   atWork.dying = true;
   log.fatal({ stack }, message);
   const sentence = `trainer: it met an unexpected error (${secrets.text(message).slice(0, 500)}): resume the run from its newest checkpoint, and report this with the end of trainer.log`;
@@ -70,22 +71,22 @@ process.on('uncaughtException', (error: unknown) => {
   });
 });
 
-/** The end of a trainer whose run is not its own any more: nothing but the sentence is written. */
+/** Ends a trainer that lost its lease or its run folder; it writes nothing but the sentence to the log. */
 function abandon(sentence: string): never {
   log.fatal(sentence);
   endNow();
 }
 
 /**
- * Ends this process and what it started at once. The engine's worker may be within native code, which would abort the process when the
- * worker is ended: so the system ends it, after whoever listens for the exit has ended its own processes.
+ * Ends this process and its children at once, by SIGKILL after the exit handlers have ended the children. Terminating
+ * the engine's worker thread inside native code would abort the process instead.
  */
 function endNow(): never {
   process.on('exit', () => process.kill(process.pid, 'SIGKILL'));
   process.exit(1);
 }
 
-/** Milliseconds between two looks at how long the log is: what environments print is limited by the second. */
+/** Milliseconds between checks of the log's length. What environments print is rate-limited per second. */
 const logLookMs = 10_000;
 
 async function main(): Promise<void> {
@@ -135,13 +136,13 @@ interface Serving {
   token: string;
   workspace: string;
   checkpoint: StoredCheckpoint | null;
-  /** What the user is told of the folder that the run continues from. */
+  /** Warnings for the user about the folder that the run continues from. */
   notes: string[];
-  /** What changes from here on, by key. */
+  /** Setting changes that apply from here on, by key. */
   settings: Record<string, number>;
 }
 
-/** What a checkpoint's state tells of the run's status. */
+/** The part of a checkpoint's state that the run's status needs. */
 interface Earlier {
   wall_s?: number;
   success?: number | null;
@@ -204,7 +205,7 @@ async function serve(
     await journal.sync();
     log.info({ step: sitting.step() }, end);
   } catch (error) {
-    if (!existsSync(folder.path)) abandon(folderGone(folder)); // whatever failed, failed for it
+    if (!existsSync(folder.path)) abandon(folderGone(folder)); // the deleted folder is the cause of any error here
     const failure = error instanceof RunStopped ? await stoppedEarly(journal) : (error as Error);
     if (failure) {
       const { message, stack } = failure;
@@ -221,13 +222,16 @@ async function serve(
   }
 }
 
-/** Steps that a run is to take: none in an evaluation. */
+/** Planned number of steps; 0 for an evaluation. */
 function plannedSteps(folder: RunFolder): number {
   const config = changedConfig(folder);
   return onlyEvaluates(config) ? 0 : (valueAt(config, 'trainer.total_training_steps') as number);
 }
 
-/** The end of a run that was stopped before it had a model, or in an evaluation; gives what kept it from being written down. */
+/**
+ * Ends a run that was stopped before its model was loaded, or an evaluation. Returns the error that prevented writing
+ * this, if any.
+ */
 async function stoppedEarly(journal: Journal): Promise<Error | undefined> {
   journal.update({ state: 'stopped', phase: 'idle', download: undefined, eta_s: null });
   journal.event('state', 'stopped');
@@ -238,8 +242,9 @@ async function stoppedEarly(journal: Journal): Promise<Error | undefined> {
 }
 
 /**
- * The checkpoint to resume from, found whole: the one named or the newest. None for a new run and for one that ended before its first.
- * Reads only. @throws UserError where the manifest or the checkpoint is damaged, or of another run
+ * Returns the verified checkpoint to resume from: the named one or the newest. Null for a new run and for one that
+ * ended before its first checkpoint.
+ * Reads only. @throws UserError if the manifest or the checkpoint is damaged or belongs to another run
  */
 async function startingPoint(
   folder: RunFolder,
@@ -260,7 +265,7 @@ async function startingPoint(
   return newestCheckpoint(folder.path, owner, name => `ragen resume ${folder.id} --checkpoint ${name}`);
 }
 
-/** Takes the folder back to its checkpoint, after a look at the logs. Gives what there is to say of them. */
+/** Checks the logs and rolls the folder back to its checkpoint. Returns warnings about the logs. */
 async function goBack(folder: RunFolder, checkpoint: StoredCheckpoint | null, accept: boolean): Promise<string[]> {
   const evaluates = onlyEvaluates(folder.manifest.config);
   const command = `ragen resume ${folder.id}${checkpoint ? ` --checkpoint ${basename(checkpoint.folder)}` : ''}`;
@@ -274,7 +279,9 @@ async function goBack(folder: RunFolder, checkpoint: StoredCheckpoint | null, ac
   return notes;
 }
 
-/** The checkpoint of another run that this one begins with (trainer.resume_mode=resume_path), found whole; null where it does not. */
+/**
+ * Returns the verified checkpoint of another run that this run starts from (trainer.resume_mode=resume_path), or null.
+ */
 async function foreignStart(folder: RunFolder, workspace: string): Promise<StoredCheckpoint | null> {
   const { resume_mode, resume_from_path } = courseOf(folder);
   if (resume_mode !== 'resume_path' || resume_from_path === null) return null;
@@ -285,7 +292,7 @@ async function foreignStart(folder: RunFolder, workspace: string): Promise<Store
 
 const courseOf = (folder: RunFolder): RunConfig['trainer'] => storedConfig(folder).trainer;
 
-/** Milliseconds that the process may live on when its run has ended, whatever is left open. */
+/** Milliseconds that the process may stay alive after its run ended, if handles are still open. */
 const lingerMs = 10_000;
 
 main()

@@ -1,5 +1,6 @@
-// One checksum of a model's weights files: a run's manifest holds it, and a run that reads the base model again compares it, since another
-// base under the same adapters trains otherwise. Files are hashed whole, and an unchanged file once (store/kept-checksums.ts).
+// One checksum over a model's weight files. A run's manifest stores it, and a run that reads the base model again
+// compares it, since the same adapters on another base train differently. Files are hashed completely; the hash of an
+// unchanged file is cached (store/kept-checksums.ts).
 import { createHash } from 'node:crypto';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,7 +12,7 @@ import { keptChecksum } from './store/kept-checksums';
 
 export const isWeights = (name: string): boolean => name.endsWith('.safetensors');
 
-/** One checksum (hex) of weights files by their names. */
+/** Combines the checksums of weight files, sorted by name, into one checksum (hex). */
 export function checksumTogether(sums: readonly { name: string; sha256: string }[]): string {
   const hash = createHash('sha256');
   for (const { name, sha256 } of [...sums].sort((a, b) => (a.name < b.name ? -1 : 1)))
@@ -20,9 +21,9 @@ export function checksumTogether(sums: readonly { name: string; sha256: string }
 }
 
 /**
- * The checksum (hex) of all weights files in a model folder.
- * @param fresh reads all bytes, also of files whose hash is known
- * @throws UserError for what is no regular file
+ * Returns the checksum (hex) over all weight files in a model folder.
+ * @param fresh reads all bytes, also of files with a cached hash
+ * @throws UserError for anything but a regular file
  */
 export async function modelChecksum(folder: string, fresh = false): Promise<string> {
   const sums = [];
@@ -32,8 +33,9 @@ export async function modelChecksum(folder: string, fresh = false): Promise<stri
 }
 
 /**
- * Compares the weights in a model folder with those that a run was made with. A manifest without a checksum is not compared.
- * @throws UserError where they are others
+ * Compares the weights in a model folder with those that a run was created with. Skipped if the manifest has no
+ * checksum.
+ * @throws UserError if they differ
  */
 export async function requireSameModel(
   { id, manifest: { model } }: { id: string; manifest: Pick<Manifest, 'model'> },
@@ -41,14 +43,17 @@ export async function requireSameModel(
 ): Promise<void> {
   if (!/^[0-9a-f]{64}$/.test(model.sha256)) return;
   if ((await modelChecksum(folder)) === model.sha256) return;
-  const found = await modelChecksum(folder, true); // what the cache holds may be damaged
+  const found = await modelChecksum(folder, true); // the cached hash may be wrong
   if (found === model.sha256 || (model.revision !== undefined && (await isAsFetched(folder)))) return;
   throw new UserError(
     `run ${id}: the weights in ${folder} have the checksum ${found.slice(0, 12)}…, but the run was made with ${model.sha256.slice(0, 12)}…: restore the model's files, or start a new run`,
   );
 }
 
-/** Whether the weights of a folder in the hub's cache are those of its commit: a manifest may list files that are not fetched. */
+/**
+ * Whether the weights in a hub cache folder match their commit. The checksum in a run's manifest may cover weight
+ * files that were not fetched.
+ */
 async function isAsFetched(folder: string): Promise<boolean> {
   const files = (await readDownloaded(folder)).filter(({ name }) => isWeights(name));
   for (const file of files) if (!(await matchesEtag(join(folder, file.name), file))) return false;

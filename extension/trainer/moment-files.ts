@@ -1,12 +1,13 @@
-// The optimizer's moments as files of a checkpoint: `actor.m` and `actor.v`, float32 or, with `actor.m_scale` and `actor.v_scale` beside
-// them, bytes in blocks (engine/byte-moments.ts). They are read back bit by bit, in the form in which they were written.
+// The optimizer's moments as checkpoint files: `actor.m` and `actor.v`, as float32 or, with `actor.m_scale` and
+// `actor.v_scale` beside them, quantised to bytes in blocks (engine/byte-moments.ts). They round-trip bit for bit in
+// the format they were written in.
 import { UserError } from '../protocol/user-error';
 import type { MomentState } from './engine/engine';
 import { bytesOf } from './store/files';
 import { readBlob, readFloats } from './store/checkpoint';
 import type { Blobs, StoredCheckpoint } from './store/checkpoint';
 
-/** The files of one network's moments; `step` is not among them. */
+/** Returns the files of one network's moments; `step` is not included. */
 export function momentFiles(network: string, state: MomentState): Blobs {
   if (state.format === 'float32') return { [`${network}.m`]: state.m, [`${network}.v`]: state.v };
   return {
@@ -17,7 +18,7 @@ export function momentFiles(network: string, state: MomentState): Blobs {
   };
 }
 
-/** Reads one network's moments after `step` steps. Throws UserErrors about files that are missing or damaged. */
+/** Reads one network's moments after `step` updates. @throws UserError for missing or damaged files */
 export async function readMoments(checkpoint: StoredCheckpoint, network: string, step: number): Promise<MomentState> {
   const floats = (part: string): Promise<Float32Array> => readFloats(checkpoint, `${network}.${part}`);
   if (!Object.hasOwn(checkpoint.manifest.files, `${network}.m_scale`))

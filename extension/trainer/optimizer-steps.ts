@@ -1,5 +1,6 @@
-// The optimizer steps of a training step: ppo_epochs passes over seeded mini-batches, for the critic and for the policy. A sample's
-// share of its mini-batch's loss is fixed before it is packed into passes, so that how it is packed changes nothing.
+// The optimizer steps of a training step: ppo_epochs passes over seeded mini-batches, for the critic and the policy.
+// Each sample's weight in its mini-batch's loss is fixed before samples are packed into passes, so packing does not
+// change the result.
 import { maximum } from '../protocol/lists';
 import { learningRate } from './algorithms/learning-rate';
 import { aggregationWeights } from './algorithms/loss-aggregation';
@@ -12,19 +13,19 @@ import { deriveSeed } from './rollout/seeds';
 import { averaged, describe, explainedVariance, numbersWhere } from './step-metrics';
 import type { BatchSample } from './training-batch';
 
-/** A batch with all that its update needs, one row a sample. */
+/** A batch with everything its update needs, one row per sample. */
 export interface PreparedBatch {
   samples: readonly BatchSample[];
-  /** Log-probs under the policy before the update and under the reference. */
+  /** Log-probs under the policy before the update and under the reference policy. */
   old: readonly Float32Array[];
   reference: readonly Float32Array[];
   values: readonly Float32Array[];
-  /** Of the policy before the update; left out where nothing asked for them. */
+  /** Entropies under the policy before the update; absent if nothing needs them. */
   entropies?: readonly Float32Array[];
   advantages: readonly Float32Array[];
-  /** What the critic is to say; left out without one. */
+  /** The critic's targets; absent without a critic. */
   returns?: readonly Float32Array[];
-  /** Indices of the samples that the optimizer steps go over. */
+  /** Indices of the samples to train on. */
   order: readonly number[];
 }
 
@@ -33,13 +34,13 @@ type Batching = Pick<
   'ppo_epochs' | 'ppo_mini_batch_size' | 'ppo_micro_batch_size_per_gpu' | 'loss_agg_mode' | 'optim' | 'grad_clip'
 >;
 
-/** A mini-batch of sample indices with the weight of each one's tokens. */
+/** Sample indices of a mini-batch, with the loss weight of each sample's tokens. */
 interface MiniBatch {
   indices: number[];
   weights: Float32Array[];
 }
 
-/** Steps of the critic; metrics under `critic/`. */
+/** Runs the critic's optimizer steps; metrics under `critic/`. */
 export async function updateCritic(
   run: Run,
   step: number,
@@ -72,13 +73,13 @@ export async function updateCritic(
   };
 }
 
-/** Means over the optimizer steps, and how many of them were left out. */
+/** Means over the optimizer steps, and the number of skipped ones. */
 function counted(prefix: string, results: readonly Record<string, number>[]): Record<string, number> {
   const { [`${prefix}/skipped`]: skipped = 0, ...metrics } = averaged(prefix, results);
   return { ...metrics, [`${prefix}/skipped_updates`]: Math.round(skipped * results.length) };
 }
 
-/** Steps of the policy; metrics under `actor/` and `train/`. */
+/** Runs the policy's optimizer steps; metrics under `actor/` and `train/`. */
 export async function updateActor(
   run: Run,
   step: number,
@@ -104,7 +105,7 @@ export async function updateActor(
   };
 }
 
-/** The policy's mini-batches of one step, as the engine takes them. */
+/** The policy's mini-batches of one step, in the form the engine takes. */
 export function policyMiniBatches(
   batch: PreparedBatch,
   { actor_rollout_ref: { actor } }: Run['config'],
@@ -123,7 +124,7 @@ export function policyMiniBatches(
   );
 }
 
-/** The policy's loss as the engine takes it. */
+/** The policy loss options in the form the engine takes. */
 export const policyLossOptions = ({ actor_rollout_ref: { actor, rollout } }: Run['config']): PolicyLossOptions => ({
   ...actor,
   temperature: rollout.temperature,

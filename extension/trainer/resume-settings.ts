@@ -1,6 +1,7 @@
-// What a resume may change of a run (`ragen resume RUN trainer.total_training_steps=200`): the settings that may change while a run trains. They
-// hold from the step after the checkpoint on and are events of the run, as `ragen set`'s are; the manifest stays as it was signed.
-// Everything else made the weights and episodes that the run continues from, and is refused with the reason.
+// Settings that a resume may change (`ragen resume RUN trainer.total_training_steps=200`): the same ones that may
+// change during training. They apply from the step after the checkpoint and are recorded as events, as with `ragen
+// set`; the manifest stays as signed. Every other key determined the weights and episodes so far and is refused with
+// the reason.
 import { settingKeys } from '../protocol/settings';
 import { UserError } from '../protocol/user-error';
 import { shown } from './config/config-error';
@@ -8,7 +9,7 @@ import { LiveSettings } from './live-settings';
 import { onlyEvaluates, presentConfig } from './stored-config';
 import type { RunFolder } from './store/run-folder';
 
-/** Why a key cannot change, by what it begins with; the first that fits. */
+/** Why a key cannot change, by key prefix; the first match applies. */
 const reasons: readonly [prefix: RegExp, reason: string][] = [
   [/^(model_path|lora\b|actor_rollout_ref\.model|critic\.model|workbench\.(base|rollout)_quantization)/, 'its checkpoints hold weights of the model that it began with'], // prettier-ignore
   [
@@ -18,7 +19,7 @@ const reasons: readonly [prefix: RegExp, reason: string][] = [
   [/^(algorithm|critic|actor_rollout_ref|rollout_manager|reward_model)\b/, 'its weights so far were trained with it'],
 ];
 
-/** The values of `key=value`, by key. @throws UserError where a key cannot change in run `id`, or a value is no number */
+/** Parses `key=value` settings. @throws UserError if a key cannot change in run `id`, or a value is not a number */
 export function resumeSettings(overrides: readonly string[], id: string): Record<string, number> {
   return Object.fromEntries(
     overrides.map(text => {
@@ -38,8 +39,8 @@ export function resumeSettings(overrides: readonly string[], id: string): Record
 }
 
 /**
- * What is to be said of a run whose number of steps changes: where its learning rates fell over the old number, it does not become the run
- * that it would have been with the new one from the start. Null where it does.
+ * Returns a warning if the number of steps changes under a learning rate schedule that decays over the old number: the
+ * run then differs from one configured with the new number from the start. Null otherwise.
  */
 export function scheduleNote(folder: RunFolder, values: Readonly<Record<string, number>>): string | null {
   const steps = values['trainer.total_training_steps'];
@@ -56,7 +57,7 @@ export function scheduleNote(folder: RunFolder, values: Readonly<Record<string, 
   );
 }
 
-/** Refuses settings that a run would not take behind step `step`. Reads only. @throws UserError */
+/** Refuses settings that the run would not accept after step `step`. Reads only. @throws UserError */
 export function refuseSettings(folder: RunFolder, step: number, values: Readonly<Record<string, number>>): void {
   if (Object.keys(values).length === 0) return;
   if (step === 0)

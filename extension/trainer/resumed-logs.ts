@@ -1,6 +1,7 @@
-// What a resume makes of the logs that it finds. Logs are results: weights do not depend on them, so a damaged one stops a resume until the user
-// accepts it (`--accept-damaged-logs`). Then the damaged file is set aside in `damaged/`, the lines of it that can be read stay, and an event
-// tells of it. The settings in effect do come from events.jsonl: they must be those of the checkpoint, accepted or not.
+// Checks the logs of a run on resume. The weights do not depend on the logs, but logs are results: a damaged log stops
+// a resume until the user accepts it (`--accept-damaged-logs`). The damaged file is then copied to `damaged/`, its
+// readable lines stay, and an event reports it. The settings in effect come from events.jsonl and must match the
+// checkpoint's even then.
 import { copyFileSync, existsSync, mkdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { eventSchema, runFiles } from '../protocol/run-folder';
@@ -19,20 +20,23 @@ import { settingsOf } from './stored-config';
 
 interface Acceptance {
   accept: boolean;
-  /** The command by which the user continues, without the flag. */
+  /** The user's command to continue, without the flag. */
   command: string;
 }
 
-/** What is to be said of the logs, and how far each of them is kept. */
+/** Notes about the logs, and the offset up to which each log is kept. */
 interface AcceptedLogs {
   notes: string[];
   offsets: Record<string, number>;
 }
 
-/** Where damaged logs are set aside, below the run folder. */
+/** Folder for damaged logs, below the run folder. */
 const setAside = 'damaged';
 
-/** Checks the logs up to a checkpoint; to be called before anything is cut. @throws UserError naming the damage, unless it is accepted */
+/**
+ * Checks the logs up to a checkpoint; must run before anything is truncated. @throws UserError naming the damage,
+ * unless it is accepted
+ */
 export async function acceptLogs(
   folder: RunFolder,
   checkpoint: StoredCheckpoint | null,
@@ -63,7 +67,7 @@ export async function acceptLogs(
   return { notes: [...notes, ...damaged.map(accepted)], offsets: kept };
 }
 
-/** The same of an evaluation, whose finished episodes are what a resume continues from. */
+/** The same for an evaluation, which resumes from its finished episodes. */
 export async function acceptEvaluation(folder: RunFolder, { accept, command }: Acceptance): Promise<AcceptedLogs> {
   const ledger = folder.file(runFiles.checksums);
   const offsets = { [runFiles.checksums]: existsSync(ledger) ? statSync(ledger).size : 0 };
@@ -77,14 +81,17 @@ export async function acceptEvaluation(folder: RunFolder, { accept, command }: A
   const missing = damages.map(damage => ({ ...damage, gone: false }));
   if (missing.length > 0 && !accept) throw refusal(folder, missing, command);
   if (missing.length === 0) {
-    await cutUncovered(folder.path, new Map([[results, 0], ...covered])); // what no checksum covers is played again
+    await cutUncovered(folder.path, new Map([[results, 0], ...covered])); // episodes without checksums are played again
     return { notes: [], offsets };
   }
   for (const { file } of missing) await salvage(folder, file, 0);
   return { notes: missing.map(accepted), offsets: {} };
 }
 
-/** A file of old episodes, diagnoses or events of TensorBoard that is gone altogether was removed to make room: that is only noted. */
+/**
+ * Sorts damages. Files of old episodes, diagnoses or TensorBoard events that are missing completely were deleted to
+ * free space: these are only noted.
+ */
 function sorted(damages: readonly LogDamage[]): {
   damaged: LogDamage[];
   derived: LogDamage[];
@@ -100,13 +107,13 @@ function sorted(damages: readonly LogDamage[]): {
   };
 }
 
-/** Whether a file is made of others, and can be made again. */
+/** Whether a file can be rebuilt from others. */
 const isDerived = (file: string): boolean => file === runFiles.columns || file === runFiles.episodeIndex;
 
-/** Makes a derived file again: columns when the log is opened next, the index from the episodes. */
+/** Rebuilds a derived file: columns when the log is opened next, the index from the episodes now. */
 function remake(folder: RunFolder, file: string): void {
   if (file === runFiles.episodeIndex) {
-    makeFolderSync(folder.file(runFiles.episodes), folder.path); // a folder that was removed to make room
+    makeFolderSync(folder.file(runFiles.episodes), folder.path); // the folder may have been deleted to free space
     rebuildIndex(folder.file(file), folder.file(runFiles.episodes));
   } else rmSync(folder.file(file), { force: true });
 }
@@ -123,7 +130,10 @@ const accepted = ({ file, how }: LogDamage): string =>
     ? `${file} ${how}; the user accepted it`
     : `${file} ${how}; the user accepted it: the damaged file is in ${setAside}/`;
 
-/** A run with checksums of a step that was saved, but without any checkpoint, has lost them: it must not begin anew over its results. */
+/**
+ * Throws if a run whose events list a saved checkpoint has no checkpoint left: restarting it would overwrite its
+ * results.
+ */
 function refuseLostCheckpoints(folder: RunFolder): void {
   for (const { text } of readLines(folder.file(runFiles.events)))
     if (text.includes('"kind":"checkpoint"'))
@@ -132,7 +142,9 @@ function refuseLostCheckpoints(folder: RunFolder): void {
       );
 }
 
-/** Copies a damaged file away and keeps of it the lines that can be read, up to `step`. Gives its length by its name. */
+/**
+ * Copies a damaged file to `damaged/` and keeps its readable lines up to `step`. Returns the new length by file name.
+ */
 async function salvage(folder: RunFolder, file: string, step: number): Promise<Record<string, number>> {
   const path = folder.file(file);
   if (!existsSync(path)) return { [file]: 0 };
@@ -148,7 +160,7 @@ async function salvage(folder: RunFolder, file: string, step: number): Promise<R
   return { [file]: statSync(path).size };
 }
 
-/** The lines of a damaged log that can be read, up to `step`, as bytes of about a mebibyte: a log may be longer than memory. */
+/** Yields the readable lines of a damaged log up to `step`, in chunks of about 1 MiB, since a log may exceed memory. */
 function* readableLines(path: string, step: number): Generator<Buffer> {
   let held = '';
   for (const { text } of readDamagedLines(path)) {
@@ -161,7 +173,7 @@ function* readableLines(path: string, step: number): Generator<Buffer> {
   yield Buffer.from(held);
 }
 
-/** Infinity where the line cannot be read. */
+/** The step of a line; Infinity if it cannot be read. */
 function stepOf(line: string): number {
   try {
     const { step } = JSON.parse(line) as { step?: unknown };
@@ -171,10 +183,10 @@ function stepOf(line: string): number {
   }
 }
 
-/** Throws where the settings that the events give, up to `end`, are not those that the checkpoint was written under. */
+/** Throws if the settings in the events up to byte `end` differ from those that the checkpoint was written with. */
 function refuseOtherSettings(folder: RunFolder, { manifest, folder: path }: StoredCheckpoint, end = 0): void {
   const { settings } = manifest.state as { settings?: Record<string, number> };
-  if (settings === undefined) return; // of an earlier version
+  if (settings === undefined) return; // written by an earlier version
   const file = folder.file(runFiles.events);
   const found = settingsOf(configInEffect(folder.manifest.config, eventsIn(file, end)));
   const key = Object.keys(settings).find(each => settings[each] !== found[each]);
@@ -184,7 +196,7 @@ function refuseOtherSettings(folder: RunFolder, { manifest, folder: path }: Stor
   );
 }
 
-/** The events of a log that can be read, up to byte `end`. */
+/** The readable events of a log up to byte `end`. */
 function* eventsIn(file: string, end: number): Generator<RunEvent> {
   for (const { text, next } of readDamagedLines(file)) {
     if (next > end) return;

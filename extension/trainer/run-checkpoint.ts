@@ -1,11 +1,11 @@
-// The checkpoint of a run that a command reads: named, or the newest. Found whole and of this run before anything is made of it.
+// Finds the checkpoint that a command reads, named or newest, and verifies it and its owner before use.
 import { checkpointNamed, newestCheckpoint, openCheckpoint, refuseForeign, verifyCheckpoint } from './store/checkpoint';
 import type { StoredCheckpoint } from './store/checkpoint';
 import type { RunFolder } from './store/run-folder';
 
 /**
- * Null where no name is given and the run has none. `command` is what the user typed, for the remedy.
- * @throws UserError where the manifest or the checkpoint is damaged, or of another run
+ * Null if no name is given and the run has no checkpoint. `command` is what the user typed, for the remedy.
+ * @throws UserError if the manifest or the checkpoint is damaged or belongs to another run
  */
 export async function checkpointFor(
   run: RunFolder,

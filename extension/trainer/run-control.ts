@@ -1,5 +1,6 @@
-// What a watcher may ask of a running trainer: pause, resume, stop, checkpoint. A pause is obeyed at the loop's gates (between turns and
-// between steps). A stop also ends what is in hand: between two steps of decoding, between two passes, while an environment is waited for.
+// Requests to a running trainer: pause, resume, stop, checkpoint. A pause takes effect at the loop's gates (between
+// turns and between steps). A stop also interrupts work in progress: between decoding steps, between passes, and while
+// waiting for an environment.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { RunState } from '../protocol/run-folder';
 import { UserError } from '../protocol/user-error';
@@ -7,9 +8,9 @@ import { RunStopped } from './engine/run-stopped';
 import { LiveView } from './live-view';
 import type { AskedChange, LiveSettings } from './live-settings';
 
-/** What can be switched on and off at the environments of a run. */
+/** Switches of a run's environments. */
 export interface EnvironmentSwitches {
-  /** Gives the URLs that a debugger may connect to. */
+  /** Returns the URLs that a debugger may connect to. */
   debug(on: boolean): Promise<string[]>;
   cover(on: boolean): Promise<void>;
 }
@@ -19,20 +20,20 @@ type Waiter = { resolve: (folder: string) => void; reject: (error: Error) => voi
 export class RunControl {
   private stopping = false;
   private paused = false;
-  /** Why the run waits by itself. */
+  /** Why the run paused by itself. */
   private waiting: string | undefined;
-  /** Told of what is played, and asked by whoever watches it. */
+  /** Receives rollout progress; watchers subscribe to it. */
   readonly live = new LiveView();
   private readonly stopSignal = new AbortController();
   private wake: (() => void)[] = [];
   private checkpoints: Waiter[] = [];
 
-  /** Who wants to debug the environments now. */
+  /** Clients that debug the environments now. */
   private readonly debuggers = new Set<object>();
   private environments: EnvironmentSwitches | undefined;
   private settings: LiveSettings | undefined;
 
-  /** `onChange` hears each change of state, to be shown at once; with a sentence that says why where the run paused by itself. */
+  /** `onChange` receives each state change; `because` says why the run paused by itself. */
   constructor(private readonly onChange: (state: RunState, because?: string) => void) {}
 
   pause(): void {
@@ -50,8 +51,8 @@ export class RunControl {
   }
 
   /**
-   * What the run does cannot be done now: it counts as paused, because of `sentence`, until `goOn`. Returns after `ms`, or sooner where
-   * somebody resumes it; false when it is to stop.
+   * Pauses the run because of `sentence`, until `goOn`. Returns after `ms`, or earlier if someone resumes the run;
+   * resolves with false if the run is to stop.
    */
   async wait(sentence: string, ms: number): Promise<boolean> {
     if (this.stopping) return false;
@@ -64,7 +65,7 @@ export class RunControl {
     return !this.stopping;
   }
 
-  /** What the run waited for is there. */
+  /** Ends a pause begun by `wait`. */
   goOn(): void {
     if (this.waiting === undefined) return;
     this.waiting = undefined;
@@ -81,29 +82,29 @@ export class RunControl {
     this.wakeUp();
   }
 
-  /** Asks for a checkpoint at the end of the step in hand; resolves with its folder's name. */
+  /** Requests a checkpoint at the end of the current step; resolves with its folder's name. */
   checkpoint(): Promise<string> {
     return new Promise((resolve, reject) => this.checkpoints.push({ resolve, reject }));
   }
 
-  /** The environments are there: from now on they may be debugged and looked at. */
+  /** Called when the environments are loaded: they can be debugged and covered from now on. */
   serveEnvironments(environments: EnvironmentSwitches): void {
     this.environments = environments;
   }
 
-  /** Lets a debugger to the environments for `who`; resolves with where it may connect. Rejects before there are environments. */
+  /** Enables debugging for `who`; resolves with the URLs to connect to. Rejects before the environments are loaded. */
   async beginDebugging(who: object): Promise<string[]> {
     const environments = this.servedEnvironments();
     this.debuggers.add(who);
     return environments.debug(true);
   }
 
-  /** `who` debugs no more; time limits come back with the last. */
+  /** Ends debugging for `who`; time limits apply again after the last one. */
   async endDebugging(who: object): Promise<void> {
     if (this.debuggers.delete(who) && this.debuggers.size === 0) await this.environments?.debug(false);
   }
 
-  /** Has the lines of environment code counted that episodes reach, or no more. Rejects before there are environments. */
+  /** Starts or stops line coverage of environment code. Rejects before the environments are loaded. */
   async cover(on: boolean): Promise<void> {
     await this.servedEnvironments().cover(on);
   }
@@ -113,23 +114,26 @@ export class RunControl {
     return this.environments;
   }
 
-  /** Training is about to begin: from now on its settings may change. */
+  /** Called before training begins: settings can change from now on. */
   serveSettings(settings: LiveSettings): void {
     this.settings = settings;
   }
 
-  /** Asks for settings to change from the next step on, or whether they could. Throws a UserError where they cannot. */
+  /**
+   * Requests setting changes from the next step on; with `checkOnly` only validates them. @throws UserError if they are
+   * not allowed
+   */
   change(values: Readonly<Record<string, unknown>>, checkOnly: boolean): AskedChange {
     if (!this.settings) throw new UserError('the run is not training yet: try again in a moment');
     return this.settings.ask(values, checkOnly);
   }
 
-  /** For work that has no gates, such as a download: aborted, with RunStopped, when the run is to stop. */
+  /** Aborts with RunStopped when the run is to stop; for work without gates, such as a download. */
   get stopped(): AbortSignal {
     return this.stopSignal.signal;
   }
 
-  /** What a run under this control is doing. */
+  /** The run's state as shown to the user. */
   get state(): RunState {
     return this.stopping ? 'stopping' : this.paused || this.waiting !== undefined ? 'paused' : 'running';
   }
@@ -138,17 +142,17 @@ export class RunControl {
     return this.checkpoints.length > 0;
   }
 
-  /** Answers everybody who asked for a checkpoint. */
+  /** Resolves all pending checkpoint requests. */
   checkpointed(folder: string): void {
     for (const { resolve } of this.checkpoints.splice(0)) resolve(folder);
   }
 
-  /** The run ends: nobody is left waiting. */
+  /** Rejects all pending checkpoint requests when the run ends. */
   end(): void {
     for (const { reject } of this.checkpoints.splice(0)) reject(new Error('the run ended before the checkpoint'));
   }
 
-  /** Waits while paused; false when the run is to stop. */
+  /** Waits while paused; resolves with false if the run is to stop. */
   async gate(): Promise<boolean> {
     while (this.paused) await new Promise<void>(resolve => this.wake.push(resolve));
     return !this.stopping;

@@ -1,5 +1,5 @@
-// The environments of a run: their data sets fetched, their processes started, and each tag's code built and loaded, or the processes ended
-// again and the first mistake told.
+// Opens the environments of a run: fetches their data sets, starts their processes, and builds and loads each tag's
+// code. On an error the processes are stopped and the first error is thrown.
 import { availableParallelism } from 'node:os';
 import type { EnvironmentNotice, EnvironmentSpec, LoadedEnvironment } from '../protocol/environment-link';
 import { UserError } from '../protocol/user-error';
@@ -14,17 +14,17 @@ import { environmentVariables } from './rollout/environment-variables';
 
 export interface OpenEnvironments {
   environments: EnvironmentProcesses;
-  /** What was asked for, one a tag. */
+  /** The requested environments, one per tag. */
   specs: EnvironmentSpec[];
-  /** One a tag. */
+  /** One per tag. */
   loaded: LoadedEnvironment[];
 }
 
 /**
- * @param tags whose environments are opened, in any order and number
- * @param workspace from which paths of the user's own environments lead
- * @param signal ends the opening at once, and the processes with it: what is thrown is its reason
- * @throws UserError where an environment cannot be built or a data set cannot be had
+ * @param tags tags of the environments to open, in any order, duplicates allowed
+ * @param workspace base folder for paths of the user's own environments
+ * @param signal aborts the opening and stops the processes; its reason is thrown
+ * @throws UserError if an environment cannot be built or a data set cannot be fetched
  */
 export async function openEnvironments(
   { custom_envs, workbench }: Pick<RunConfig, 'custom_envs' | 'workbench'>,
@@ -62,11 +62,13 @@ export async function openEnvironments(
   }
 }
 
-/** Processes of a tag: more than there are cores would only wait for each other, since calls that wait for something overlap in each. */
+/**
+ * Number of processes for a tag, at most the number of cores: calls that wait for I/O already overlap within a process.
+ */
 export const workersOf = ({ parallel_friendly, max_workers }: TagConfig): number =>
   parallel_friendly ? Math.min(max_workers, availableParallelism()) : 1;
 
-/** To the run's log, which is where the trainer's standard error goes. */
+/** Writes a notice to standard error, which goes to the run's trainer.log. */
 export function logNotice({ tag, stream, text }: EnvironmentNotice): void {
   process.stderr.write(`[${tag || 'environment'} ${stream}] ${text}\n`);
 }

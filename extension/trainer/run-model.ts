@@ -1,6 +1,6 @@
-// The folder of a run's model: the one that `model_path` names, or, for a model of the hub, its place in the cache, fetched first where
-// need be. The trainer fetches, and not whoever starts it, so that an editor or terminal may go away meanwhile, sees how far it
-// is in the status, and can stop it as it stops a run.
+// The folder of a run's model: the one that `model_path` names, or the cached copy of a hub model, fetched if missing.
+// The trainer fetches, not the process that starts it: editor or terminal may close meanwhile, the status shows the
+// progress, and stopping the run stops the download.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { runFiles } from '../protocol/run-folder';
@@ -17,15 +17,15 @@ import type { HubProgress } from './store/hub-model';
 import { readRegular } from './store/regular-file';
 import type { RunFolder } from './store/run-folder';
 
-/** The status is told and written so often, and at each file. */
+/** Milliseconds between status updates; each new file also triggers one. */
 const tellMs = 1000;
-/** Tells over which the speed is taken. */
+/** Number of updates over which the speed is averaged. */
 const speedOver = 10;
 
 /**
- * Absolute path of the model's folder. A model of the hub is taken at the commit that the manifest names, so that a resume has
- * the weights of the start.
- * @throws RunStopped when the run is asked to stop meanwhile; what came so far is kept
+ * Returns the absolute path of the model's folder. A hub model is read at the commit that the manifest names, so that a
+ * resume uses the weights of the start.
+ * @throws RunStopped if the run is stopped meanwhile; downloaded data is kept
  */
 export async function runModelFolder(
   folder: RunFolder,
@@ -52,7 +52,7 @@ export async function runModelFolder(
   }
 }
 
-/** Leaves the model's tokenizer.json in the run folder, where the ids of its episodes can be read from then on. */
+/** Copies the model's tokenizer.json into the run folder, so that the token ids of its episodes stay readable. */
 export async function keepTokenizer(folder: RunFolder, modelFolder: string): Promise<void> {
   const kept = folder.file(runFiles.tokenizer);
   if (existsSync(kept)) return;
@@ -63,7 +63,7 @@ export async function keepTokenizer(folder: RunFolder, modelFolder: string): Pro
   }
 }
 
-/** As `runModelFolder`, of a model that is here; nothing is fetched. Throws a UserError where it is gone. */
+/** Like `runModelFolder`, but fetches nothing. @throws UserError if the model is no longer in the cache */
 export async function presentModelFolder(folder: RunFolder, workspace: string): Promise<string> {
   const { model } = folder.manifest;
   const path = storedConfig(folder).model_path;
@@ -76,7 +76,7 @@ export async function presentModelFolder(folder: RunFolder, workspace: string): 
   );
 }
 
-/** Shows progress in the status, with the time left at the speed of the last seconds. */
+/** Shows download progress in the status, with the remaining time at the average speed of the last updates. */
 function teller(journal: Journal): (progress: HubProgress) => void {
   const told: { at: number; file: string; bytes: number }[] = [];
   return download => {

@@ -1,5 +1,6 @@
-// A configuration and a model's config.json as the input of the memory plan (models/memory-plan.ts): what a run of it loads, packs into
-// passes and plays at a time. No weights are needed, so that a model can be planned before it is fetched.
+// Converts a configuration and a model's config.json into the input of the memory plan (models/memory-plan.ts): what a
+// run loads, the size of its passes, and its number of concurrent rollouts. The weights are not needed, so a model can
+// be planned before it is fetched.
 import { readdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { maximum } from '../protocol/lists';
@@ -16,22 +17,22 @@ import { readAdapter } from './models/peft-adapter';
 import { workersOf } from './run-environments';
 import { readRegularSync } from './store/regular-file';
 
-/** From so many parameters on, `auto` computes activations again instead of keeping them. */
+/** Number of parameters from which `auto` enables gradient checkpointing. */
 const largeModel = 1e8;
 
-/** Whether activations are computed again on the way back (enable_gradient_checkpointing). */
+/** Whether activations are recomputed in the backward pass (enable_gradient_checkpointing). */
 export function isCheckpointed({ actor_rollout_ref: { model } }: RunConfig, parameters: number): boolean {
   const { enable_gradient_checkpointing: wanted } = model;
   return wanted === 'auto' ? parameters >= largeModel : wanted;
 }
 
-/** Adapters as the configuration describes them; null where it trains all weights, or goes on with an adapter that it names. */
+/** The adapters that the configuration creates; null if it trains all weights or continues from an existing adapter. */
 export function newAdapters({ actor_rollout_ref: { model } }: RunConfig): LoadOptions['lora'] {
   const { lora_rank: rank, lora_alpha: alpha, lora_dropout: dropout, target_modules: targets } = model;
   return rank > 0 ? { rank, alpha, dropout, targets } : null;
 }
 
-/** What is loaded: the model with all its weights, a checkpoint's where there is one, or the model under adapters. */
+/** The weights to load: the full model or a checkpoint of it, or the base model with adapters. */
 export function weightsLoaded(
   config: RunConfig,
   modelFolder: string,
@@ -49,27 +50,27 @@ export function usesReference({ actor_rollout_ref: { actor }, algorithm, trainer
   return !trainer.val_only && actor.use_ref && (actor.use_kl_loss || algorithm.use_kl_in_reward);
 }
 
-/** Whether weights come from the model's folder: of all of it, of the base under adapters, or of the reference. */
+/** Whether any weights come from the model's folder: all of them, the base under adapters, or the reference policy. */
 export const readsModel = (config: RunConfig, loaded: Pick<LoadOptions, 'modelFolder'>, modelFolder: string): boolean =>
   loaded.modelFolder === modelFolder || usesReference(config);
 
-/** Whether the policy scores its own samples: for old log-probs, or for a filter by entropy. */
+/** Whether the policy scores its own samples: for old log-probs, or for an entropy filter. */
 const scoresBeforeUpdate = ({ algorithm, actor_rollout_ref: { rollout } }: RunConfig): boolean =>
   !algorithm.rollout_correction.bypass_mode || rollout.rollout_filter_metric.startsWith('entropy');
 
 export const usesCritic = ({ algorithm, trainer }: RunConfig): boolean =>
   !trainer.val_only && algorithm.adv_estimator === 'gae';
 
-/** Whether the collapse of reasoning is diagnosed at all: where a family of pairs is wanted, and the model is shown the whole chat. */
+/** Whether reasoning collapse is diagnosed: requires an enabled family of pairs and the `full` context mode. */
 export const diagnosesCollapse = ({ agent_proxy, collapse_detection: wanted, workbench }: RunConfig): boolean =>
   agent_proxy.context_window_mode === 'full' &&
   (wanted.first_turn_enabled || wanted.multi_turn_enabled || workbench.collapse_turn_uniform);
 
 /**
- * What a run of `config` holds.
- * @param modelFolder of a model whose weights need not be there
- * @param workspace from which relative paths of the configuration lead
- * @throws UserError where config.json, weights that are there, or the adapter cannot be used
+ * Returns the memory plan's input for a run of `config`.
+ * @param modelFolder folder with config.json; the weights may be missing
+ * @param workspace base folder for relative paths of the configuration
+ * @throws UserError if config.json, existing weights or the adapter cannot be used
  */
 export async function planInput(config: RunConfig, modelFolder: string, workspace: string): Promise<PlanInput> {
   const { actor, ref, rollout, model } = config.actor_rollout_ref;
@@ -78,7 +79,7 @@ export async function planInput(config: RunConfig, modelFolder: string, workspac
   const longest = rollout.max_model_len;
   const { train, val } = config.es_manager;
   const trains = !config.trainer.val_only;
-  // As passBudget in run.ts; a pass holds at least one whole sequence and at most the mini-batch.
+  // As passBudget in run.ts; a pass holds at least one full-length sequence and at most the mini-batch.
   const pass = (micro: number, most: number): number =>
     Math.max(longest, Math.min(Math.min(micro, most) * longest, actor.ppo_max_token_len_per_gpu));
   const all = episodesOf(train);
@@ -111,7 +112,7 @@ export async function planInput(config: RunConfig, modelFolder: string, workspac
   };
 }
 
-/** Processes of the environments of these tags (run-environments.ts). */
+/** Environment processes for these tags (run-environments.ts). */
 function environmentProcesses({ custom_envs, es_manager: { train, val } }: RunConfig, trains: boolean): number {
   const tags = [...(trains ? train.env_configs.tags : []), ...val.env_configs.tags];
   return maximum(tags.map(tag => workersOf(custom_envs[tag])));
@@ -119,7 +120,10 @@ function environmentProcesses({ custom_envs, es_manager: { train, val } }: RunCo
 
 const episodesOf = ({ env_groups, group_size }: RunConfig['es_manager']['val']): number => env_groups * group_size;
 
-/** Overrides by which validation, of one tag, plays no more episodes at a time than training does; null where it does not play more. */
+/**
+ * Overrides that reduce a validation with one tag to at most as many concurrent episodes as training; null if it is not
+ * larger, has several tags, or would lose its last group.
+ */
 export function fewerEpisodes({ es_manager: { train, val } }: RunConfig): Bounds['fewerEpisodes'] {
   const groups = Math.floor(episodesOf(train) / val.group_size);
   if (groups < 1 || groups >= val.env_groups || val.env_configs.n_groups.length !== 1) return null;
@@ -132,7 +136,7 @@ export function fewerEpisodes({ es_manager: { train, val } }: RunConfig): Bounds
 export const countParameters = (decoder: DecoderConfig): number =>
   parameterSpecs(decoder).reduce((sum, { dims }) => sum + elements(dims), 0);
 
-/** Throws the sentence about episodes that are longer than the model's positions. */
+/** Throws if episodes are longer than the model's positions allow. */
 function checkLength(config: RunConfig, { maxPositions }: Pick<DecoderConfig, 'maxPositions'>): void {
   const problem = lengthProblem(config, maxPositions);
   if (problem !== undefined) throw new UserError(problem);
@@ -140,7 +144,7 @@ function checkLength(config: RunConfig, { maxPositions }: Pick<DecoderConfig, 'm
 
 const types = { float32: 'F32', float16: 'F16', bfloat16: 'BF16' } as const;
 
-/** The decoder, and how its weights hold their numbers: as the weights say where they are there, else as config.json does. */
+/** The decoder, and the dtype of its weights: read from the weights if they exist, else from config.json. */
 async function decoderPlanned(folder: string): Promise<Pick<PlanInput, 'decoder' | 'stored'>> {
   const isThere = readdirSync(folder).some(name => name.endsWith('.safetensors'));
   if (isThere) {
@@ -150,7 +154,7 @@ async function decoderPlanned(folder: string): Promise<Pick<PlanInput, 'decoder'
     return { decoder: config, stored: Object.values(types).find(type => type === dtype) ?? 'F32' };
   }
   const json = JSON.parse(readRegularSync(join(folder, 'config.json')).toString('utf8')) as Record<string, unknown>;
-  const said = json.dtype ?? json.torch_dtype; // since transformers 5, and before
+  const said = json.dtype ?? json.torch_dtype; // `dtype` since transformers 5, `torch_dtype` before
   const stored = Object.entries(types).find(([name]) => name === said)?.[1] ?? 'F32';
   return { decoder: readDecoderConfig(folder), stored };
 }

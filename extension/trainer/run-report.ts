@@ -1,5 +1,5 @@
-// The plan of a run before there is one: what of memory its phases hold on this machine, what to change where that is too much, and how long
-// a step will take. It needs config.json alone: a model of the hub is planned without its weights being fetched.
+// Plans a run before it is started: memory of its phases on this machine, what to change if it does not fit, and the
+// time per step. It only needs config.json, so a hub model is planned without fetching its weights.
 import { statSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { jsonOrNothing } from '../protocol/json';
@@ -29,44 +29,44 @@ import { findHubModel, withSmallFiles } from './store/hub-model';
 import { readLines } from './store/line-log';
 import { RunFolder } from './store/run-folder';
 
-/** The configuration of a question that names none. */
+/** Configuration used if the request names none. */
 export const defaultConfig = 'base';
 
-/** The plan of a run on this machine; bytes. */
+/** The plan of a run on this machine; sizes in bytes. */
 export interface RunReport extends MemoryPlan {
   config_name: string;
   model: { path: string; parameters: number; trained: 'all' | 'adapters' };
   available: number;
   fits: boolean;
-  /** The largest pass with gradient that memory allows; zeros where not even one episode fits. */
+  /** The largest gradient pass that fits into memory; zeros if not even one episode fits. */
   largest_micro_batch: { tokens: number; ppo_micro_batch_size_per_gpu: number };
-  /** One sentence where the run does not fit. */
+  /** One sentence if the run does not fit, else null. */
   remedy: string | null;
   /** Null for a run that trains nothing, and on a GPU that no run of this workspace was measured on. */
   time: StepTime | null;
-  /** What was assumed besides the configuration. */
+  /** Assumptions made beyond the configuration. */
   notes: string[];
 }
 
-/** A run that could be: a configuration by name or file, or the default one, with overrides. */
+/** A hypothetical run: a configuration by name or file, or the default one, with overrides. */
 export interface RunQuestion {
   configName?: string;
   configFile?: string;
-  /** In place of model_path. */
+  /** Replaces model_path. */
   model?: string;
   overrides: readonly string[];
   presetFolders: readonly string[];
   workspace: string;
 }
 
-/** More runs than these are not looked at for how long a step took, nor more of their metrics than the last bytes. */
+/** Limits for step time measurements: number of runs read, and bytes read from the end of each metrics log. */
 const mostRuns = 30;
 const mostBytes = 2 ** 19;
 
 /**
- * Plans a run on this machine, and gives its configuration as resolved.
- * @param subject the first word of the sentence where it does not fit
- * @throws ConfigError or UserError where there could be no such run
+ * Plans a run on this machine; also returns its resolved configuration.
+ * @param subject first word of the sentence if it does not fit
+ * @throws ConfigError or UserError if the run would be refused
  */
 export async function planRun(
   { model, ...question }: RunQuestion,
@@ -105,7 +105,7 @@ export async function planRun(
   });
 }
 
-/** What the newest runs of a workspace measured on this processor; those that cannot be read are passed over. */
+/** Measurements of the newest runs of a workspace on this processor; unreadable ones are skipped. */
 function measuredRuns(workspace: string): MeasuredRun[] {
   const here = cpus()[0]?.model;
   const runs = RunFolder.list(workspace).filter(({ manifest }) => manifest.hardware.cpu === here);
@@ -120,7 +120,7 @@ function lastMetrics(folder: RunFolder): MetricsLine[] {
   const file = folder.file(runFiles.metrics);
   if (!hasRunFile(folder.path, runFiles.metrics)) return [];
   const from = Math.max(0, statSync(file).size - mostBytes);
-  const lines = [...readLines(file, from)].slice(from > 0 ? 1 : 0); // the first was cut into
+  const lines = [...readLines(file, from)].slice(from > 0 ? 1 : 0); // the first line may be cut off
   return lines.flatMap(({ text }) => {
     const line = metricsLineSchema.safeParse(jsonOrNothing(text));
     return line.success ? [line.data] : [];
@@ -174,8 +174,9 @@ function remedySentence(
 }
 
 /**
- * Calls `work` with a folder that has at least the model's small files. `asked` names what gave the model (default: the key, which then is
- * where a model that cannot be had is a mistake: a form marks it there).
+ * Calls `work` with a folder that has at least the model's small files. `asked` names the option that gave the model;
+ * the default is the key model_path, and a model that cannot be found is then a ConfigError on that key, so that a form
+ * can mark it.
  */
 async function withModelFolder<T>(
   path: string,

@@ -1,6 +1,6 @@
-// One run, assembled: engine, tokenizer, environments and agent proxy for its configuration, and the pen that writes its folder.
-// Opening takes the run's lease first, so that two trainers never write one folder; a resume goes back to a checkpoint, the logs
-// included, and from there gives the same numbers as a run that was never interrupted.
+// One run: engine, tokenizer, environments and agent proxy for its configuration, and the journal that writes its
+// folder. The caller holds the run's lease, so two trainers never write one folder. A resume rolls back to a
+// checkpoint, including the logs, and then gives the same numbers as an uninterrupted run.
 import { randomBytes } from 'node:crypto';
 import { abortable } from './abortable';
 import { presentConfig, settingsOf } from './stored-config';
@@ -49,39 +49,42 @@ import type { StoredCheckpoint } from './store/checkpoint';
 import type { RunSeal } from './store/manifest-seal';
 import type { RunFolder } from './store/run-folder';
 
-/** What a run must remember between steps besides weights and optimizer; it goes into checkpoints. */
+/** State kept between steps besides weights and optimizer; stored in checkpoints. */
 export interface TrainerState {
-  /** Steps finished. */
+  /** Finished steps. */
   step: number;
-  /** What the rules of early stops have seen. */
+  /** Counters of the early-stop rules. */
   watch: Watch;
-  /** Weight of the KL penalty in the reward. */
+  /** Coefficient of the KL penalty in the reward. */
   klCoefficient: number;
-  /** What the diagnosis of collapse and the watch over the run remember. */
+  /** State of the collapse diagnosis and of the alarms. */
   collapse: CollapseState;
   alarms: WatchState;
-  /** Steps of late whose numbers were not finite. */
+  /** Recent steps with non-finite numbers. */
   skipped: SkippedSteps;
-  /** Of the run's time, by what it went into. */
+  /** The run's time by activity. */
   spent: TimeSpent;
-  /** Metrics of the newest step while its validation is missing: a stop fell into it, and a resume makes up for it. */
+  /**
+   * Metrics of the newest step while its validation is missing: the run was stopped during it, and a resume runs it
+   * again.
+   */
   unvalidated?: Record<string, number>;
 }
 
-/** What is asked of the world to open a run. */
+/** Inputs to open a run. */
 export interface OpenOptions {
   folder: RunFolder;
-  /** The workspace, from which relative paths of the configuration lead. */
+  /** Base folder for relative paths of the configuration. */
   workspace: string;
-  /** Go on from here. */
+  /** The checkpoint to continue from; null for a new run. */
   checkpoint: StoredCheckpoint | null;
   control: RunControl;
   journal: Journal;
-  /** Settings that change where the run goes on, by key. */
+  /** Settings that change on resume, by key. */
   settings?: Readonly<Record<string, number>>;
 }
 
-/** What a checkpoint's manifest holds of the trainer besides step and seeds. */
+/** The trainer's part of a checkpoint's manifest, besides step and seeds. */
 interface SavedState {
   watch?: Watch;
   kl_coef?: number;
@@ -89,7 +92,7 @@ interface SavedState {
   alarms?: WatchState;
   skipped?: SkippedSteps;
   spent?: TimeSpent;
-  /** Versions by tag of the environments that the steps ran. */
+  /** Environment versions by tag that the steps ran. */
   environments?: Record<string, string>;
   actor_updates: number;
   critic_updates: number;
@@ -99,33 +102,33 @@ interface SavedState {
   unvalidated?: Record<string, number>;
 }
 
-/** A batch that greedy episodes are played of. */
+/** The batch for which greedy episodes are played. */
 interface Greedy {
   step: number;
   round: number;
   layout: EnvGroups;
-  /** Of its first group. */
+  /** Seed of the batch's first group. */
   seed: number;
 }
 
-/** Milliseconds that a timer can take at most: some weeks. */
+/** Maximum delay of a timer in milliseconds, about 25 days. */
 const longestWait = 2 ** 31 - 1;
 
 export class Run {
-  /** Success of the newest validation, 0…1. */
+  /** Success rate of the newest validation, 0…1. */
   private validated: number | null = null;
-  /** The step that the newest checkpoint holds whole. */
+  /** The step of the newest complete checkpoint. */
   private saved = 0;
   private proxy: AgentProxy;
   private readonly seal: RunSeal;
-  /** Seeds at the beginning of the step in hand. */
+  /** Seeds at the beginning of the current step. */
   private before: SeedState | undefined;
   private readonly diagnoses: Parameters<Journal['diagnosis']>[] = [];
-  /** A stop fell between optimizer steps that cannot be taken back: the policy is that of no step. */
+  /** A stop interrupted optimizer steps that cannot be undone: the weights belong to no step. */
   private halfway = false;
 
   private constructor(
-    /** Of the step in hand, and what is asked to change. */
+    /** Settings of the current step and pending changes. */
     readonly settings: LiveSettings,
     readonly folder: RunFolder,
     readonly journal: Journal,
@@ -145,7 +148,7 @@ export class Run {
     this.seal = { id, manifest };
   }
 
-  /** In effect for the step in hand. */
+  /** The configuration of the current step. */
   get config(): RunConfig {
     return this.settings.config;
   }
@@ -246,8 +249,8 @@ export class Run {
   }
 
   /**
-   * Takes the longest gradient that can occur and throws it away (workbench.try_longest_batch): too little memory shows before the first
-   * step instead of after a hundred, when long episodes come.
+   * Computes the longest possible gradient and discards it (workbench.try_longest_batch), so that a lack of memory
+   * shows before the first step instead of when long episodes appear.
    */
   async tryLongest(): Promise<void> {
     const { actor, rollout } = this.config.actor_rollout_ref;
@@ -265,7 +268,8 @@ export class Run {
   }
 
   /**
-   * Shows how much of the engine's calls that follow is done: `what` they do, and which part of the phase they are where there are several.
+   * Shows the progress of the following engine calls: `what` they do, and which `part` of the phase they are if there
+   * are several.
    */
   follow(what: string, part = { index: 0, of: 1 }): void {
     const { index, of: parts } = part;
@@ -274,7 +278,7 @@ export class Run {
       this.journal.progress((index + done / of) / parts, `${which}: pass ${done + 1} of ${of}`);
   }
 
-  /** Keeps what a diagnosis of the step in hand found until the step is written. */
+  /** Keeps a diagnosis of the current step until the step is written. */
   keepDiagnosis(...found: Parameters<Journal['diagnosis']>): void {
     this.diagnoses.push(found);
   }
@@ -283,20 +287,20 @@ export class Run {
     for (const found of this.diagnoses.splice(0)) await this.journal.diagnosis(...found);
   }
 
-  /** Begins a step, which `undo` takes back: seeds, weights and moments. */
+  /** Begins a step that `undo` can revert: saves seeds, weights and moments. */
   async begin(): Promise<void> {
     this.before = this.seeds;
     this.diagnoses.length = 0;
     await this.engine.remember();
   }
 
-  /** Takes a stopped step back, so that a resume makes it anew; where that cannot be, no checkpoint is made any more. */
+  /** Reverts a stopped step, so that a resume repeats it. If that is impossible, no further checkpoint is written. */
   async undo(): Promise<void> {
     if (this.before) this.restoreSeeds(this.before);
     this.halfway = !(await this.engine.rollBack());
   }
 
-  /** Where training has come in its seeds. */
+  /** Training's position in its seed sequence. */
   get seeds(): SeedState {
     return this.proxy.state;
   }
@@ -305,7 +309,10 @@ export class Run {
     this.proxy.restore(state);
   }
 
-  /** Where the run goes on: has settings change from the next step on, in a checkpoint too, so that no later resume forgets them. */
+  /**
+   * Applies setting changes on resume, before the next step, and writes a checkpoint with them, so that later resumes
+   * keep them.
+   */
   async changeSettings(state: TrainerState, values: Readonly<Record<string, number>>): Promise<void> {
     this.takeSettings(state);
     if (this.settings.ask(values).changes.length === 0) return;
@@ -313,7 +320,7 @@ export class Run {
     if (state.step > 0) await this.checkpoint(state);
   }
 
-  /** Between steps: puts into effect what was asked to change. With `begins`, the next step begins now. */
+  /** Applies the pending setting changes between steps. `begins`: the next step begins now. */
   takeSettings(state: TrainerState, begins = false): void {
     const changes = this.settings.take(state.step + 1, begins);
     if (changes.length === 0) return;
@@ -325,28 +332,30 @@ export class Run {
     const seeds = this.proxy.state;
     this.proxy = this.openProxy(this.config);
     this.proxy.restore(seeds);
-    this.saved = 0; // a checkpoint of this step that there is knows nothing of them
+    this.saved = 0; // an existing checkpoint of this step lacks the changes
   }
 
-  /** Plays one batch of episodes, the `round`-th of its step from 0. A stop or an error leaves no trace of it. */
+  /**
+   * Plays one batch of episodes, number `round` (from 0) of its step. A stop or an error leaves the state unchanged.
+   */
   async rollout(mode: 'train' | 'val', step: number, round = 0): Promise<RolloutBatch> {
     const { seed, es_manager, workbench } = this.config;
-    const further = mode === 'val' && round > 0 && workbench.compat !== 'ragen'; // where RAGEN plays the same groups again
+    const further = mode === 'val' && round > 0 && workbench.compat !== 'ragen'; // RAGEN plays the same groups again
     const from = further ? { seed: seed.val + round * es_manager.val.env_groups } : {};
     return this.play(this.proxy, { mode, step, round, ...from });
   }
 
-  /** Plays a batch that is looked at and not trained on, on prompts of its own: training goes on as though it had not been. */
+  /** Plays a batch for analysis only, on prompts of its own; training's seeds stay unchanged. */
   async rolloutAside(step: number, round: number, train: EnvGroups): Promise<RolloutBatch> {
     const { seed, es_manager } = this.config;
-    const own = deriveSeed('rollout-aside', seed.train, step) % 2 ** 30; // group seeds are counted on from it
+    const own = deriveSeed('rollout-aside', seed.train, step) % 2 ** 30; // base of the group seeds
     const proxy = this.openProxy(this.config, { seed: { ...seed, train: own }, es_manager: { ...es_manager, train } });
     return this.play(proxy, { mode: 'train', step, round, seed: own + round * train.env_groups });
   }
 
   /**
-   * Plays one episode of each group of the training batch whose first group has `seed`, always with the likeliest token (ReMax's baseline):
-   * the group's first member. Training's seeds go on as though it had not been.
+   * Plays one episode per group of the training batch whose first group has `seed`, with greedy decoding (ReMax's
+   * baseline), as the group's first member. Training's seeds stay unchanged.
    */
   async rolloutGreedy({ step, round, layout, seed }: Greedy): Promise<RolloutBatch> {
     const { actor_rollout_ref, es_manager } = this.config;
@@ -357,7 +366,10 @@ export class Run {
     return this.play(proxy, { mode: 'train', step, round, seed });
   }
 
-  /** A batch of which too much failed is played again, with the environments as they are then, when somebody resumes the run. */
+  /**
+   * Plays a batch. If too many episodes fail, the run waits; when someone resumes it, the batch is played again with
+   * the environments loaded then.
+   */
   private async play(
     proxy: AgentProxy,
     request: Pick<RolloutRequest, 'mode' | 'step' | 'round' | 'seed'>,
@@ -392,7 +404,7 @@ export class Run {
     }
   }
 
-  /** Plays some episodes of a validation, for an evaluation, which tells its progress itself. */
+  /** Plays some validation episodes for an evaluation, which reports progress itself. */
   async playValidation(part: Required<Pick<RolloutRequest, 'round' | 'seed' | 'only'>>): Promise<RolloutBatch> {
     return this.proxy.rollout({
       ...part,
@@ -405,13 +417,16 @@ export class Run {
     });
   }
 
-  /** Shows a finished validation in the status. */
+  /** Shows the result of a validation in the status. */
   showValidation(success: number | null): void {
     this.validated = success;
     this.journal.update({ success, success_of: 'val' });
   }
 
-  /** Shows a finished step in the status: with the success of the newest validation, or of training where there was none. */
+  /**
+   * Shows a finished step in the status, with the success rate of the newest validation, or of training if there was
+   * none.
+   */
   progress(step: number, metrics: Readonly<Record<string, number>>): void {
     const total = this.config.trainer.total_training_steps;
     this.journal.update({
@@ -425,7 +440,7 @@ export class Run {
     });
   }
 
-  /** Writes a checkpoint of `state`: weights by name, moments, counters, and how far the logs go. */
+  /** Writes a checkpoint of `state`: weights, moments, counters and log offsets. Returns its folder. */
   async checkpoint(state: TrainerState): Promise<string> {
     const { folder, journal, config } = this;
     const phase = journal.status.phase;
@@ -474,7 +489,9 @@ export class Run {
     return path;
   }
 
-  /** The checkpoint at the end of a run, unless there is nothing new or nothing at all to keep. */
+  /**
+   * Writes the checkpoint at the end of a run, unless no step is finished or the newest checkpoint already holds it.
+   */
   async lastCheckpoint(state: TrainerState): Promise<void> {
     if (this.halfway) {
       const sentence = `the run was stopped within the update of step ${state.step + 1}, whose optimizer steps are not undone for a model of this size: a resume continues from the newest checkpoint`;
@@ -504,7 +521,7 @@ export class Run {
     const { step, seed_counter } = checkpoint.manifest;
     const saved = checkpoint.manifest.state as unknown as SavedState;
     const { actor_updates, critic_updates, unvalidated } = saved;
-    const first = this.firstState(); // a checkpoint of an earlier version lacks what came later
+    const first = this.firstState(); // a checkpoint of an earlier version lacks newer keys
     const { watch = first.watch, collapse = first.collapse, alarms = first.alarms, skipped = first.skipped } = saved;
     const { kl_coef: klCoefficient = first.klCoefficient, spent = first.spent } = saved;
     this.validated = saved.validated;
@@ -514,7 +531,7 @@ export class Run {
         ...(await readMoments(checkpoint, 'critic', critic_updates)),
         weights: await readFloats(checkpoint, 'critic.weights'),
       };
-    // Against its checksum: the engine has loaded this file.
+    // Verifies the checksum of the file that the engine has loaded.
     await readBlob(checkpoint, this.model.lora ? adapterWeightsName : 'model.safetensors');
     await this.engine.restore(state);
     this.proxy.restore({ seed_counter });
@@ -524,10 +541,13 @@ export class Run {
   }
 }
 
-/** A token that only those who may read the lease know. */
+/** Returns a new token; only users who may read the lease know it. */
 export const newToken = (): string => randomBytes(24).toString('hex');
 
-/** Writes down what the run is planned to hold, and warns where that is more than there is. A model on a GPU holds most of it there. */
+/**
+ * Writes the memory plan as an event, and a warning if it exceeds the available memory. Skipped on a GPU, which holds
+ * most of the model.
+ */
 function tellPlan(input: PlanInput, config: RunConfig, journal: Journal): void {
   const { device } = config.workbench;
   if (device === 'webgpu' || device === 'cuda') return;
@@ -544,7 +564,7 @@ function tellPlan(input: PlanInput, config: RunConfig, journal: Journal): void {
     );
 }
 
-/** What one pass of the engine may hold: as many tokens as so many of the longest episodes. */
+/** Limits of one engine pass: the tokens of `episodes` full-length episodes, at most ppo_max_token_len_per_gpu. */
 export function passBudget({ actor_rollout_ref }: RunConfig, episodes: number, rows: number): PassBudget {
   const { actor, rollout } = actor_rollout_ref;
   return { maxTokens: Math.min(episodes * rollout.max_model_len, actor.ppo_max_token_len_per_gpu), maxRows: rows };

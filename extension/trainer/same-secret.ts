@@ -1,7 +1,7 @@
-// Whether somebody knows a secret, found out in a time that tells nothing of how much of it was right.
+// Compares secrets in constant time.
 import { createHash, timingSafeEqual } from 'node:crypto';
 
-/** Whether `given`, which comes from outside and may be anything, is `secret`. */
+/** Whether `given`, an untrusted value of any type, equals `secret`. */
 export const isSameSecret = (given: unknown, secret: string): boolean =>
   typeof given === 'string' && timingSafeEqual(digest(given), digest(secret));
 

@@ -1,10 +1,10 @@
-// How a step's scores are spread, small enough for a line a step: each score with the number of episodes that had it, and where there
-// are many different ones, equal intervals in their place.
+// The score distribution of a step, small enough for one line per step: each score with its number of episodes, or
+// equal intervals if there are many different scores.
 
-/** Different scores of a tag that are told one by one. */
+/** Maximum number of distinct scores per tag that are listed individually. */
 const mostScores = 48;
 
-/** By tag: scores in growing order, each with how many episodes had it. Sums of the numbers are the numbers of episodes. */
+/** By tag: scores in ascending order, each with its number of episodes. Non-finite scores are left out. */
 export function scoresByTag(
   episodes: readonly { tag: string; score: number }[],
 ): Record<string, [score: number, episodes: number][]> {
@@ -18,7 +18,10 @@ export function scoresByTag(
   return Object.fromEntries([...byTag].map(([tag, scores]) => [tag, spreadOf(scores)]));
 }
 
-/** Counts of the scores to six digits, or of the middles of 48 intervals where there are more. */
+/**
+ * Counts of the scores rounded to six digits, or of the midpoints of 48 equal intervals if there are more distinct
+ * scores.
+ */
 export function spreadOf(scores: readonly number[]): [score: number, episodes: number][] {
   const exact = counted(scores.map(score => Number(score.toPrecision(6))));
   if (exact.length <= mostScores) return exact;

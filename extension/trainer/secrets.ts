@@ -1,30 +1,37 @@
-// The keys and tokens that this process knows, and texts without them. A service, an environment or a program may repeat a key that it was
-// given; what comes from them is cleared when it arrives, so that a model, its tokens and its texts stay of a piece, and what is
-// written, printed or sent is cleared once more. A text without a secret is returned as it is, to the bit.
-// A secret is the value of a variable: one that a configuration names, one that the editor keeps, or one whose name says so; and the
-// password of an address in any variable. Messages are cut to a length: a beginning of a secret that is left before a cut is cleared too.
+// The keys and tokens that this process knows, and their removal from text. A service, environment or program may
+// repeat a key it was given: its output is cleared on arrival, so that prompts, tokens and episode texts agree, and
+// everything written, printed or sent is cleared again. Text without a secret is returned unchanged.
+// Secrets are the values of environment variables that a configuration names, that the editor stores, or whose names
+// look like secrets, and the passwords in URLs in any variable. Messages are truncated to a length, so the start of a
+// secret right before a cut is cleared too.
 
-/** Variables named in it, with commas between, hold secrets: the editor says which it keeps. */
+/** Variables named here, separated by commas, hold secrets; the editor lists the ones it stores. */
 const namesVariable = 'RAGEN_SECRET_NAMES';
 
-/** Shorter values are no secrets: they would be found in texts that have nothing to do with them. */
+/** Minimum length of a secret: shorter values would match unrelated text. */
 const shortest = 8;
-/** The same for values of variables that nobody named, whose names alone look like that of a secret. */
+/** Minimum length for unlisted variables that are recognised by name only. */
 const shortestGuessed = 12;
-/** The same where they are letters alone. */
+/** Minimum length for those if the value has letters only. */
 const shortestLetters = 20;
-/** Characters of a secret's beginning that are cleared where a text was cut within it; the longest beginning that is looked for. */
+/** Minimum and maximum length of a secret's start that is cleared before a cut. */
 const [shortestBeginning, longestBeginning] = [8, 1024];
-/** The same at a text's end without a mark of a cut, where a few letters are likelier to be a word than a cut secret. */
+/**
+ * The minimum at the end of a text without a cut mark, where a few letters are more likely a word than a truncated
+ * secret.
+ */
 const shortestAtEnd = 16;
-/** Where a text was cut. */
+/** Positions where a text may be truncated. */
 const cuts = /…|\.\.\.|$/g;
 
-/** The editor's own list, and names as tools use them. */
+/** Variable names that indicate a secret: the editor's own list and names common among tools. */
 const telling =
   /((^|_)(API_?KEY|ACCESS_KEY|PRIVATE_KEY|SECRET_KEY|KEY|TOKEN|SECRET|PAT|CREDENTIALS?)|_PWD|PASS|PASSWORD|PASSWD|PASSPHRASE)$/i;
 
-/** No path, no address, no plain word or number. Tokens of some services (the hub's) are letters alone, small and capital ones. */
+/**
+ * True unless the value is a path, URL, plain word or number. Tokens of some services (the hub's) are mixed-case
+ * letters only.
+ */
 const looksRandom = (value: string): boolean =>
   value.length >= shortestGuessed &&
   !/^([./~]|\w+:\/\/|[a-z]:[\\/])/i.test(value) &&
@@ -32,7 +39,7 @@ const looksRandom = (value: string): boolean =>
   (/\d/.test(value) ||
     (value.length >= shortestLetters && /^[\w-]+$/.test(value) && /[a-z][A-Z]|[A-Z]{2}[a-z]/.test(value)));
 
-/** The password of a value that is an address with one (of a proxy, of a database), or the token in the user's place. */
+/** The password in a URL value (of a proxy or database), or the token in place of the user name. */
 function passwordIn(value: string): string[] {
   if (!/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*@/i.test(value) || !URL.canParse(value)) return [];
   const { username, password } = new URL(value);
@@ -48,25 +55,28 @@ function decodedOf(written: string): string[] {
   }
 }
 
-/** Clears texts of secrets, in the forms in which they travel. */
+/** Removes secrets from text, in every encoding in which they occur. */
 export class Secrets {
   private readonly names = new Set<string>();
-  /** What stands for each form of a secret. */
+  /** The replacement text for each form of a secret. */
   private readonly marks = new Map<string, string>();
   private pattern: RegExp | undefined;
-  /** Beginnings of the forms by their last characters, longer ones first. */
+  /** Starts of the forms, keyed by their last characters, longest first. */
   private readonly beginnings = new Map<string, { beginning: string; mark: string }[]>();
 
   constructor(private readonly env: NodeJS.ProcessEnv = process.env) {
     for (const [name, given = ''] of Object.entries(env)) {
-      const value = given.trim(); // a line's end, from a file, is not sent along
+      const value = given.trim(); // a line break at the end of a value read from a file is not part of the secret
       if (telling.test(name) && looksRandom(value)) this.add(name, value);
       else for (const password of passwordIn(value)) this.addForms(name, password);
     }
     this.name(...(env[namesVariable] ?? '').split(','));
   }
 
-  /** Says that these variables hold secrets. What is no name, is not set, or has a value too short to be one is passed over. */
+  /**
+   * Declares that these variables hold secrets. Invalid names, unset variables and values that are too short are
+   * ignored.
+   */
   name(...names: readonly string[]): void {
     for (const name of names) {
       const value = this.env[name]?.trim() ?? '';
@@ -74,45 +84,45 @@ export class Secrets {
     }
   }
 
-  /** The same for the variables named in a configuration: values of keys that end in `_env`, at any depth. */
+  /** Declares the variables named in a configuration: values of keys that end in `_env`, at any depth. */
   nameAllIn(config: unknown, key = ''): void {
     if (typeof config === 'string' && key.endsWith('_env')) this.name(config);
     if (typeof config === 'object' && config !== null)
       for (const [inner, value] of Object.entries(config)) this.nameAllIn(value, inner);
   }
 
-  /** The text with `[redacted NAME]` in place of each secret, and of the beginning of one where the text was cut within it. */
+  /** Replaces each secret by `[redacted NAME]`, also a secret's start where the text was truncated within it. */
   text(text: string): string {
     return this.withoutBeginnings(this.uncut(text), shortestAtEnd);
   }
 
-  /** The same for a text whose end is still to come. */
+  /** The same for text that will be continued. */
   unended(text: string): string {
     return this.withoutBeginnings(this.uncut(text), Infinity);
   }
 
-  /** The same for the end of a stream, which may lie within a secret. */
+  /** The same for the end of a stream, which may fall within a secret. */
   ended(text: string): string {
     return this.withoutBeginnings(this.uncut(text), shortestBeginning);
   }
 
-  /** The same for all texts in a value, names of properties too; what holds none is returned itself. */
+  /** The same for all strings in a value, including property names; a value without secrets is returned as is. */
   value<T>(value: T): T {
     return this.pattern ? (this.cleared(value) as T) : value;
   }
 
-  /** A value's JSON without secrets. */
+  /** Serialises a value to JSON without secrets. */
   json(value: unknown, indent?: number): string {
     const text = JSON.stringify(value, null, indent);
     return this.pattern && text.search(this.pattern) >= 0 ? JSON.stringify(this.value(value), null, indent) : text;
   }
 
-  /** Clears a text that comes in pieces: keeps back an end that may be the beginning of a secret. */
+  /** Clears text that arrives in pieces; holds back an end that may be the start of a secret. */
   stream(): SecretStream {
     return new SecretStream(this);
   }
 
-  /** How many characters at the end of a text may be the beginning of a secret. */
+  /** The number of characters at the end of a text that may be the start of a secret. */
   begun(text: string): number {
     let most = 0;
     for (const form of this.marks.keys())
@@ -125,7 +135,7 @@ export class Secrets {
     return this.pattern ? text.replace(this.pattern, form => this.marks.get(form)!) : text;
   }
 
-  /** @param leastAtEnd characters of a beginning that is cleared at the text's own end */
+  /** @param leastAtEnd minimum length of a secret's start that is cleared at the end of the text */
   private withoutBeginnings(text: string, leastAtEnd: number): string {
     if (!this.pattern) return text;
     let cleared = '';
@@ -168,7 +178,7 @@ export class Secrets {
         this.beginnings.set(end, same);
       }
     }
-    // The longest first: one secret may begin with another.
+    // Longest first, since one secret may start with another.
     const forms = [...this.marks.keys()].sort((a, b) => b.length - a.length);
     this.pattern = new RegExp(forms.map(form => form.replace(/[.*+?^${}()|[\]\\/-]/g, '\\$&')).join('|'), 'g');
   }
@@ -188,13 +198,13 @@ export class Secrets {
   }
 }
 
-/** One text that comes in pieces. */
+/** One text that arrives in pieces. */
 export class SecretStream {
   private kept = '';
 
   constructor(private readonly secrets: Secrets) {}
 
-  /** What can be passed on of it now. */
+  /** Returns the part of the text so far that can be passed on. */
   take(piece: string): string {
     const text = this.secrets.unended(this.kept + piece);
     const begun = this.secrets.begun(text);
@@ -202,7 +212,7 @@ export class SecretStream {
     return text.slice(0, text.length - begun);
   }
 
-  /** What was kept back. */
+  /** Returns the part that was held back. */
   rest(): string {
     const { kept } = this;
     this.kept = '';
@@ -210,7 +220,7 @@ export class SecretStream {
   }
 }
 
-/** A secret as it is, as JSON, URLs and HTTP headers write it, and in hexadecimal digits. */
+/** The forms of a secret: raw, JSON, URL-encoded, hexadecimal, and base64 as in HTTP headers. */
 function formsOf(secret: string): Set<string> {
   const inJson = JSON.stringify(secret).slice(1, -1);
   const inUrls = encodeURIComponent(secret);
@@ -219,7 +229,8 @@ function formsOf(secret: string): Set<string> {
   const bytes = Buffer.from(secret);
   forms.add(bytes.toString('hex'));
   forms.add(bytes.toString('hex').toUpperCase());
-  // Base64 of a longer text (`Bearer …`, `user:…`) holds a secret at one of three shifts; characters at its ends depend on what is beside it.
+  // Base64 of a longer text (`Bearer …`, `user:…`) contains a secret at one of three bit shifts; the characters at its
+  // ends depend on the neighbouring bytes and are left out.
   for (const encoding of ['base64', 'base64url'] as const)
     for (const shift of [0, 1, 2]) {
       const text = Buffer.concat([Buffer.alloc(shift), bytes])
@@ -238,10 +249,12 @@ function isPlain(value: unknown): value is Record<string, unknown> {
   return prototype === Object.prototype || prototype === null;
 }
 
-/** Those of this process. */
+/** The secrets of this process. */
 export const secrets = new Secrets();
 
-/** Clears what this process prints. What is printed at once is cleared at once: whoever prints in pieces uses a stream. */
+/**
+ * Clears the output of this process. Each write is cleared separately; output written in pieces needs a `SecretStream`.
+ */
 export function clearPrinted(...outputs: readonly NodeJS.WriteStream[]): void {
   for (const output of outputs) {
     const write = output.write.bind(output) as (...given: unknown[]) => boolean;

@@ -1,5 +1,5 @@
-// What a trainer does from its lease to the run's end: it trains, or, where the configuration says val_only, evaluates: with
-// the engine, or with a model behind an API and no engine at all.
+// The work of a trainer between its lease and the run's end: training or, with val_only, an evaluation, either with the
+// engine or with a model behind an API and no engine.
 import { storedConfig } from './stored-config';
 import type { RunConfig } from './config/schema';
 import { logNotice, openEnvironments } from './run-environments';
@@ -11,18 +11,18 @@ import { configuredModel } from './evaluation/api-service';
 import { evaluate } from './evaluation/evaluate';
 import { LocalPlayer } from './evaluation/local-player';
 
-/** The work of a trainer, opened. */
+/** The opened work of a trainer. */
 export interface Sitting {
-  /** For the log. */
+  /** Details for the log. */
   about: Record<string, unknown>;
-  /** Steps finished so far. */
+  /** Finished steps. */
   step(): number;
-  /** Works to the end. @throws RunStopped, or what went wrong */
+  /** Works until the end. @throws RunStopped, or the error that ended the run */
   work(): Promise<'finished' | 'stopped'>;
   close(): Promise<void>;
 }
 
-/** Opens what a run's manifest asks for. */
+/** Opens the kind of work that the run's manifest asks for. */
 export async function openSitting(options: OpenOptions): Promise<Sitting> {
   const config = storedConfig(options.folder);
   if (!config.trainer.val_only) return openTraining(options);

@@ -1,30 +1,30 @@
-// Steps whose numbers are not finite. An optimizer step with such a gradient is left out by the optimizers themselves; a rollout whose logits
-// are no numbers ends its whole step. Neither changes the policy. Both are counted and told, and too many in a row end the run, since a policy
-// that gives no numbers will not mend itself: what is on disk by then is from before.
+// Steps with non-finite numbers. The optimizers skip an update whose gradient is not finite; a rollout with non-finite
+// logits ends its whole step. Neither changes the policy. Both are counted and reported, and too many in a row end the
+// run: such a policy does not recover, and the checkpoints on disk are from before.
 import { UserError } from '../protocol/user-error';
 import type { RunConfig } from './config/schema';
 import { NotFiniteError } from './engine/not-finite';
 import type { Journal } from './journal';
 
-/** What is remembered between steps. */
+/** The state kept between steps. */
 export type SkippedSteps = {
-  /** Steps in a row in which an optimizer step was left out. */
+  /** Consecutive steps in which at least one optimizer step was skipped. */
   partly: number;
-  /** Steps in a row that changed nothing, and why the newest did not. */
+  /** Consecutive steps that changed nothing, and why the newest one did not. */
   wholly: number;
   reason: string;
-  /** Whether the policy can still play: its gradient was at fault, not its logits. */
+  /** Whether the policy can still be sampled: its gradient was not finite, but its logits were. */
   sound: boolean;
 };
 
 export const nothingSkipped: SkippedSteps = { partly: 0, wholly: 0, reason: '', sound: true };
 
-/** Key of the metrics of a step that changed nothing; 1. */
+/** Metric key of a step that changed nothing; its value is 1. */
 export const skippedStep = 'train/skipped_step';
 
 type Metrics = Record<string, number>;
 
-/** Does a step. Where the policy's logits are no numbers the step is over: its metrics say so. */
+/** Runs a step. Non-finite logits of the policy end it, with metrics that mark it as skipped. */
 export async function stepOrSkip(
   work: () => Promise<Metrics>,
 ): Promise<{ metrics: Metrics; failure: NotFiniteError | null }> {
@@ -41,7 +41,10 @@ export async function stepOrSkip(
   }
 }
 
-/** What is known after a step; the first of a row of skips becomes an event. Adds to the metrics of a step that changed nothing. */
+/**
+ * Returns the state after a step, and reports the first skip of a series as an event. Marks the metrics of a step that
+ * changed nothing.
+ */
 export function afterSkips(
   before: SkippedSteps,
   { metrics, failure }: { metrics: Metrics; failure: NotFiniteError | null },
@@ -63,15 +66,16 @@ export function afterSkips(
 }
 
 /**
- * Whether a step's end is the time for a checkpoint: each `save_freq` steps; in a row of steps that changed nothing at the first alone, and only
- * while the policy can still play, so that what is kept is from before.
+ * Whether a checkpoint is due after a step: every `save_freq` steps. In a series of steps that changed nothing only
+ * after the first one, and only if the policy can still be sampled, so that the kept checkpoints are from before the
+ * series.
  */
 export function checkpointDue(step: number, saveFreq: number, { wholly, sound }: SkippedSteps): boolean {
   if (saveFreq <= 0) return false;
   return wholly > 0 ? wholly === 1 && sound : step % saveFreq === 0;
 }
 
-/** The end of a run in which too many steps in a row changed nothing. @throws UserError */
+/** Ends a run in which too many consecutive steps changed nothing. @throws UserError */
 export function refuseSkips({ wholly, reason }: SkippedSteps, { workbench }: Pick<RunConfig, 'workbench'>): void {
   if (wholly <= workbench.max_skipped_steps) return;
   throw new UserError(

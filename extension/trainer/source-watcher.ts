@@ -1,16 +1,18 @@
-// Tells of changes to source files as an editor makes them: by writing in place, by renaming a new file over the old one, by removing
-// and writing again. Folders are watched, not files, so that a file that was replaced or gone for a while is not lost sight of.
-// Changes are gathered for a moment, since one save makes several.
+// Reports changes to source files however an editor saves: writing in place, renaming a new file over the old one, or
+// deleting and recreating. It watches folders, not files, so that a file that is replaced or briefly missing stays
+// watched. Changes are batched, since one save causes several events.
 import { watch, type FSWatcher } from 'chokidar';
 import { stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { minimum } from '../protocol/lists';
 
-/** Milliseconds of quiet that end a gathering, and how long one may go on. */
+/** A batch ends after this many quiet milliseconds, and after this many in total. */
 const quietMs = 30;
 const longestMs = 200;
 
-/** A save told more than so long after the file's own time has another cause, such as a copy that keeps times. */
+/**
+ * An event this much later than the file's modification time has another cause, such as a copy that preserves times.
+ */
 const believableMs = 10_000;
 
 export interface SourceChange {
@@ -34,10 +36,10 @@ export class SourceWatcher {
       stats?.isFile() === true && !this.files.has(path) && !/\.([cm]?[jt]sx?|json)$/.test(path);
     this.watcher = watch([], { ignoreInitial: true, depth: 0, ignored });
     this.watcher.on('all', (event, path) => this.see(event, path));
-    this.watcher.on('error', () => undefined); // a folder that cannot be watched: its files are as they were
+    this.watcher.on('error', () => undefined); // a folder that cannot be watched counts as unchanged
   }
 
-  /** Watches these files from now on; with `everything` changes of their folders' other sources are told too. */
+  /** Watches these files from now on; with `everything`, other source files in their folders too. */
   watch(files: Iterable<string>, everything: boolean): void {
     this.files = new Set(files);
     this.everything = everything;
@@ -55,7 +57,7 @@ export class SourceWatcher {
 
   private see(event: string, path: string): void {
     if (event === 'addDir' && this.folders.has(path)) {
-      this.watcher.unwatch(path); // a folder made again is another one
+      this.watcher.unwatch(path); // a recreated folder needs a new watch
       this.watcher.add(path);
     } else if (!this.files.has(path) && !(this.everything && event !== 'unlinkDir')) return;
     const now = Date.now();

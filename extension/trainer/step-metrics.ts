@@ -2,8 +2,8 @@
 import type { RolloutBatch, RolloutSample } from './rollout/rollout-batch';
 
 /**
- * A rollout's metrics with the prefix of its mode; `rollout/…` and `charts/…` of training keep their own, and `charts/…` stands under
- * `train/` too, as RAGEN has it.
+ * Adds the prefix of its mode to a rollout's metrics. In training, `rollout/…`, `response_length/…` and `charts/…` keep
+ * their keys, and `charts/…` is repeated under `train/`, as in RAGEN.
  */
 export function metricsOfRollout(
   { metrics }: Pick<RolloutBatch, 'metrics'>,
@@ -19,21 +19,21 @@ export function metricsOfRollout(
   );
 }
 
-/** Mean success over the validation's tags, 0…1; null without any. */
+/** Mean success rate over the validation's tags, 0…1; null if there are none. */
 export function validationSuccess(metrics: Readonly<Record<string, number>>): number | null {
   return meanOfKeys(metrics, /^val-env\/[^/]+\/success$/);
 }
 
-/** Mean return of the validation's episodes. */
+/** Mean return of the validation episodes; null if there are none. */
 export const validationReturn = (metrics: Readonly<Record<string, number>>): number | null =>
   metrics['val-env/charts/avg_episode_return'] ?? null;
 
-/** Mean success over the training rollout's tags. */
+/** Mean success rate over the training rollout's tags, 0…1; null if there are none. */
 export function trainingSuccess(metrics: Readonly<Record<string, number>>): number | null {
   return meanOfKeys(metrics, /^train\/[^/]+\/success$/);
 }
 
-/** `key/mean`, `key/max`, `key/min` of at least one number. */
+/** Returns `key/mean`, `key/max` and `key/min` of at least one number. */
 export function describe(key: string, values: ArrayLike<number>): Record<string, number> {
   let sum = 0;
   let max = -Infinity;
@@ -47,8 +47,8 @@ export function describe(key: string, values: ArrayLike<number>): Record<string,
 }
 
 /**
- * Lengths of responses (trained tokens) and first prompts of the trained samples.
- * @param longestPrompt the most tokens that a prompt may have
+ * Response lengths (trained tokens) and first prompt lengths of the trained samples.
+ * @param longestPrompt maximum number of prompt tokens
  */
 export function lengthsOf(
   samples: readonly Pick<RolloutSample, 'mask'>[],
@@ -65,7 +65,7 @@ export function lengthsOf(
   };
 }
 
-/** Share of the variance of `returns` that `values` explain, as verl reckons it; at least two numbers each. */
+/** Share of the variance of `returns` explained by `values`, computed as in verl; needs at least two numbers each. */
 export function explainedVariance(values: readonly number[], returns: readonly number[]): number {
   const variance = (numbers: readonly number[]): number => {
     const mean = numbers.reduce((sum, x) => sum + x, 0) / numbers.length;
@@ -74,12 +74,12 @@ export function explainedVariance(values: readonly number[], returns: readonly n
   return 1 - variance(returns.map((r, i) => r - values[i])) / (variance(returns) + 1e-5);
 }
 
-/** Without the numbers that are not finite: a mean over nothing, a norm that overflowed, a rate over no time. */
+/** Drops non-finite numbers: a mean over nothing, an overflowed norm, a rate over zero time. */
 export function finiteOnly(metrics: Readonly<Record<string, number>>): Record<string, number> {
   return Object.fromEntries(Object.entries(metrics).filter(([, value]) => Number.isFinite(value)));
 }
 
-/** Mean over the tokens where the mask is 1. */
+/** Mean over the tokens with mask 1. */
 export function meanOf(rows: readonly Float32Array[], masks: readonly Uint8Array[]): number {
   let sum = 0;
   let count = 0;
@@ -93,11 +93,11 @@ export function meanOf(rows: readonly Float32Array[], masks: readonly Uint8Array
   return sum / count;
 }
 
-/** The numbers where the mask is 1. */
+/** The numbers at tokens with mask 1. */
 export const numbersWhere = (rows: readonly Float32Array[], masks: readonly Uint8Array[]): number[] =>
   rows.flatMap((row, r) => Array.from(row).filter((_, t) => masks[r][t]));
 
-/** Means over several results with the same keys, under `prefix/`; nothing of none. */
+/** Means over results with the same keys, under `prefix/`; empty for no results. */
 export function averaged(prefix: string, results: readonly Record<string, number>[]): Record<string, number> {
   const keys = Object.keys(results[0] ?? {});
   return Object.fromEntries(

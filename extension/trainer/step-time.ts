@@ -1,75 +1,80 @@
-// How long a step of a run will take, before it runs. The course of a step is what it costs a token: a fixed part and one for each
-// parameter. Where a run of this workspace was made by the same processor on the same device, what it measured takes the place of
-// these constants, so that the same model and environments come out as they were and others are scaled. Without one, a GPU is not guessed at.
+// Predicts how long a step of a run takes. Each token costs a fixed time plus a time per parameter. If a run of this
+// workspace was made on the same processor and device, its measurements scale these constants: the same model and
+// environments give the measured times, others are extrapolated. A GPU without a measured run gets no prediction.
 import { median } from '../protocol/estimate';
 import type { Manifest, MetricsLine } from '../protocol/run-folder';
 import type { RunConfig } from './config/schema';
 import { usesCritic, usesReference } from './run-plan';
 
 /**
- * Seconds a token, measured with two threads of an AMD EPYC 7R13: at 0.4 M (quickstart: 35 µs a trained token, 200 µs a sampled one with
- * its environments), 5.5 M and, by adapters, 494 M parameters (docs/PERFORMANCE.md: 265 µs and 9.1 ms a trained token).
+ * Seconds per token, measured with two threads of an AMD EPYC 7R13: at 0.4 M parameters (quickstart: 35 µs per trained
+ * token, 200 µs per sampled token including its environments), 5.5 M, and 494 M with adapters (docs/PERFORMANCE.md: 265
+ * µs and 9.1 ms per trained token).
  */
 const cost = {
   sampled: { fixed: 160e-6, parameter: 23e-12 },
   trained: { fixed: 25e-6, parameter: 35e-12 },
   trainedAdapters: { fixed: 25e-6, parameter: 18e-12 },
 };
-/** A forward pass alone beside one with gradients. */
+/** Cost of a forward pass relative to a pass with gradients. */
 const forwardShare = 1 / 3;
 /**
- * Of the tokens that an episode may sample in all its turns, those it does where nothing was measured. Episodes end before their last turn
- * and answers before their limit: of 320 tokens quickstart samples 38. Models that think at length come nearer to the limit.
+ * Share of an episode's maximum number of sampled tokens that is assumed without a measurement. Episodes end before
+ * their last turn and responses before their limit: quickstart samples 38 of 320 tokens. Models with long reasoning
+ * come closer to the limit.
  */
 const usedShare = 0.2;
-/** Tokens of the first prompt where nothing was measured. */
+/** Assumed length of the first prompt in tokens, without a measurement. */
 const assumedPrompt = 200;
-/** Steps at the end of a run that its medians are over. */
+/** Number of steps at the end of a run for the medians. */
 const recent = 20;
 
-/** What a step works through; tokens of one episode. */
+/** The work of one step; token counts are per episode. */
 export interface Workload {
   parameters: number;
   adapters: boolean;
   device: string;
   tags: string;
   episodes: number;
-  /** Sampled tokens an episode. */
+  /** Sampled tokens per episode. */
   sampled: number;
-  /** All tokens an episode. */
+  /** All tokens per episode. */
   tokens: number;
-  /** Of the episodes, those trained on, 0…1. */
+  /** Share of the tokens that is trained on, 0…1. */
   kept: number;
-  /** Passes over the kept tokens, in units of one with gradients. */
+  /** Passes over the kept tokens, in units of a pass with gradients. */
   passes: number;
 }
 
-/** A run that was measured: its workload, and the medians of its last steps in seconds. */
+/** A measured run: its workload, and the medians of its last steps in seconds. */
 export interface MeasuredRun {
   id: string;
   name: string;
   model: string;
   work: Workload;
   generation: number;
-  /** The rest of the step, without validation. */
+  /** Time of a step besides generation and validation. */
   rest: number;
 }
 
-/** Seconds of a step without validation, and where they come from. */
+/** Predicted seconds of a step without validation, and their source. */
 export interface StepTime {
   generation_s: number;
   training_s: number;
   step_s: number;
-  /** All steps together. */
+  /** Seconds of all steps. */
   total_s: number;
   tokens: { sampled: number; trained: number };
-  /** `measured`: the same model on the same environments; `scaled`: from another run; `assumed`: from constants of another machine. */
+  /**
+   * `measured`: same model and environments; `scaled`: from another run; `assumed`: from the constants of another
+   * machine.
+   */
   basis: 'measured' | 'scaled' | 'assumed';
-  /** The run that was gone by. */
+  /** The run that the prediction is based on. */
   run: { id: string; name: string } | null;
 }
 
-/** What a configuration lets a step work through, with lengths as they are allowed rather than measured. */
+/** The workload that a configuration allows; lengths are derived from its limits, not measured. */
 export function workloadOf(config: RunConfig, parameters: number): Workload {
   const { actor, model, rollout } = config.actor_rollout_ref;
   const { env_groups, group_size, env_configs } = config.es_manager.train;
@@ -93,8 +98,8 @@ export function workloadOf(config: RunConfig, parameters: number): Workload {
 }
 
 /**
- * What a run measured, of its newest lines of metrics; null where it trained nothing yet.
- * @param lines in order of steps
+ * Returns the measurements in a run's newest metrics; null if it has not trained yet.
+ * @param lines in step order
  */
 export function measuredRun(manifest: Manifest, config: RunConfig, lines: readonly MetricsLine[]): MeasuredRun | null {
   const steps = lines.filter(line => typeof line['timing_s/gen'] === 'number').slice(-recent);
@@ -124,8 +129,8 @@ export function measuredRun(manifest: Manifest, config: RunConfig, lines: readon
 }
 
 /**
- * The time of a step of `work`.
- * @param runs those measured by this processor, newest first
+ * Predicts the time of a step of `work`.
+ * @param runs measured on this processor, newest first
  * @returns null for a GPU that no run was measured on
  */
 export function stepTime(work: Workload, model: string, steps: number, runs: readonly MeasuredRun[]): StepTime | null {
@@ -134,7 +139,7 @@ export function stepTime(work: Workload, model: string, steps: number, runs: rea
   const run =
     onDevice.find(each => sameModel(each) && each.work.tags === work.tags) ?? onDevice.find(sameModel) ?? onDevice[0];
   if (!run && ['cuda', 'webgpu'].includes(work.device)) return null;
-  // Lengths belong to the environments and to the model that plays them.
+  // Token counts depend on the environments: take measured ones only from a run with the same tags.
   const alike = run && run.work.tags === work.tags;
   const asPlayed = alike ? { ...work, sampled: run.work.sampled, tokens: run.work.tokens, kept: run.work.kept } : work;
   const generation = sampling(asPlayed) * (run ? run.generation / sampling(run.work) : 1);

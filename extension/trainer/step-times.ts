@@ -1,18 +1,19 @@
-// The times of a step under RAGEN's and verl's keys: what a step took without validation and diagnosis, sums over the run, and what a
-// token took in each phase. A checkpoint is written behind its step's line of metrics, whose length it holds: its time stands in the next line.
+// Times of a step under RAGEN's and verl's keys: the step without validation and diagnosis, totals over the run, and
+// the time per token of each phase. A checkpoint stores the length of the metrics log and is therefore written after
+// its step's line; its time appears in the next line.
 import type { Stopwatch } from './stopwatch';
 
-/** Seconds that a run has spent, over all of its sittings. */
+/** Seconds that a run has spent, over all sessions. */
 export type TimeSpent = {
   training: number;
   validation: number;
-  /** The checkpoint that was written since the last line of metrics, where there was one. */
+  /** Time of the checkpoint written since the last metrics line, if any. */
   saving?: number;
 };
 
 export const noTimeSpent: TimeSpent = { training: 0, validation: 0 };
 
-/** The metrics of a step that is over, its validation included, with RAGEN's sums; and what was spent by then. */
+/** Adds RAGEN's times to the metrics of a finished step (including its validation); also returns the updated totals. */
 export function withTimes(
   metrics: Readonly<Record<string, number>>,
   before: TimeSpent,
@@ -36,10 +37,13 @@ export function withTimes(
   };
 }
 
-/** Phases that go over all tokens of the trained samples, as verl counts them. */
+/** Phases that process all tokens of the trained samples, as verl counts them. */
 const overTrainedTokens = ['ref', 'values', 'adv', 'update_critic', 'update_actor'];
 
-/** Milliseconds a token of each phase that ran: of generation a sampled token, of the others a token of the trained samples. */
+/**
+ * Milliseconds per token of each phase that ran: per sampled token for generation, per token of the trained samples for
+ * the others.
+ */
 export function timesPerToken(
   clock: Pick<Stopwatch, 'seconds'>,
   tokens: { sampled: number; trained: number },

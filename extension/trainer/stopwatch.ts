@@ -13,7 +13,7 @@ export class Stopwatch {
     }
   }
 
-  /** Begins a phase, which the function that it gives ends. */
+  /** Begins a phase; the returned function ends it. */
   begin(phase: string): () => void {
     const start = performance.now();
     return () => {

@@ -1,5 +1,5 @@
-// The configuration that a run folder keeps: resolved and checked when the run was made, by the version that made it; and the one in
-// effect, with what was changed since.
+// Reads the configuration of a run folder: as stored when the run was created, resolved and validated by the version
+// that created it, and as it is in effect after later changes.
 import { eventSchema, runFiles } from '../protocol/run-folder';
 import type { RunEvent } from '../protocol/run-folder';
 import { configInEffect, settingKeys, valueAt } from '../protocol/settings';
@@ -9,11 +9,14 @@ import type { RunConfig } from './config/schema';
 import { readValues } from './store/line-log';
 import type { RunFolder } from './store/run-folder';
 
-/** What can be done with a run of another version, which cannot be gone on with: for the sentence that refuses it. */
+/** The remedy for a run of another version, which cannot be continued. */
 const startFrom = (path: string): string =>
   `start a new run with trainer.resume_mode=resume_path and trainer.resume_from_path=${path}`;
 
-/** @throws UserError, whose sentence ends with `remedy`, where this version has other keys than the one that made the run */
+/**
+ * @throws UserError, ending with `remedy`, if this version has other configuration keys than the one that created the
+ * run
+ */
 export function storedConfig(
   { id, path, manifest }: Pick<RunFolder, 'id' | 'path' | 'manifest'>,
   remedy = startFrom(path),
@@ -24,16 +27,16 @@ export function storedConfig(
   throw new UserError(`run ${id}: its configuration is of another version (${key.join('.')}: ${message}): ${remedy}`);
 }
 
-/** Whether a configuration, of any version, is that of an evaluation, which takes no steps. */
+/** Whether a configuration of any version belongs to an evaluation, which takes no steps. */
 export const onlyEvaluates = (config: unknown): boolean => valueAt(config, 'trainer.val_only') === true;
 
-/** The configuration after all changes that the run's events tell of. @throws UserError as `storedConfig` does */
+/** The configuration after all changes recorded in the run's events. @throws UserError as `storedConfig` */
 export function presentConfig(folder: RunFolder, remedy?: string): RunConfig {
   const { id, path, manifest } = folder;
   return storedConfig({ id, path, manifest: { ...manifest, config: { ...changedConfig(folder) } } }, remedy);
 }
 
-/** Values of the settings that may change while a run trains, by key. */
+/** Values of the settings that may change during training, by key. */
 export const settingsOf = (config: unknown): Record<string, number> =>
   Object.fromEntries(
     settingKeys.flatMap(key => {
@@ -42,7 +45,7 @@ export const settingsOf = (config: unknown): Record<string, number> =>
     }),
   );
 
-/** The same, of any version. */
+/** Like `presentConfig`, for a configuration of any version, without validation. */
 export function changedConfig(folder: RunFolder): Readonly<Record<string, unknown>> {
   return configInEffect(folder.manifest.config, eventsOf(folder));
 }

@@ -1,8 +1,8 @@
-// StarPO (State-Thinking-Actions-Reward Policy Optimisation; RAGEN, arXiv 2504.20073, §3), one file to be read top to bottom:
-// roll out groups of whole episodes, keep the groups that say something, give every sampled token an advantage, and take clipped
-// policy-gradient steps on the very tokens that were sampled. What is computed lives in algorithms/ as pure functions; how it runs,
-// in engine/. A step that is written has its episodes, its metrics line and, where due, its checkpoint; one that a stop
-// cuts off is not written.
+// StarPO (State-Thinking-Actions-Reward Policy Optimisation; RAGEN, arXiv 2504.20073, §3), to be read from top to
+// bottom: play groups of complete episodes, keep the groups with differing scores, compute an advantage for every
+// sampled token, and take clipped policy-gradient steps on exactly the sampled token ids. algorithms/ holds the
+// computations as pure functions, engine/ runs the model. A written step has its episodes, its metrics line and, when
+// due, its checkpoint; a step interrupted by a stop is not written.
 import { applyFactors } from './advantage-factors';
 import { biLevelGaeAdvantages, nonZeroRewards } from './algorithms/bi-level-gae';
 import { arpoAdvantages, brpoAdvantages, grpoAdvantages } from './algorithms/grpo';
@@ -49,7 +49,10 @@ import type { BatchSample, EstimatedSequence } from './training-batch';
 import { validate, validationDue, withValidation } from './validation';
 import { alarmStop, watchOver, watchedOf } from './watch';
 
-/** Advantages by `algorithm.adv_estimator` (with `bi_level_gae` or `use_turn_scores`, its form by turns); only gae asks the critic. */
+/**
+ * Advantages by `algorithm.adv_estimator` (the per-turn form with `bi_level_gae` or `use_turn_scores`); only gae uses
+ * the critic.
+ */
 const estimators: Record<EstimatorName, Estimator> = {
   gae: (batch, { algorithm }) => batch.ahead(rows => maskedGaeAdvantages(rows, algorithm)),
   gae_by_turn: (batch, { algorithm, workbench }) =>
@@ -92,12 +95,12 @@ const estimators: Record<EstimatorName, Estimator> = {
   }),
 };
 
-/** Trains until the last step or until the run is asked to stop. Errors leave everything committed on disk. */
+/** Trains until the last step or until the run is stopped. On an error everything committed stays on disk. */
 export async function train(run: Run, state: TrainerState): Promise<'finished' | 'stopped'> {
   const rules = stopRules(run.config);
   const stopping = () => earlyStop(state.watch, rules) ?? alarmStop(state.alarms, run.config);
   const stopped = () => {
-    run.takeSettings(state); // the checkpoint that follows knows them
+    run.takeSettings(state); // the checkpoint written next includes them
     return 'stopped' as const;
   };
   const { val_before_train, exit_after_gradient_analysis } = run.config.trainer;
@@ -130,7 +133,7 @@ export async function train(run: Run, state: TrainerState): Promise<'finished' |
       delete state.unvalidated;
       ({ metrics, spent: state.spent } = withTimes(metrics, state.spent, run.journal.wallSeconds));
       run.journal.metrics(state.step, metrics);
-      await run.journal.settled(); // where the disk is full, the run waits here
+      await run.journal.settled(); // waits here while the disk is full
       run.progress(state.step, metrics);
       refuseSkips(state.skipped, run.config);
       const due = checkpointDue(state.step, run.config.trainer.save_freq, state.skipped);
@@ -154,13 +157,13 @@ export async function train(run: Run, state: TrainerState): Promise<'finished' |
   }
 }
 
-/** A step, whole or not at all: a stop within it leaves weights, seeds, `state` and logs as they were before it. */
+/** Runs a step atomically: a stop within it leaves weights, seeds, `state` and logs unchanged. */
 async function stepOrUndo(run: Run, state: TrainerState): ReturnType<typeof stepOrSkip> {
   const next = { ...state };
   await run.begin();
   try {
     const outcome = await stepOrSkip(() => trainStep(run, next));
-    await run.writeDiagnoses(); // of a step that is skipped too
+    await run.writeDiagnoses(); // also for a skipped step
     Object.assign(state, next);
     return outcome;
   } catch (error) {
@@ -169,14 +172,14 @@ async function stepOrUndo(run: Run, state: TrainerState): ReturnType<typeof step
   }
 }
 
-/** One step: rollout, filter, advantages, update. Gives the step's metrics. */
+/** One training step: rollout, filter, advantages, update. Returns its metrics. */
 async function trainStep(run: Run, state: TrainerState): Promise<Record<string, number>> {
   const { journal, config } = run;
   const step = state.step + 1;
   const clock = new Stopwatch();
 
-  // Rollout: env_groups prompts × group_size whole episodes under the present policy. Filter: groups whose episodes all scored alike
-  // carry no signal (RAGEN-2, SNR-adaptive filtering).
+  // Rollout: env_groups prompts × group_size complete episodes under the current policy. Filter: groups whose episodes
+  // all have the same score carry no signal (RAGEN-2, SNR-adaptive filtering).
   journal.update({ phase: 'rollout' });
   const rollout = await collectRollout(run, step, clock);
   const { episodes, kept, metrics } = rollout;
@@ -184,7 +187,7 @@ async function trainStep(run: Run, state: TrainerState): Promise<Record<string, 
     'rollout/empty_after_filter': Number(kept.length === 0),
     'rollout/empty_steps': kept.length === 0 ? state.watch.emptySteps + 1 : 0,
   });
-  // Diagnosis, by the policy that played and before any episode is left out.
+  // Diagnosis under the policy that played, on all trainable episodes, before the filter's selection.
   const diagnosis = await diagnoseCollapse(run, state.collapse, rollout.trainable, step, clock);
   state.collapse = diagnosis.state;
   Object.assign(metrics, diagnosis.metrics, watchedOf(rollout.trainable, config.agent_proxy));
@@ -192,11 +195,11 @@ async function trainStep(run: Run, state: TrainerState): Promise<Record<string, 
   if (measuring)
     Object.assign(metrics, await clock.time('gradient_analysis', () => measureGradients(run, state, rollout)));
 
-  // Update, and what was made of each episode.
+  // Update; collects the per-token results of each sample for its episode record.
   const updates = !(measuring && config.trainer.gradient_analysis_only);
   const made =
     kept.length > 0 ? await update(run, state, rollout, updates, clock) : new Map<RolloutSample, TrainedTokens>();
-  // From here on the step is written: a stop comes too late for it.
+  // From here on the step is written and can no longer be interrupted.
   if (config.trainer.log_group_rv_table) journal.groups(step, rollout.groups);
   journal.scores(step, rollout.trainable);
   await run.writeDiagnoses();
@@ -234,13 +237,13 @@ async function trainStep(run: Run, state: TrainerState): Promise<Record<string, 
 }
 
 /**
- * Diagnosis: gradients of the loss's parts by the deviation of the scores, of the kept episodes and, where asked for, of all of them; of
- * the step's own rollout or of one for this alone. Nothing comes of it but metrics.
+ * Measures the gradients of the loss's parts by reward-std bucket: of the kept episodes and, if configured, of all of
+ * them; from the step's own rollout or from a separate one. Measures only: no weights change.
  */
 async function measureGradients(run: Run, state: TrainerState, rollout: CollectedRollout) {
   const { config } = run;
   const step = state.step + 1;
-  const clock = new Stopwatch(); // the whole of it counts as the analysis's time
+  const clock = new Stopwatch(); // all of it counts as analysis time
   const layout = gradientRollout(config);
   const source = layout ? await collectRollout(run, step, clock, layout) : rollout;
   const prepared = async (kept: RolloutEpisode[], keptRatio: number) =>
@@ -251,8 +254,8 @@ async function measureGradients(run: Run, state: TrainerState, rollout: Collecte
 }
 
 /**
- * Optimizer steps of critic and actor on the kept episodes, unless `updates` is false. Adds to the rollout's metrics; gives what was made
- * of each kept sample's tokens.
+ * Takes the optimizer steps of critic and actor on the kept episodes, unless `updates` is false. Adds to the rollout's
+ * metrics; returns the per-token results of each kept sample.
  */
 async function update(
   run: Run,
@@ -277,7 +280,7 @@ async function update(
     );
   if (updates && (step >= config.trainer.critic_warmup || !run.usesCritic)) {
     const results = await clock.time('update_actor', () => updateActor(run, step, prepared, mixing));
-    const { 'actor/entropy': measured = results['actor/entropy'] } = metrics; // during the update where no pass before it did
+    const { 'actor/entropy': measured = results['actor/entropy'] } = metrics; // from the update if no earlier pass did
     Object.assign(metrics, results, {
       'actor/entropy': measured,
       'actor/entropy_limit': Math.log(run.model.vocabSize),
@@ -299,8 +302,8 @@ async function update(
 }
 
 /**
- * What the update of the kept episodes needs: their samples (`own`, and with RAGEN's batch adjustment repeated), log-probs, values,
- * advantages. Adds to the rollout's metrics and moves the KL penalty's weight on.
+ * Prepares the update of the kept episodes: samples (`own`; with RAGEN's batch adjustment some repeated), log-probs,
+ * values and advantages. Adds to the rollout's metrics and updates the KL coefficient.
  */
 async function prepare(
   run: Run,
@@ -313,7 +316,7 @@ async function prepare(
   const { algorithm } = config;
   const step = state.step + 1;
 
-  // What is trained on: one sample an episode where the whole chat is shown, one a turn in a windowed context.
+  // Training samples: one per episode if the context holds the whole chat, one per turn in a windowed context.
   const own = batchSamples(kept, config);
   const order = adjustedOrder(own.length, config, step);
   const samples = config.workbench.compat === 'ragen' ? adjustedSamplesOf(own, order) : own;
@@ -321,7 +324,7 @@ async function prepare(
   const none = (): Float32Array[] => samples.map(({ ids }) => new Float32Array(ids.length));
   const budget = (episodes: number) => passBudget(config, episodes, samples.length);
 
-  // Log-probs of the trained tokens under the policy before its update, and under the reference policy.
+  // Log-probs of the trained tokens under the policy before its update and under the reference policy.
   const score = (which: 'actor' | 'reference', episodes: number) => {
     run.follow(which === 'actor' ? 'old log-probs' : 'reference log-probs');
     return engine.score(
@@ -363,7 +366,7 @@ async function prepare(
       })
     : none();
 
-  // Scores become token rewards, less the KL penalty; the estimator turns these into advantages.
+  // Scores become token rewards, minus the KL penalty; the estimator turns these into advantages.
   const endAdvantages = clock.begin('adv');
   const normalized = normalizedScores(trainable, config);
   const scoreOf = new Map(trainable.map((episode, i) => [episode, normalized[i]]));
@@ -389,7 +392,7 @@ async function prepare(
   };
 }
 
-/** Rewards less the KL penalty (`algorithm.use_kl_in_reward`), whose weight then follows its controller. */
+/** Subtracts the KL penalty from the rewards (`algorithm.use_kl_in_reward`), then updates its coefficient. */
 function penalised(
   rows: Record<'plain' | 'old' | 'reference', readonly Float32Array[]> & {
     samples: readonly BatchSample[];
@@ -420,24 +423,24 @@ function penalised(
   return found.map(({ rewards }) => rewards);
 }
 
-/** What estimators see of a batch. */
+/** The batch as estimators see it. */
 interface AdvantageBatch {
-  /** Per sample: sum of its rewards, prompt group, and episode, which counts once in its group's statistics. */
+  /** Per sample: sum of its rewards, prompt group, and episode; an episode counts once in its group's statistics. */
   scores: readonly number[];
   groups: readonly number[];
   episodes: readonly number[];
   masks: readonly Uint8Array[];
-  /** Score of the greedy episode of each sample's group; 0 where the estimator asks for none. */
+  /** Score of the greedy episode of each sample's group; 0 if the estimator needs none. */
   baselines: readonly number[];
-  /** For estimators that look ahead: over each sample, or with a reward for each turn over whole episodes. */
+  /** For estimators over sequences: one row per sample, or with turn scores one row per complete episode. */
   ahead(estimate: (rows: EstimatedSequence[]) => Estimate): Estimate;
-  /** For estimators of one advantage a turn. */
+  /** For estimators with one advantage per turn. */
   byTurn(estimate: (turns: { rewards: number[][]; groups: number[] }) => Float32Array[]): Float32Array[];
 }
 
 interface Estimate {
   advantages: Float32Array[];
-  /** What the critic is to say. */
+  /** The critic's targets. */
   returns?: Float32Array[];
 }
 type Estimator = (batch: AdvantageBatch, config: RunConfig) => Estimate;
@@ -490,7 +493,7 @@ function advantageBatch(
   };
 }
 
-/** Sum of the rewards of each turn: of the tokens behind the last turn's end up to its own. */
+/** Sum of the rewards of each turn: from the token after the previous turn's end to its own end. */
 const rewardsByTurn = (rewards: Float32Array, turnEnds: readonly number[]): number[] =>
   turnEnds.map((end, turn) => sum(rewards.subarray(turn === 0 ? 0 : turnEnds[turn - 1] + 1, end + 1)));
 

@@ -1,7 +1,7 @@
-// Serves one run to watchers: JSON-RPC over a socket in the run folder (a named pipe on Windows) that its owner alone may open from its
-// first moment on. A watcher must say `hello` with the lease's token first; whoever says another is cut off, as is whoever takes too long or
-// sends too much before. Status goes out at most ten times a second. A watcher that goes wrong, by
-// leaving, by not reading or by sending nonsense, never harms the run or the other watchers.
+// Serves one run to watchers: JSON-RPC over a socket in the run folder (a named pipe on Windows) that only its owner
+// can open, from the moment it exists. A watcher must first send `hello` with the lease's token; a wrong token, a
+// timeout or too much data before it closes the connection. Status is sent at most ten times a second. A watcher that
+// disconnects, stops reading or sends invalid messages does not affect the run or other watchers.
 import { createServer } from 'node:net';
 import type { Server, Socket } from 'node:net';
 import { randomBytes } from 'node:crypto';
@@ -35,18 +35,21 @@ import type { Viewer } from './live-view';
 import type { RunControl } from './run-control';
 import { isSameSecret } from './same-secret';
 
-/** Unix limits the bytes of a socket's path (104 on macOS); of a longer one Node.js would take the beginning, which is another place. */
+/**
+ * Maximum bytes of a socket path: Unix limits it (104 on macOS), and Node.js would truncate a longer one to a different
+ * path.
+ */
 const longestPath = 100;
 const statusEveryMs = 100;
-/** How long a stranger stays connected after being refused. */
+/** Milliseconds between a refusal and closing the connection. */
 const hangUpMs = 100;
-/** How long a watcher may take to read the last messages. */
+/** Milliseconds that a watcher has to read the last messages. */
 const lastWordsMs = 1000;
-/** A connection that has left so many messages unread, answers among them (a suspended editor), is cut off; it can join again. */
+/** A connection with this many unread messages, replies included (a suspended editor), is closed; it can reconnect. */
 const mostUnread = 1000;
-/** Until they have said hello, connections have so long, so many bytes, and there are so many of them: the oldest makes room. */
+/** Limits of connections before `hello`: milliseconds, bytes, and their number, above which the oldest is closed. */
 const [helloMs, helloBytes, mostStrangers] = [5000, 65_536, 16];
-/** Bytes of a message of a watcher. */
+/** Maximum bytes of a message from a watcher. */
 const largestMessage = 2 ** 22;
 
 export interface ServedRun {
@@ -57,8 +60,8 @@ export interface ServedRun {
 }
 
 /**
- * Where the socket of a run goes: in its folder, or where that path is too long in a folder of its own in the temporary one, or in /tmp
- * where that one's path is too long as well.
+ * Path of a run's socket: in its folder; if that path is too long, in a new folder in the temporary directory, or in
+ * /tmp if that is too long as well.
  */
 export function endpointFor(runFolder: string, id: string): string {
   if (process.platform === 'win32') return `\\\\.\\pipe\\ragen-${id}-${process.pid}`;
@@ -71,10 +74,10 @@ export function endpointFor(runFolder: string, id: string): string {
 }
 
 export class TrainerServer {
-  /** Who has said hello. */
+  /** Connections that have sent a valid `hello`. */
   private readonly watchers = new Map<MessageConnection, Socket>();
   private readonly sockets = new Set<Socket>();
-  /** Who has not said hello yet, the oldest first, with what ends their time. */
+  /** Connections that have not, oldest first, with their timeout. */
   private readonly strangers = new Map<Socket, NodeJS.Timeout>();
   private lastStatus = -Infinity;
   private pending?: NodeJS.Timeout;
@@ -82,7 +85,7 @@ export class TrainerServer {
   private constructor(
     private readonly server: Server,
     private readonly endpoint: string,
-    /** The folder that was made for it. */
+    /** The folder created for the socket, to be removed with it. */
     private readonly ownFolder: string | undefined,
   ) {}
 
@@ -95,7 +98,7 @@ export class TrainerServer {
     server.on('connection', socket => served.accept(socket, run));
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject);
-      // The socket is made within this call: with these rights, and not with wider ones that are narrowed later.
+      // `listen` creates the socket synchronously, so it has these permissions from the start.
       const usual = isFile ? process.umask(0o177) : undefined;
       try {
         server.listen(endpoint, resolve);
@@ -125,7 +128,10 @@ export class TrainerServer {
     this.each(watcher => watcher.sendNotification(eventHappened, event));
   }
 
-  /** Hangs up when what was answered is sent; a watcher that does not read, or stops in the middle of a message, is not waited for. */
+  /**
+   * Closes the connections after pending replies are sent; a watcher that does not read, or stops within a message, is
+   * cut off after a timeout.
+   */
   async close(): Promise<void> {
     clearTimeout(this.pending);
     for (const socket of this.sockets) socket.end();
@@ -143,7 +149,7 @@ export class TrainerServer {
   private to(connection: MessageConnection, send: (watcher: MessageConnection) => Promise<void>): void {
     const socket = this.watchers.get(connection);
     if (!socket) return;
-    const sent = (async () => send(connection))(); // throws at once where the connection is closed
+    const sent = (async () => send(connection))(); // turns a synchronous throw on a closed connection into a rejection
     sent.catch(() => socket.destroy());
   }
 
@@ -169,7 +175,7 @@ export class TrainerServer {
       this.greeted(socket);
       this.watchers.delete(connection);
       run.control.live.unwatch(connection);
-      run.control.endDebugging(connection).catch(() => undefined); // the environments are gone, and with them what was halted
+      run.control.endDebugging(connection).catch(() => undefined); // fails only if the environments are stopped already
       this.sockets.delete(socket);
       connection.dispose();
     });
@@ -180,7 +186,7 @@ export class TrainerServer {
     };
     connection.onRequest(hello, ({ token }) => {
       if (!isSameSecret(token, run.token)) {
-        setTimeout(() => socket.end(), hangUpMs); // the answer goes out first
+        setTimeout(() => socket.end(), hangUpMs); // after the reply is sent
         throw new ResponseError(ErrorCodes.InvalidRequest, 'wrong token');
       }
       this.greeted(socket);
@@ -247,7 +253,7 @@ export class TrainerServer {
   }
 }
 
-/** The same writer, which calls `full` where more than `mostUnread` messages wait for the reader. */
+/** Makes `writer` call `full` when more than `mostUnread` messages are waiting to be read; returns the same object. */
 function boundedWriter(writer: MessageWriter, full: () => void): MessageWriter {
   const write = writer.write.bind(writer);
   let unread = 0;

@@ -1,6 +1,6 @@
-// What a step trains on: the samples of the kept episodes with their two masks and turn ends, and the rewards on their tokens.
-// A sample is a whole episode in mode `full` and a turn in a windowed context; with a reward for each turn, estimators that look ahead
-// see an episode's samples joined in the order of its turns, since a turn earns what later ones collect.
+// The training batch of a step: the samples of the kept episodes with their masks, turn ends and token rewards. A
+// sample is a complete episode in mode `full` and one turn in a windowed context. With turn scores, estimators over
+// sequences see an episode's samples joined in turn order, since a turn is credited with the rewards of later turns.
 import { adjustedSamples, batchMultiple } from './algorithms/batch-adjustment';
 import { placeRewards } from './algorithms/token-sequences';
 import type { RunConfig } from './config/schema';
@@ -22,7 +22,7 @@ export interface BatchSample {
   estimated: Uint8Array;
   /** 1 where the token was sampled. */
   sampled: Uint8Array;
-  /** Log-probs of the sampler, in nats, where a token was sampled; 0 elsewhere. */
+  /** Log-probs of the sampler at sampled tokens, in nats; 0 elsewhere. */
   logprobs: Float32Array;
   /** Position of the last sampled token of each turn, ascending. */
   turnEnds: number[];
@@ -30,7 +30,7 @@ export interface BatchSample {
 
 type SampleConfig = Pick<RunConfig, 'workbench' | 'rollout_manager'>;
 
-/** The samples of `episodes`, in their order. */
+/** The samples of `episodes`, in order. */
 export function batchSamples(episodes: readonly RolloutEpisode[], config: SampleConfig): BatchSample[] {
   return episodes.flatMap((episode, countsAs) =>
     episode.samples.map(sample => {
@@ -50,26 +50,32 @@ export function batchSamples(episodes: readonly RolloutEpisode[], config: Sample
   );
 }
 
-/** RAGEN estimates where it trains; `use_gae_mask` leaves out what lies between the answers. */
+/**
+ * RAGEN estimates advantages at trained tokens; `use_gae_mask` restricts them to sampled tokens; otherwise they cover
+ * everything from the first to the last sampled token.
+ */
 function estimatedMask({ mask }: RolloutSample, sampled: Uint8Array, config: SampleConfig): Uint8Array {
   if (config.workbench.compat === 'ragen') return mask;
   if (config.rollout_manager.use_gae_mask) return sampled;
   return new Uint8Array(mask.length).fill(1, sampled.indexOf(1), sampled.lastIndexOf(1) + 1);
 }
 
-/** Seeded order of the samples that optimizer steps go over, by `agent_proxy.batch_adjust_mode`: indices, some twice or left out. */
+/**
+ * Seeded order of the samples for the optimizer steps, by `agent_proxy.batch_adjust_mode`: indices, some repeated or
+ * left out.
+ */
 export function adjustedOrder(count: number, config: RunConfig, step: number): number[] {
   const multiple = batchMultiple(
     config.es_manager.train.env_groups,
     config.actor_rollout_ref.actor.ppo_mini_batch_size,
   );
   const { batch_adjust_mode } = config.agent_proxy;
-  const mode = batch_adjust_mode === 'delete' && count < multiple ? 'weights' : batch_adjust_mode; // never down to nothing
+  const mode = batch_adjust_mode === 'delete' && count < multiple ? 'weights' : batch_adjust_mode; // never drop all
   const random = new RandomStream(deriveSeed('batch-adjustment', config.seed.train, step));
   return Array.from(adjustedSamples(count, multiple, mode, random));
 }
 
-/** RAGEN adjusts before advantages are estimated: a sample that is there twice counts twice. */
+/** RAGEN adjusts the batch before it estimates advantages: a repeated sample counts twice. */
 export function adjustedSamplesOf(samples: readonly BatchSample[], order: readonly number[]): BatchSample[] {
   const seen = new Set<number>();
   return order.map((index, place) => {
@@ -82,8 +88,8 @@ export function adjustedSamplesOf(samples: readonly BatchSample[], order: readon
 }
 
 /**
- * Rewards by token: the episode's score on the last sampled token of each of its samples, or (`use_turn_scores`) each turn's reward
- * and penalty on that turn's last; RAGEN leaves penalties out of turn scores.
+ * Rewards by token: the episode's score on the last sampled token of each of its samples or, with `use_turn_scores`,
+ * each turn's reward and penalty on that turn's last token. RAGEN leaves penalties out of turn scores.
  */
 export function tokenRewards(
   samples: readonly BatchSample[],
@@ -100,14 +106,17 @@ export function tokenRewards(
   });
 }
 
-/** Indices of the samples of each episode, in the order of its turns. A sample that RAGEN counts twice is an episode of its own. */
+/**
+ * Indices of each episode's samples, in turn order. A sample repeated by RAGEN's batch adjustment counts as an episode
+ * of its own.
+ */
 export function samplesByEpisode(samples: readonly BatchSample[]): number[][] {
   const found = new Map<number, number[]>();
   samples.forEach(({ countsAs }, index) => found.set(countsAs, [...(found.get(countsAs) ?? []), index]));
   return [...found.values()];
 }
 
-/** What estimators that look ahead read of a sample. */
+/** The input of estimators over sequences. */
 export interface EstimatedSequence {
   rewards: Float32Array;
   values: Float32Array;
@@ -116,7 +125,7 @@ export interface EstimatedSequence {
   turnEnds: readonly number[];
 }
 
-/** An estimator over sequences, applied to sequences that are joined by `groups` (indices); its results are cut apart again. */
+/** Applies an estimator to the sequences joined by `groups` (indices) and splits the results back per sequence. */
 export function overJoined<Result extends { advantages: Float32Array[]; returns?: Float32Array[] }>(
   sequences: readonly EstimatedSequence[],
   groups: readonly (readonly number[])[],

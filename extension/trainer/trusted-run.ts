@@ -1,5 +1,6 @@
-// Before anything that a run folder names or holds is executed, or the folder is written on: the files that decide it must be signed by
-// this user's trainer or accepted by the user, and no link in the folder may lead what is written somewhere else (protocol/run-trust.ts).
+// Checks a run folder before any code it names or holds is executed, and before it is written to: the files that decide
+// what runs must be signed by this user's trainer or accepted by the user, and the folder must not contain links, which
+// could redirect writes (protocol/run-trust.ts).
 import { readdirSync, type Dirent } from 'node:fs';
 import { join } from 'node:path';
 import { runFiles } from '../protocol/run-folder';
@@ -8,14 +9,14 @@ import { UserError } from '../protocol/user-error';
 import { storeError } from './store/files';
 import type { RunFolder } from './store/run-folder';
 
-/** The flag of the terminal's commands by which a user accepts a file for one time. */
+/** The CLI flag by which a user accepts a file once. */
 export const trustFlag = '--trust-code';
 
 /**
- * Before what a manifest names (environments, models, programs) is executed.
- * @param trustCode sha256 of a manifest that the user accepts for this time
- * @param remedy what to do, in front of the flag
- * @throws UserError naming the manifest and its hash, where it is neither signed nor accepted
+ * To be called before anything that a manifest names (environments, models, programs) is executed.
+ * @param trustCode sha256 of a manifest that the user accepts once
+ * @param remedy what to do, placed before the flag in the message
+ * @throws UserError naming the manifest and its hash if it is neither signed nor accepted
  */
 export function requireTrusted(
   { id, path, manifestCode }: Pick<RunFolder, 'id' | 'path' | 'manifestCode'>,
@@ -29,8 +30,8 @@ export function requireTrusted(
 }
 
 /**
- * Before code that a run keeps is executed, on the very bytes that are.
- * @param accepted sha256 of what the user accepts for this time
+ * To be called before code stored in a run is executed, with the exact bytes to be executed.
+ * @param accepted sha256 hashes that the user accepts once
  * @throws UserError naming the first file that is neither signed nor accepted
  */
 export function requireTrustedCode(
@@ -46,8 +47,8 @@ export function requireTrustedCode(
 }
 
 /**
- * @throws UserError where a link lies in the run folder: what is written there, or taken from there, would be where it leads; or a pipe or a
- * device, which would block whoever opens it
+ * @throws UserError if the run folder contains a link, which would redirect reads and writes, or a pipe or device,
+ * which would block whoever opens it
  */
 export function requireNoLinks({ id, path }: Pick<RunFolder, 'id' | 'path'>): void {
   const other = otherThanFiles(path);
@@ -59,8 +60,8 @@ export function requireNoLinks({ id, path }: Pick<RunFolder, 'id' | 'path'>): vo
 }
 
 /**
- * What a folder holds besides files and folders, at any depth; sockets are left out, since a killed trainer leaves its own. Files that disappear
- * meanwhile, as a trainer's temporary ones do, are skipped.
+ * The first entry below a folder, at any depth, that is neither a file, a folder nor a socket (a killed trainer leaves
+ * its socket). Files deleted meanwhile, such as a trainer's temporary ones, are skipped.
  */
 function otherThanFiles(folder: string): { path: string; isLink: boolean } | undefined {
   for (const entry of entriesOf(folder)) {

@@ -1,4 +1,4 @@
-// Validation: plays the validation groups, whose seeds are the same each time, and writes their episodes.
+// Validation: plays the validation groups, with the same seeds each time, and writes their episodes.
 import { appendAll } from '../protocol/lists';
 import type { RunConfig } from './config/schema';
 import type { Run } from './run';
@@ -8,7 +8,7 @@ import { measureRollout } from './rollout/rollout-metrics';
 import { metricsOfRollout, validationSuccess } from './step-metrics';
 import { Stopwatch } from './stopwatch';
 
-/** Plays `trainer.validation_steps` batches and gives the metrics over all of their episodes. */
+/** Plays `trainer.validation_steps` batches and returns the metrics over all their episodes. */
 export async function validate(run: Run, step: number): Promise<Record<string, number>> {
   const { trainer, es_manager } = run.config;
   const before = run.journal.status.phase;
@@ -28,14 +28,17 @@ export async function validate(run: Run, step: number): Promise<Record<string, n
   return metrics;
 }
 
-/** Whether step `step` ends with a validation: every `test_freq` steps and the run's last one, none of them where it is 0 or -1. */
+/**
+ * Whether step `step` ends with a validation: every `test_freq` steps, the run's last step, and an early stop; never if
+ * `test_freq` is 0 or -1.
+ */
 export const validationDue = (
   { test_freq, total_training_steps }: Pick<RunConfig['trainer'], 'test_freq' | 'total_training_steps'>,
   step: number,
   stopsEarly = false,
 ): boolean => test_freq > 0 && (step % test_freq === 0 || step === total_training_steps || stopsEarly);
 
-/** A finished step's metrics with those of its validation, whose time counts to the step. */
+/** Returns a finished step's metrics with those of its validation, whose time is added to the step's. */
 export async function withValidation(
   run: Run,
   step: number,

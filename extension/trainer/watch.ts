@@ -1,5 +1,5 @@
-// The watch over a run: after each step its metrics are judged by diagnostics/alarms.ts; what they find is told in the
-// run's events and may end the run (`workbench.watch`).
+// Alarm monitor: diagnostics/alarms.ts judges each step's metrics; alarms become events of the run and may end it
+// (`workbench.watch`).
 import type { AlarmName } from '../protocol/alarm-rules';
 import type { RunConfig } from './config/schema';
 import { standingAlarms, watchStep } from './diagnostics/alarms';
@@ -9,8 +9,8 @@ import type { Journal } from './journal';
 import type { RolloutEpisode } from './rollout/rollout-batch';
 
 /**
- * What the alarms read of a rollout besides its other metrics: how thoughts repeat, answers that the environment could not use, and, where
- * thoughts are asked for, how many answers have one.
+ * Returns the rollout metrics that only the alarms need: repetition of thoughts, share of responses without a valid
+ * action and, with `enable_think`, share of responses that contain a thought.
  */
 export function watchedOf(
   episodes: readonly Pick<RolloutEpisode, 'turns'>[],
@@ -27,7 +27,7 @@ export function watchedOf(
   };
 }
 
-/** Judges a finished step; each new alarm becomes an event. Gives what is known after it. */
+/** Judges a finished step and reports each new alarm as an event. Returns the alarm state after it. */
 export function watchOver(
   { config, journal }: { config: Pick<RunConfig, 'workbench'>; journal: Pick<Journal, 'event'> },
   state: WatchState,
@@ -41,7 +41,7 @@ export function watchOver(
   return watched.state;
 }
 
-/** The alarm that ends the run, if one that should stands. */
+/** The active alarm that should end the run, or null. */
 export function alarmStop(
   state: WatchState,
   { workbench: { watch } }: Pick<RunConfig, 'workbench'>,

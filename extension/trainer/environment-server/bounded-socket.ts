@@ -1,7 +1,7 @@
-// A WebSocket whose peer cannot make this process hold much: messages are handled one at a time, the next when the answer to the one
-// before has left this process; meanwhile nothing more is read. A peer that takes nothing of an answer for `sendMs` is cut off.
-// ws goes on emitting the messages of a chunk it has read after `pause`: they wait here, and a chunk holds 64 KiB at most. Answers to
-// pings are bounded by ws itself (maxPendingAutoPongs).
+// A WebSocket with bounded memory per peer: messages are handled one at a time, the next after the reply to the
+// previous one has been sent; meanwhile reading is paused. A peer that accepts no data for `sendMs` is disconnected. ws
+// still emits messages of a chunk it has read after `pause`: they are queued here, and a chunk has at most 64 KiB. ws
+// itself bounds replies to pings (maxPendingAutoPongs).
 import type { Socket } from 'node:net';
 import type { RawData, WebSocket } from 'ws';
 
@@ -11,16 +11,16 @@ export class BoundedSocket {
   private handle: ((text: string) => Promise<void>) | undefined;
 
   /**
-   * @param transport below the WebSocket; its time-out is this object's to set
-   * @param sendMs milliseconds in which the peer may take nothing of what is sent to it
+   * @param transport the socket below the WebSocket; only this object may set its timeout
+   * @param sendMs milliseconds for which the peer may accept no data
    */
   constructor(
     private readonly socket: WebSocket,
     private readonly transport: Socket,
     private readonly sendMs: number,
   ) {
-    socket.pause(); // what comes in before there is a listener waits in the network
-    socket.on('error', () => undefined); // a close follows
+    socket.pause(); // until there is a listener, data stays in the network
+    socket.on('error', () => undefined); // a close event follows
     transport.on('timeout', () => socket.terminate());
     socket.on('message', (raw: RawData) => {
       this.waiting.push((raw as Buffer).toString('utf8'));
@@ -32,7 +32,7 @@ export class BoundedSocket {
     return this.socket.readyState === this.socket.OPEN;
   }
 
-  /** From now on `handle` gets each message, when what it did for the one before is done. */
+  /** Passes each message to `handle`, one at a time. */
   listen(handle: (text: string) => Promise<void>): void {
     this.handle = handle;
     void this.handleAll();
@@ -42,14 +42,14 @@ export class BoundedSocket {
     this.socket.once('close', closed);
   }
 
-  /** Resolves when the message has left this process, or never will. */
+  /** Resolves once the message has been sent or can no longer be sent. */
   async send(text: string): Promise<void> {
     this.transport.setTimeout(this.sendMs);
     await new Promise<void>(resolve => this.socket.send(text, () => resolve()));
     this.transport.setTimeout(0);
   }
 
-  /** Says that it ends; ws cuts a peer off that does not answer to that. */
+  /** Starts the closing handshake; ws disconnects a peer that does not answer it. */
   close(code: number): void {
     this.socket.close(code);
   }
@@ -61,6 +61,6 @@ export class BoundedSocket {
     for (let text = this.waiting.shift(); text !== undefined && this.isOpen; text = this.waiting.shift())
       await this.handle(text);
     this.isHandling = false;
-    this.socket.resume(); // also after the last one: the end of the connection is read, too
+    this.socket.resume(); // also after the last message, to notice the end of the connection
   }
 }

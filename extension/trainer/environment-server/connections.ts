@@ -1,28 +1,31 @@
-// The connections of a server: how many there may be, in all and of one client's address, and the requests of each, which are answered
-// one after the other, the next when the answer before it has left this process. So a client that sends much and reads nothing holds one
-// answer of the server's memory at most, until `sendMs` pass in which it takes nothing of it.
+// Bounds a server's connections, in total and per client address, and serialises the requests of each connection: the
+// next is answered after the previous response has been sent. A client that sends much and reads nothing therefore
+// holds at most one response in memory, for at most `sendMs` without progress.
 import type { Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
 export interface ServerLimits {
-  /** Connections at a time, in all. */
+  /** Maximum number of concurrent connections. */
   maxConnections: number;
-  /** Connections at a time of one address. */
+  /** Maximum number of concurrent connections per address. */
   maxClientConnections: number;
-  /** Milliseconds in which the headers of a request must come; also from the beginning of a connection. */
+  /** Milliseconds in which a request's headers must arrive, also from the start of a connection. */
   headersMs: number;
-  /** Milliseconds in which the whole of a request must come. */
+  /** Milliseconds in which a complete request must arrive. */
   requestMs: number;
-  /** Milliseconds in which a client takes nothing of an answer, after which its connection ends. */
+  /** Milliseconds for which a client may accept no data of a response before its connection is closed. */
   sendMs: number;
 }
 
-/** Bytes of a request's line and headers. */
+/** Maximum bytes of a request's line and headers. */
 export const maxHeaderBytes = 8192;
-/** Requests of a connection that may wait for the answer to an earlier one. */
+/** Maximum number of requests per connection that wait for an earlier response. */
 const mostWaiting = 32;
 
-/** The limits of a server for `maxSessions` sessions, each of which may be a connection of its own, as far as none are given. */
+/**
+ * The limits of a server for `maxSessions` sessions, each possibly with a connection of its own; given limits take
+ * precedence.
+ */
 export function serverLimits(maxSessions: number, given: Partial<ServerLimits> = {}): ServerLimits {
   return {
     maxConnections: Math.max(512, 2 * maxSessions + 64),
@@ -34,7 +37,7 @@ export function serverLimits(maxSessions: number, given: Partial<ServerLimits> =
   };
 }
 
-/** Who asks, as far as a server without accounts can tell: the address. */
+/** Identifies the client by its address, as there are no accounts. */
 export const clientOf = ({ remoteAddress = '' }: Pick<Socket, 'remoteAddress'>): string =>
   remoteAddress.replace(/^::ffff:/, '');
 
@@ -56,12 +59,12 @@ export class Connections {
     server.on('connection', (socket: Socket) => this.admit(socket));
   }
 
-  /** Connections that are open. */
+  /** Number of open connections. */
   get size(): number {
     return this.sockets.size;
   }
 
-  /** Answers a request when those that came before it on its connection are answered and taken by the client. */
+  /** Answers a request after the earlier ones on its connection were answered and the responses sent. */
   inTurn(response: ServerResponse, respond: () => Promise<void>): void {
     const socket = response.req.socket;
     const queue = this.queues.get(socket) ?? { waiting: 0, last: Promise.resolve() };
@@ -88,7 +91,7 @@ export class Connections {
     if (count > this.limits.maxClientConnections) return void socket.destroy();
     this.ofClient.set(client, count);
     this.sockets.add(socket);
-    // An upgraded connection has no listener of the HTTP server's any more, and an error without one ends the process.
+    // After an upgrade the HTTP server no longer listens for errors, and an unhandled one ends the process.
     socket.on('error', () => socket.destroy());
     socket.once('close', () => {
       this.sockets.delete(socket);
@@ -99,7 +102,7 @@ export class Connections {
   }
 }
 
-/** Resolves when the response has left this process, or never will. */
+/** Resolves once the response has been sent or can no longer be sent. */
 function closed(response: ServerResponse, socket: Socket): Promise<void> {
   return new Promise(resolve => {
     const done = (): void => {

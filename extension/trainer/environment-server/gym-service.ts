@@ -1,6 +1,7 @@
-// VAGEN's side of the server. GymService: POST /connect and /call with multipart bodies, GET /sessions. Its older batch server, under
-// /vagen: POST /environments and /batch/{reset, step, reward, system_prompt, close} with JSON by the client's own ids, and the same for one.
-// Both send the model's whole answer as an action: what stands between answer tags counts, split at RAGEN's separator.
+// VAGEN's protocols. GymService: POST /connect and /call with multipart bodies, GET /sessions. Its older batch server,
+// under /vagen: POST /environments and /batch/{reset, step, reward, system_prompt, close} with JSON keyed by the
+// client's own ids, and the same for single environments. Both send the model's whole response as an action: the text
+// between answer tags is used, split at RAGEN's separator.
 import { z } from 'zod';
 import { decodeMultipart, encodeMultipart, type Message } from '../../../envs/remote/multipart';
 import { between } from '../../protocol/tagged-text';
@@ -25,7 +26,7 @@ const separator = '||';
 export class GymService {
   constructor(private readonly sessions: Sessions) {}
 
-  /** POST /connect: a session, with a first episode where a seed is given. */
+  /** POST /connect: creates a session, with a first episode if a seed is given. */
   async connect({ data }: Message, client: string, environment?: string): Promise<Message> {
     const { env_config, seed } = checked(connect, data);
     const session = await open(this.sessions, env_config, client, environment);
@@ -34,7 +35,7 @@ export class GymService {
     return { data: { session_id: session.id, obs: text, info }, images };
   }
 
-  /** POST /call: a method of a session's environment. */
+  /** POST /call: calls a method of a session's environment. */
   async call({ data }: Message): Promise<Message> {
     const { session_id, method, params } = checked(call, data);
     const session = this.sessions.get(session_id);
@@ -91,7 +92,7 @@ export class BatchService {
   constructor(private readonly sessions: Sessions) {}
 
   /**
-   * The answer to a request.
+   * Answers a request.
    * @param path without /vagen
    */
   async answer(method: string, path: string, body: unknown, client: string): Promise<Record<string, unknown>> {
@@ -183,7 +184,7 @@ export class BatchService {
     of: Record<string, Given>,
     does: (id: string, given: Given) => Promise<Result>,
   ): Promise<Record<string, Result>> {
-    for (const id of Object.keys(of)) this.session(id); // all are known before anything is done
+    for (const id of Object.keys(of)) this.session(id); // check all ids before changing anything
     const one = async ([id, given]: [string, Given]) => [id, await does(id, given)] as const;
     return Object.fromEntries(await Promise.all(Object.entries(of).map(one)));
   }
@@ -199,17 +200,17 @@ export class BatchService {
 const sessionId = (id: string) => JSON.stringify(['vagen', id]);
 const promptOf = ({ environment }: Session) => taskText(environment, { withActions: true });
 
-/** An observation as VAGEN's batch server writes it. */
+/** An observation in the format of VAGEN's batch server. */
 function observationOf({ text, images }: SessionState): Record<string, unknown> {
   const pictures = images.map(image => ({ __pil_image__: Buffer.from(image).toString('base64') }));
   return { obs_str: text, ...(pictures.length > 0 && { multi_modal_data: { '<image>': pictures } }) };
 }
 
-/** Info with Gymnasium's key for an episode that a limit ended. */
+/** Info, with Gymnasium's key for an episode that a limit ended. */
 const infoOf = ({ info, terminated, truncated }: SessionState): Record<string, unknown> =>
   truncated && !terminated ? { ...info, 'TimeLimit.truncated': true } : info;
 
-/** A session of the environment that is named in the path, or in the configuration. */
+/** Creates a session of the environment named in the path or the configuration. */
 function open(
   sessions: Sessions,
   config: Record<string, unknown>,
@@ -223,7 +224,7 @@ function open(
   return sessions.create({ name: named, config: rest, client });
 }
 
-/** The valid actions of an answer, in order. */
+/** The valid actions of a response, in order. */
 export function actionsIn(
   answer: string,
   { environment }: Session,
@@ -239,7 +240,7 @@ export function actionsIn(
     .filter(action => action !== undefined);
 }
 
-/** A GymService message from a request's body. */
+/** Parses a GymService message from a request's body. */
 export const readMessage = (type: string, body: Uint8Array): Promise<Message> =>
   decodeMultipart(type, body).catch((error: Error) => {
     throw new ServiceError(400, `the body ${error.message}`);

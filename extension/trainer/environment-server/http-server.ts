@@ -1,9 +1,11 @@
-// The HTTP server of `ragen env serve`: reads requests within a limit, checks the key, finds the protocol's answer and writes it, and lets
-// requests in hand finish when it ends. Each environment has its own base address, /<name>; the bare one is the first's.
-// Security: whoever may ask may run the environments' code, as configured here. A key is asked for every route but those of
-// `openRoutes`, by the method and the route that answer, never by how a path looks; requests from web pages are refused (they carry an
-// Origin or Sec-Fetch-Site, or, where a page's own name was made to lead here, that name as their Host), since a page may reach a
-// loopback address; no client reads a path of this machine. What clients may hold of this process is bounded (connections.ts).
+// The HTTP server of `ragen env serve`: reads requests within limits, checks the key, dispatches to the protocols, and
+// lets running requests finish on shutdown. Each environment has its own base address, /<name>; the root serves the
+// first.
+// Security: clients run environment code, as configured here. Every route except `openRoutes` requires the key; the
+// check uses the matched method and route, never the raw path. Requests from web pages are refused, since a page can
+// reach a loopback address: they carry an Origin or Sec-Fetch-Site header or, after DNS rebinding, the page's name as
+// Host. Clients cannot read file paths of this machine. The resources that clients can hold are bounded
+// (connections.ts).
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { WebSocketServer } from 'ws';
@@ -17,15 +19,15 @@ import { ServiceError, Sessions, type SessionOptions } from './sessions';
 
 export interface EnvironmentServerOptions extends SessionOptions {
   host: string;
-  /** 0: any free one. */
+  /** 0 for any free port. */
   port: number;
-  /** Undefined: none is asked for, which a loopback address alone allows. */
+  /** Undefined: no key is required, which only a loopback address allows. */
   apiKey: string | undefined;
-  /** Largest body of a request and largest message, in bytes. */
+  /** Maximum bytes of a request body and of a message. */
   maxBodyBytes: number;
-  /** Of connections and of the time that clients take; those of `serverLimits` where none are given. */
+  /** Limits on connections and client delays; default `serverLimits`. */
   limits?: Partial<ServerLimits>;
-  /** A line about a request that failed here. */
+  /** Receives a line about a request that failed with an internal error. */
   onError(line: string): void;
 }
 
@@ -33,32 +35,32 @@ export interface EnvironmentServer {
   /** Base address, such as http://127.0.0.1:8000. */
   url: string;
   sessions: Sessions;
-  /** Connections that are open. */
+  /** Number of open connections. */
   readonly connections: number;
-  /** Lets what is in hand finish for a while, closes all sessions and ends; the same promise each time. */
+  /** Lets running requests finish for a limited time, closes all sessions and ends; always returns the same promise. */
   close(): Promise<void>;
 }
 
-/** Milliseconds for requests in hand when the server ends. */
+/** Milliseconds for running requests to finish on shutdown. */
 const grace = 5000;
 
 const loopback = /^(localhost|127(\.\d+){3}|::1|\[::1\])$/i;
 
-/** What is answered without a key: whether the server is there. */
+/** Routes without a key: whether the server is up. */
 const openRoutes: ReadonlySet<string> = new Set(['GET /health', 'GET /vagen/health']);
 
-/** Bytes of a refused request's body that are read on, so that the connection can be used again. */
+/** Bytes of a refused request's body that are still read, so that the connection can be reused. */
 const drainedBytes = 65_536;
 
-/** Milliseconds between two looks at requests that take too long, as a share of what they may take. */
+/** Number of checks for slow requests per time limit. */
 const looksPerLimit = 4;
 
-/** Whether an address is reached from this machine alone. */
+/** Whether an address can only be reached from this machine. */
 export const isLoopback = (host: string): boolean => loopback.test(host);
 
 /**
  * Starts serving.
- * @throws UserError where the address is open to others and there is no key, or cannot be had
+ * @throws UserError if the address is reachable by others and there is no key, or if it cannot be bound
  */
 export async function startEnvironmentServer(options: EnvironmentServerOptions): Promise<EnvironmentServer> {
   const { host, port, apiKey, maxBodyBytes } = options;
@@ -75,11 +77,11 @@ export async function startEnvironmentServer(options: EnvironmentServerOptions):
       requestTimeout: limits.requestMs,
       connectionsCheckingInterval: Math.min(limits.headersMs, limits.requestMs) / looksPerLimit,
       maxHeaderSize: maxHeaderBytes,
-      keepAlive: true, // the system finds out about peers that are gone
+      keepAlive: true, // the system detects dead peers
     },
     (request, response) => connections.inTurn(response, () => router.respond(request, response, limits.sendMs)),
   );
-  http.maxHeadersCount = 0; // bounded by their bytes: those beyond a number would be left out, an Origin among them
+  http.maxHeadersCount = 0; // their bytes are bounded; a maximum count would drop headers, possibly Origin
   const connections = new Connections(http, limits);
   const sockets = new WebSocketServer({ noServer: true, maxPayload: maxBodyBytes, perMessageDeflate: false });
   http.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
@@ -96,7 +98,7 @@ export async function startEnvironmentServer(options: EnvironmentServerOptions):
       socket.setTimeout(limits.sendMs, () => socket.destroy());
       socket.end(
         `HTTP/1.1 ${status} Refused\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
-        () => socket.destroy(), // also where the client keeps its half open
+        () => socket.destroy(), // even if the client keeps its side open
       );
     }
   });
@@ -120,7 +122,7 @@ export async function startEnvironmentServer(options: EnvironmentServerOptions):
       for (const socket of sockets.clients) socket.terminate();
       connections.destroyAll();
     }, grace);
-    await sessions.closeAll(); // waits for what each is doing; its WebSocket is closed with it
+    await sessions.closeAll(); // waits for each session's current work; also closes its WebSocket
     for (const socket of sockets.clients) socket.close(1001);
     await ended;
     clearTimeout(timer);
@@ -145,7 +147,7 @@ interface Admitted {
 
 class Router {
   readonly openenv: OpenEnvService;
-  /** Connections are not kept any more. */
+  /** Connections are no longer kept alive. */
   isEnding = false;
   private readonly gym: GymService;
   private readonly batch: BatchService;
@@ -160,13 +162,13 @@ class Router {
   }
 
   /**
-   * What a request asks for.
+   * Determines route and environment of a request.
    * @param method of HTTP, or UPGRADE for a WebSocket
-   * @throws ServiceError where it may not
+   * @throws ServiceError if the request is not allowed
    */
   admitted({ url = '/', headers }: IncomingMessage, method: string): Admitted {
     const { pathname, searchParams: query } = new URL(`http://server${url.startsWith('/') ? url : '/'}`);
-    const site = headers['sec-fetch-site']; // browsers send it also where they send no Origin
+    const site = headers['sec-fetch-site']; // sent by browsers even without an Origin
     if (headers.origin !== undefined || site === 'cross-site' || site === 'same-site')
       throw new ServiceError(403, 'requests of web pages are refused: ask from a program');
     if (this.options.apiKey === undefined && !isLoopback(hostOf(headers.host)))
@@ -181,11 +183,11 @@ class Router {
   }
 
   async respond(request: IncomingMessage, response: ServerResponse, sendMs: number): Promise<void> {
-    const { socket } = request; // a request whose body is not read to its end loses it
+    const { socket } = request; // kept here: a request whose body is not fully read loses it
     const send = (status: number, type: string, body: Uint8Array | string, more: Record<string, string> = {}) => {
       const length = String(Buffer.byteLength(body));
       const headers = { 'content-type': type, 'content-length': length, 'x-content-type-options': 'nosniff', ...more };
-      socket.setTimeout(sendMs); // Node.js cuts off who takes nothing for so long, and waits for who takes some
+      socket.setTimeout(sendMs); // Node.js disconnects a client that accepts no data for this long
       response.writeHead(status, this.isEnding ? { ...headers, connection: 'close' } : headers).end(body);
     };
     const isBatch = request.url?.startsWith('/vagen/') ?? false;
@@ -196,7 +198,7 @@ class Router {
       const { status, message, retryAfter } = statusOf(error);
       if (status === 500) this.options.onError(`${request.method} ${request.url?.split('?')[0]}: ${String(error)}`);
       const rest = Number(request.headers['content-length'] ?? (request.headers['transfer-encoding'] ? Infinity : 0));
-      request.resume(); // what is left of a body that was refused
+      request.resume(); // discards the rest of a refused body
       send(status, 'application/json', JSON.stringify({ [isBatch ? 'error' : 'detail']: message }), {
         ...(retryAfter !== undefined && { 'retry-after': String(retryAfter) }),
         ...(!request.complete && !(rest <= drainedBytes) && { connection: 'close' }),
@@ -233,7 +235,7 @@ class Router {
     throw new ServiceError(404, `there is no ${route}: use a path of OpenEnv or GymService, below /<name> of ${names}`);
   }
 
-  /** What each protocol looks for. */
+  /** The health fields of all protocols. */
   private health(): Record<string, unknown> {
     const { names, maxSessions } = this.sessions;
     return {
@@ -286,13 +288,13 @@ class Router {
       }
     } catch (error) {
       if (error === tooLarge || request.complete) throw error;
-      throw new ServiceError(400, 'the body ends before its length'); // the client hung up: nobody hears it
+      throw new ServiceError(400, 'the body ends before its length'); // the client disconnected: nobody receives this
     }
     return Buffer.concat(chunks);
   }
 }
 
-/** The name in a Host header, without its port; empty where there is none that can be read. */
+/** The host name in a Host header, without port; empty if missing or invalid. */
 function hostOf(header: string | undefined): string {
   const address = `http://${header ?? ''}`;
   return URL.canParse(address) ? new URL(address).hostname : '';

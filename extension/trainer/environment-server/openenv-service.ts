@@ -1,5 +1,6 @@
-// OpenEnv's side of the server (openenv-core 0.3): sessions over WebSocket at /ws, and plain HTTP at /reset, /step and /state, whose
-// episodes are told apart by `episode_id` (one without it is the episode of all who give none). Beside these what its tools ask for.
+// OpenEnv's protocol (openenv-core 0.3): sessions over WebSocket at /ws, and plain HTTP at /reset, /step and /state
+// with episodes identified by `episode_id` (requests without one share an episode), plus the routes that its tools
+// need.
 import { z } from 'zod';
 import type { BoundedSocket } from './bounded-socket';
 import { actionMeant, ServiceError, taskText, type Session, type Sessions, type SessionState } from './sessions';
@@ -21,13 +22,13 @@ const message = z.discriminatedUnion('type', [
 
 const anonymous = 'openenv';
 
-/** Milliseconds that a refused connection stays open for its client to read why. */
+/** Milliseconds that a refused connection stays open, so that its client can read the reason. */
 const refusedMs = 2000;
 
 export class OpenEnvService {
   constructor(private readonly sessions: Sessions) {}
 
-  /** POST /reset: an episode begins anew, in a session that is made where need be. */
+  /** POST /reset: begins a new episode, creating a session if needed. */
   async reset(body: unknown, client: string, environment?: string): Promise<Record<string, unknown>> {
     const { seed, episode_id, member, mode } = checked(reset, body ?? {});
     const id = sessionId(environment, episode_id);
@@ -60,7 +61,7 @@ export class OpenEnvService {
     };
   }
 
-  /** GET /schema; the names of actions are listed with their ids. */
+  /** GET /schema; lists the names of actions with their ids. */
   async schema(environment?: string): Promise<Record<string, unknown>> {
     const { actions = {} } = await this.sessions.environment(environment);
     const names = Object.values(actions);
@@ -94,7 +95,7 @@ export class OpenEnvService {
     };
   }
 
-  /** A WebSocket is a session from its first moment to its last, `client`'s. */
+  /** Serves a WebSocket as one session of `client`, from open to close. */
   async converse(socket: BoundedSocket, client: string, environment?: string): Promise<void> {
     let session: Session;
     try {
@@ -102,7 +103,7 @@ export class OpenEnvService {
     } catch (error) {
       const isFull = error instanceof ServiceError && error.status === 503;
       const { maxSessions } = this.sessions;
-      // OpenEnv's client reads what it was told once it has asked for something, if the connection is still there.
+      // OpenEnv's client reads the error only after its first request, if the connection is still open.
       const leave = () => socket.close(isFull ? 1013 : 1011);
       const timer = setTimeout(leave, refusedMs);
       socket.onClose(() => clearTimeout(timer));
@@ -141,7 +142,7 @@ const sessionId = (environment: string | undefined, episodeId: string | null | u
 
 const written = (type: string, data: Record<string, unknown>): string => JSON.stringify({ type, data });
 
-/** The answer to one message; undefined where that ends the session. */
+/** Answers one message; undefined if the message ends the session. */
 async function answerTo(session: Session, text: string): Promise<string | undefined> {
   const refuse = (code: string, words: string, more = {}): string =>
     written('error', { message: words, code, ...more });
@@ -209,14 +210,14 @@ const stateOf = (session: Session, episodeId = session.id): Record<string, unkno
   seed: session.seed ?? null,
 });
 
-/** @throws ServiceError 422 for what is none of the episode's actions */
+/** @throws ServiceError 422 for anything but one of the episode's actions */
 function meant(given: number | string, names: Readonly<Record<number, string>> | undefined): number | string {
   const action = actionMeant(given, names);
   if (action !== undefined) return action;
   throw new ServiceError(422, `action is ${JSON.stringify(given)}: use one of ${Object.values(names!).join(', ')}`);
 }
 
-/** JSON-RPC's answer to whoever asks for tools: our environments have none. */
+/** JSON-RPC's reply to requests for tools: these environments have none. */
 export function mcpAnswer(request: unknown): Record<string, unknown> {
   const asked = z
     .strictObject({
@@ -234,7 +235,7 @@ export function mcpAnswer(request: unknown): Record<string, unknown> {
   return { jsonrpc: '2.0', id: asked.data?.id ?? null, error: { code, message: words } };
 }
 
-/** The paths, as OpenEnv's validation reads them. */
+/** The paths, for OpenEnv's validation. */
 export const openApi = {
   openapi: '3.1.0',
   info: { title: 'RAGEN Workbench environments', version: '1.0.0' },

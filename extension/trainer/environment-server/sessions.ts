@@ -1,18 +1,19 @@
-// The environments that a server offers and the sessions in which they are played, whatever protocol speaks to them. Environment code runs
-// in the environment process alone; here are its episodes' names, locks and clocks. Each session does one thing at a time.
-// Invariants: never more than `maxSessions`; a session that nobody asks for `sessionTimeoutMs` is closed; a step is applied once.
+// The environments that a server offers and their sessions, independent of the protocol. Environment code runs only in
+// the environment process; this file manages episode ids, serialisation and timeouts. Each session does one thing at a
+// time. Invariants: never more than `maxSessions`; a session idle for `sessionTimeoutMs` is closed; a step is applied
+// exactly once.
 import { randomInt, randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { EnvironmentFailure, EnvironmentSpec, LoadedEnvironment } from '../../protocol/environment-link';
 import type { EnvironmentPool } from '../rollout/environment-pool';
 
-/** A request that is not fulfilled, with HTTP's status for it. */
+/** A refused request, with its HTTP status. */
 export class ServiceError extends Error {
   override readonly name = 'ServiceError';
   constructor(
     readonly status: 400 | 401 | 403 | 404 | 405 | 409 | 413 | 415 | 422 | 500 | 503,
     message: string,
-    /** Seconds after which to ask again. */
+    /** Seconds after which to retry. */
     readonly retryAfter?: number,
   ) {
     super(message);
@@ -25,25 +26,25 @@ export interface EnvironmentSource extends EnvironmentPool {
 
 export interface SessionOptions {
   pool: EnvironmentSource;
-  /** What is offered, by the name under which it is asked for; the first is meant where none is named. */
+  /** The offered environments, by the names that clients use; the first is the default. */
   offered: readonly EnvironmentSpec[];
-  /** Clients may give configurations of their own. */
+  /** Whether clients may pass configurations of their own. */
   allowConfig: boolean;
   maxSessions: number;
-  /** Of one client at a time; all of them by default. */
+  /** Maximum concurrent sessions of one client; default `maxSessions`. */
   maxClientSessions?: number;
   sessionTimeoutMs: number;
-  /** Milliseconds of a clock that never goes back. */
+  /** Milliseconds of a monotonic clock. */
   now?(): number;
 }
 
-/** What a session is made for; names and ids as clients give them. */
+/** A request for a session; names and ids as given by the client. */
 export interface SessionRequest {
-  /** The environment; the first where there is none. */
+  /** The environment; default the first. */
   name?: string;
   config?: Record<string, unknown>;
   id?: string;
-  /** Who asks for it, and whom it counts against. */
+  /** The client that the session counts against. */
   client: string;
 }
 
@@ -53,27 +54,27 @@ export interface SessionReset {
   mode: 'train' | 'val';
 }
 
-/** Where an episode stands. */
+/** The state of an episode. */
 export interface SessionState {
   text: string;
   /** PNG bytes. */
   images: Uint8Array[];
-  /** Sum over the actions that led here. */
+  /** Sum over the actions of the last step. */
   reward: number;
   terminated: boolean;
   truncated: boolean;
   info: Record<string, unknown>;
 }
 
-/** Configurations of clients' own that are loaded at a time: each is a thread. */
+/** Maximum number of loaded client configurations; each has a thread. */
 const mostConfigurations = 16;
 
-/** Seconds after which a full server may be asked again. */
+/** Seconds after which clients should retry a full server. */
 const retryAfter = 5;
 
 export class Sessions {
   private readonly open = new Map<string, Session>();
-  /** Clients whose sessions are being made. */
+  /** Clients whose sessions are being created. */
   private readonly opening: string[] = [];
   private readonly loaded = new Map<string, Promise<LoadedEnvironment>>();
   private readonly sweep: NodeJS.Timeout;
@@ -101,7 +102,7 @@ export class Sessions {
     return [...this.open.values()];
   }
 
-  /** An environment as it describes itself; loads it where that was not done yet. */
+  /** Returns an environment's description; loads the environment on first use. */
   async environment(name?: string, config: Record<string, unknown> = {}): Promise<LoadedEnvironment> {
     const { offered, allowConfig, pool } = this.options;
     const spec = name === undefined ? offered[0] : offered.find(({ tag }) => tag === name);
@@ -130,8 +131,8 @@ export class Sessions {
   }
 
   /**
-   * A new session, without an episode yet.
-   * @throws ServiceError 503 where there are as many as there may be, of all clients or of this one
+   * Creates a session without an episode.
+   * @throws ServiceError 503 if the limit for all clients or for this client is reached
    */
   async create({ name, config, id = randomUUID(), client }: SessionRequest): Promise<Session> {
     const { maxSessions, maxClientSessions = maxSessions, pool } = this.options;
@@ -155,7 +156,7 @@ export class Sessions {
     return this.open.get(id);
   }
 
-  /** Closes sessions that nobody has asked for too long. */
+  /** Closes sessions that have been idle for too long. */
   async closeIdle(): Promise<void> {
     const idle = this.list().filter(session => session.idleMs > this.options.sessionTimeoutMs);
     await Promise.all(idle.map(session => session.close()));
@@ -175,7 +176,7 @@ export class Session {
   steps = 0;
   /** Sum of the episode's rewards. */
   total = 0;
-  /** Told when the session is closed, whoever closes it. */
+  /** Called when the session is closed for any reason. */
   onClosed: (() => void) | undefined;
   private state: SessionState | undefined;
   private begun: SessionReset | undefined;
@@ -187,7 +188,7 @@ export class Session {
 
   constructor(
     readonly id: string,
-    /** Whom it was made for. */
+    /** The client that it was created for. */
     readonly client: string,
     readonly environment: LoadedEnvironment,
     private readonly pool: EnvironmentPool,
@@ -197,7 +198,7 @@ export class Session {
     this.asked = now();
   }
 
-  /** Milliseconds since it was last asked for; 0 while it works. */
+  /** Milliseconds since the last request; 0 during one. */
   get idleMs(): number {
     return this.inHand > 0 ? 0 : this.now() - this.asked;
   }
@@ -206,12 +207,12 @@ export class Session {
     return this.begun?.seed;
   }
 
-  /** Names of the episode's actions by id; undefined where actions are texts. */
+  /** Names of the episode's actions by id; undefined if actions are texts. */
   get actions(): Readonly<Record<number, string>> | undefined {
     return this.names;
   }
 
-  /** Begins an episode; without a seed by one that is drawn, and told in the state. */
+  /** Begins an episode; without a seed, a random one is drawn. */
   reset({ seed = randomInt(2 ** 31), member = 0, mode = 'train' }: Partial<SessionReset>): Promise<SessionState> {
     return this.inTurn(async () => {
       this.state = undefined;
@@ -228,8 +229,8 @@ export class Session {
   }
 
   /**
-   * Executes actions in order up to the one that ends the episode; without any, nothing moves.
-   * @param choose the actions, by the names that this episode's have
+   * Executes actions in order up to the one that ends the episode; without actions the state stays.
+   * @param choose returns the actions, given the action names of this episode
    */
   step(choose: (names: Readonly<Record<number, string>> | undefined) => (number | string)[]): Promise<SessionState> {
     return this.inTurn(async () => {
@@ -278,7 +279,7 @@ export class Session {
   }
 }
 
-/** What the task is, as a system prompt: instruction, symbols and, where asked for, the actions. */
+/** The task as a system prompt: instruction, symbols and, with `withActions`, the actions. */
 export function taskText(
   { instruction, legend, actions }: LoadedEnvironment,
   { withActions }: { withActions: boolean },
@@ -292,7 +293,7 @@ export function taskText(
   ].join('\n');
 }
 
-/** The action that a client means by a name, an id or a text; undefined where there is none. */
+/** Resolves a name, id or text from a client to an action; undefined if it matches none. */
 export function actionMeant(
   given: number | string,
   names: Readonly<Record<number, string>> | undefined,
@@ -304,5 +305,5 @@ export function actionMeant(
   return Object.hasOwn(names, wanted) ? Number(wanted) : undefined;
 }
 
-/** A failure as a client may read it: without the folders of this machine. */
+/** The message of a failure without folders of this machine, for clients. */
 const told = ({ message }: EnvironmentFailure): string => message.replace(/\((?:[^()]*[\\/])?([^()\\/]+)\)/, '($1)');

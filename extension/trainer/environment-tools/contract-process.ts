@@ -1,5 +1,5 @@
-// Checks an environment against its contract, in a process of its own (`environment-contract.cjs`), since its code may end or stop the process
-// or write to its channel, and against the cases that its author wrote down.
+// Checks an environment against its contract, in a separate process (`environment-contract.cjs`), since its code may
+// end or stop the process or write to its channel; and against the cases that its author wrote.
 import { spawn } from 'node:child_process';
 import { fromContractSchema, type ToContract } from '../../protocol/contract-link';
 import { endStarted, markVariable, newMark } from '../../protocol/end-processes';
@@ -19,21 +19,21 @@ import { secrets } from '../secrets';
 import { checkCases } from './expected-cases';
 import { atPlace } from './tool-process';
 
-/** Milliseconds after which no further seed is begun. */
+/** Milliseconds after which no further seed is started. */
 const budgetMs = 20_000;
-/** Milliseconds to wait for the end of a process that closed its channel: how it ended says more. */
+/** Milliseconds to wait for the exit of a process that closed its channel, since its exit is more specific. */
 const endMs = 300;
 
 export interface CheckOptions {
-  /** Episodes of random play. */
+  /** Number of episodes of random play. */
   seeds: number;
-  /** Most actions of an episode. */
+  /** Maximum actions per episode. */
   steps: number;
-  /** Milliseconds that a call into environment code may take, where the environment does not ask for more. */
+  /** Milliseconds allowed for a call into environment code, unless the environment requests more. */
   timeoutMs: number;
 }
 
-/** @throws UserError where the environment ends, stops or silences the process, or writes to its channel */
+/** @throws UserError if the environment ends, stops or blocks the process, or writes to its channel */
 export async function checkEnvironment(
   spec: EnvironmentSpec,
   workspace: string,
@@ -47,7 +47,7 @@ export async function checkEnvironment(
   return { ...report, checks };
 }
 
-/** What the process reports. It is ended with all that it started, whatever happens. */
+/** Runs the contract process and returns its report; always ends the process and its children. */
 async function contractReport(spec: EnvironmentSpec, options: CheckOptions): Promise<ContractReport> {
   const { tag, source, config } = spec;
   const mark = newMark();
@@ -63,7 +63,7 @@ async function contractReport(spec: EnvironmentSpec, options: CheckOptions): Pro
     stdio: ['ignore', 'pipe', 'pipe', 'overlapped'],
   });
   const end = (): void => endStarted(child.pid, mark);
-  process.once('exit', end); // a stopped process does not see that its channel ends
+  process.once('exit', end); // a stopped process does not notice that its channel closed
   const printed = new OutputBudget(printedPerSecond);
   for (const output of [child.stdout, child.stderr]) handOn(output, printed, text => process.stderr.write(text));
   const closes = [() => process.off('exit', end), end];

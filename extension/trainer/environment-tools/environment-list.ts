@@ -1,12 +1,12 @@
-// `ragen env list`: the built-in environments and the workspace's own, each loaded once to hear what it says of itself.
+// `ragen env list`: the built-in environments and the workspace's own, each loaded once for its description.
 import type { ListedEnvironment } from '../../protocol/environment-tools';
 import { builtInTypes, environmentSpec, workspaceTypes } from './environment-sources';
 import { loadEach, startToolProcess } from './tool-process';
 
-/** Environments that are loaded at the same time, to bound threads and memory. */
+/** Number of environments loaded at the same time, to bound threads and memory. */
 const together = 4;
 
-/** Built-in ones by name, then the workspace's own by path. */
+/** Built-in environments by name, then the workspace's own by path. */
 export async function listEnvironments(workspace: string): Promise<ListedEnvironment[]> {
   const types = [
     ...builtInTypes().map(env_type => ({ env_type, built_in: true })),

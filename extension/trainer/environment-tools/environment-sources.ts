@@ -1,5 +1,5 @@
-// Which environments there are and how they are named: the built-in ones by RAGEN's env_type, and the workspace's own by their file.
-// A workspace's own lie in `envs/<name>/<name>.ts`, `envs/<name>/index.ts` or `envs/<name>.ts`; any other file is named by its path.
+// Finds environments and their names: the built-in ones by RAGEN's env_type, and the workspace's own by file. The
+// latter are `envs/<name>/<name>.ts`, `envs/<name>/index.ts` or `envs/<name>.ts`; any other file is named by its path.
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import { readBoundedSync } from '../../protocol/bounded-file';
@@ -8,13 +8,13 @@ import { withDataSets } from '../data-sets';
 import { installation } from '../installation';
 import { builtInFiles, environmentSpecs } from '../rollout/environment-specs';
 
-/** What a workspace's own file must hold to be taken for an environment. */
+/** A workspace file counts as an environment if it matches this. */
 const definition = /export\s+default\b[\s\S]*\bdefineEnvironment\b|\bdefineEnvironment\b[\s\S]*export\s+default\b/;
 
 /** RAGEN's names of the built-in environments. */
 export const builtInTypes = (): string[] => Object.keys(builtInFiles(installation.environments));
 
-/** The workspace's own environments as `env_type`s: paths relative to the workspace, in order. */
+/** The workspace's own environments as `env_type`s: paths relative to the workspace, sorted. */
 export function workspaceTypes(workspace: string): string[] {
   const folder = join(workspace, 'envs');
   if (!existsSync(folder) || resolve(folder) === resolve(installation.environments)) return [];
@@ -26,10 +26,10 @@ export function workspaceTypes(workspace: string): string[] {
     .map(file => relative(workspace, file).replaceAll('\\', '/'));
 }
 
-/** Bytes of the largest file that is looked at. */
+/** Maximum bytes of a file that is examined. */
 const mostBytes = 2 ** 24;
 
-/** Empty where the file cannot be read, or is too large for an environment. */
+/** The text of a file; empty if it cannot be read, or is too large for an environment. */
 function textOf(file: string): string {
   try {
     return readBoundedSync(file, { most: mostBytes, within: null }).toString('utf8');
@@ -38,7 +38,7 @@ function textOf(file: string): string {
   }
 }
 
-/** The files that a name may stand for in a workspace, those that are there. */
+/** The existing files that a name can refer to in a workspace. */
 function candidates(workspace: string, name: string): string[] {
   const folder = join(workspace, 'envs');
   const files = [join(folder, name, `${name}.ts`), join(folder, name, 'index.ts'), join(folder, `${name}.ts`)];
@@ -46,9 +46,9 @@ function candidates(workspace: string, name: string): string[] {
 }
 
 /**
- * What to load for a name: a built-in environment, one of the workspace's own by the name of its folder, or a file. Data sets of the hub
- * that its configuration names are fetched.
- * @throws UserError where it is none of these, or a data set cannot be had
+ * The specification for a name: a built-in environment, one of the workspace's own by its folder's name, or a file.
+ * Fetches hub data sets that its configuration names.
+ * @throws UserError if it is none of these, or a data set cannot be fetched
  */
 export async function environmentSpec(
   name: string,

@@ -1,5 +1,5 @@
-// Cases that an environment's author wrote down beside it, in `<file>.cases.json`: episodes by seed and actions with what they must come
-// to. They are checked with the contract.
+// Test cases that an environment's author wrote in `<file>.cases.json`: episodes by seed and actions, with expected
+// results. They are checked together with the contract.
 import { existsSync } from 'node:fs';
 import { z } from 'zod';
 import type { EnvironmentSpec } from '../../protocol/environment-link';
@@ -15,7 +15,7 @@ const casesSchema = z.array(
     actions: z.array(z.union([z.number(), z.string()])),
     expect: z
       .strictObject({
-        /** What `reset` shows. */
+        /** The observation after `reset`. */
         first: z.string(),
         /** Of the last step: */
         observation: z.string(),
@@ -31,7 +31,7 @@ const casesSchema = z.array(
 );
 type Expected = z.infer<typeof casesSchema>[number]['expect'];
 
-/** One check a case; none where there is no such file. */
+/** One check per case; none if the file is missing. */
 export async function checkCases(
   { tag, source, config }: EnvironmentSpec,
   workspace: string,
@@ -61,7 +61,7 @@ export async function checkCases(
   });
 }
 
-/** What is not as expected, as a clause; undefined where all is. */
+/** The first difference from the expected results, as a clause; undefined if there is none. */
 function differenceOf(expected: Expected, transcript: Transcript): string | undefined {
   if ('error' in transcript) return transcript.error;
   const last = transcript.steps.at(-1);

@@ -1,4 +1,5 @@
-// Actions as people write them and as environments take them: a named action by its id or, in any case of letters, by its name.
+// Converts actions between their written form and the environment's: a named action by id or, case-insensitively, by
+// name.
 import { UserError } from '../../protocol/user-error';
 
 export type ActionNames = Readonly<Record<string, string>> | undefined;
@@ -7,7 +8,8 @@ const named = (names: ActionNames): names is Readonly<Record<string, string>> =>
   names !== undefined && Object.keys(names).length > 0;
 
 /**
- * What an environment is given for an action. Ids pass as they are, known or not, and so does every text where actions have no names.
+ * The environment's action for a written one. Ids pass unchanged, known or not, and so does any text if actions have no
+ * names.
  * @throws UserError for a text that is neither a name nor an id
  */
 export function actionOf(given: number | string, names: ActionNames): number | string {
@@ -20,7 +22,7 @@ export function actionOf(given: number | string, names: ActionNames): number | s
   throw new UserError(`${JSON.stringify(given)} is no action here: use one of ${known.join(', ')}`);
 }
 
-/** An action as people read it. */
+/** An action for display: its name, else its id or text. */
 export function nameOf(action: number | string, names: ActionNames): string {
   return (typeof action === 'number' && names?.[action]) || String(action);
 }

@@ -1,6 +1,6 @@
-// One episode that somebody plays, step by step: acted on, taken back by replay, begun anew with a seed, solved, and replayed on new code.
-// Invariant: what is shown is what (seed, actions) come to on the code in use; where a replay fails, the error says so and the session
-// keeps what it showed.
+// One interactively played episode: act, undo by replay, restart with a seed, solve, and replay on new code. Invariant:
+// the shown episode is the result of (seed, actions) on the code in use; if a replay fails, the error says so and the
+// session keeps the previous episode.
 import type { EnvironmentFailure, EnvironmentSpec, LoadedEnvironment } from '../../protocol/environment-link';
 import type {
   PlayDifference,
@@ -16,7 +16,7 @@ import { actionOf, nameOf, type ActionNames } from './named-actions';
 import { startToolProcess } from './tool-process';
 import { shownOf } from './transcripts';
 
-/** Steps after which a solver that gets nowhere is stopped. */
+/** Maximum number of steps for a solver that makes no progress. */
 const mostSolved = 500;
 
 interface Episode {
@@ -27,7 +27,7 @@ interface Episode {
   steps: PlayedStep[];
 }
 
-/** A failure of the environment's code, with its place. */
+/** A failure of the environment's code, with its location. */
 class CodeFailure extends UserError {
   constructor(readonly failure: EnvironmentFailure) {
     super(failure.message);
@@ -47,12 +47,15 @@ export class Session {
     private seed: number,
   ) {}
 
-  /** Starts a process for the session; the environment is loaded by the first `reload`. */
+  /** Starts a process for the session; the first `reload` loads the environment. */
   static async open(spec: EnvironmentSpec, seed: number): Promise<Session> {
     return new Session(await startToolProcess([spec]), spec, seed);
   }
 
-  /** Does what is asked and answers how the session stands; nothing is thrown for a mistake of the player's or of the environment's. */
+  /**
+   * Executes a request and returns the session's state; mistakes of the player or the environment are returned, not
+   * thrown.
+   */
   async answer(id: number, asked: PlayDo): Promise<PlayReply> {
     try {
       this.hint = undefined;
@@ -125,7 +128,7 @@ export class Session {
     try {
       episode.steps.push(await this.step(episode, action));
     } catch (error) {
-      // The process has given this episode up: it is put back to where it was.
+      // The process has dropped this episode: restore it by replay.
       if (error instanceof CodeFailure) this.episode = await this.replay(actionsOf(episode));
       throw error;
     }
@@ -138,7 +141,10 @@ export class Session {
     this.episode = await this.replay(actionsOf(episode).slice(0, -1));
   }
 
-  /** Plays the solver's plan as it is or, where chance carries the episode elsewhere, from the same place planned anew at each step. */
+  /**
+   * Plays the solver's plan; if randomness leads elsewhere, replays from the start position and plans again at each
+   * step.
+   */
   private async solve(): Promise<void> {
     const from = actionsOf(this.current());
     const plan = await this.solution();
@@ -156,7 +162,7 @@ export class Session {
     if (!isSolved(this.current().steps)) this.episode = await this.replay(actionsOf(asItWas));
   }
 
-  /** The solver's actions from here; undefined where it finds none. */
+  /** The solver's actions from the current state; undefined if it finds none. */
   private async solution(): Promise<(number | string)[] | undefined> {
     const { loaded } = this.current();
     if (!loaded.has_solver) throw new UserError(`${loaded.name} has no solver: give its environment a solve()`);
@@ -174,7 +180,7 @@ export class Session {
     this.episode = after;
   }
 
-  /** The episode that these actions come to on the code in use, as far as it goes before it ends. */
+  /** Replays the actions on the code in use, until the episode ends. */
   private async replay(actions: readonly (number | string)[]): Promise<Episode> {
     const { loaded, seed } = this;
     if (!loaded) throw new UserError('the environment has not loaded yet: mend it, then reload');
@@ -207,7 +213,7 @@ export class Session {
 const actionsOf = ({ steps }: Episode) => steps.map(({ action }) => action);
 const isOver = (steps: readonly PlayedStep[]) => steps.at(-1)?.terminated === true || steps.at(-1)?.truncated === true;
 
-/** Over with success, or where the environment does not say so with a reward. */
+/** Whether the episode ended with success; if the environment does not report it, with a positive last reward. */
 function isSolved(steps: readonly PlayedStep[]): boolean {
   const last = steps.at(-1);
   if (!last || !isOver(steps)) return false;
@@ -215,7 +221,7 @@ function isSolved(steps: readonly PlayedStep[]): boolean {
   return typeof said === 'boolean' ? said : last.reward > 0;
 }
 
-/** What the new code does otherwise, first step first. */
+/** Differences of the new code's episode from the old one's, in step order. */
 function differencesOf(before: Episode, after: Episode): PlayDifference[] {
   const differences: PlayDifference[] = [];
   const compare = (step: number, what: PlayDifference['what'], one: string, other: string) => {

@@ -1,5 +1,6 @@
-// A played session for a program: requests as JSON lines on standard input, one reply a line on standard output, in order. The first
-// line comes unasked and holds the episode's beginning, or why the environment does not load. Ends with its standard input.
+// A played session for programs: requests as JSON lines on standard input, one reply per line on standard output, in
+// order. The first line is sent unprompted, with the episode's beginning or why the environment does not load. Ends
+// with its standard input.
 import { z } from 'zod';
 import type { PlayReply } from '../../protocol/environment-tools';
 import { jsonOrNothing } from '../../protocol/json';
@@ -31,6 +32,6 @@ export async function serveSession(session: Session): Promise<void> {
   }
 }
 
-/** The request that a line is; undefined where it is none. */
+/** Parses a line as a request; undefined if it is none. */
 export const playRequest = (line: string): z.infer<typeof requestSchema> | undefined =>
   requestSchema.safeParse(jsonOrNothing(line)).data;

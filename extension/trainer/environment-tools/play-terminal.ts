@@ -1,18 +1,18 @@
-// A played session for a person at a terminal: the state is printed, an action is typed by its name or as text, and words that begin
-// with a colon are commands. Ends with `:quit`, Ctrl-D or the end of standard input.
+// A played session in a terminal: prints the state; an action is typed by name or as text, and words that begin with a
+// colon are commands. Ends with `:quit`, Ctrl-D or the end of standard input.
 import { createInterface } from 'node:readline';
 import type { PlayDo, PlayReply, PlaySession, ShownStep } from '../../protocol/environment-tools';
 import type { Session } from './play-session';
 
 const help = ':undo  :restart  :seed N  :hint  :solve  :reload (after an edit)  :quit';
 
-/** Plays until the player leaves. */
+/** Plays until the user quits. */
 export async function playInTerminal(session: Session): Promise<void> {
   const say = (text: string) => process.stdout.write(`${text}\n`);
   const begun = await session.answer(0, { do: 'reload' });
   if (begun.session) say(opening(begun.session));
   say(standing(begun));
-  // Not before: lines that come while nobody takes them are lost.
+  // Not earlier: lines that arrive without a reader are lost.
   const lines = createInterface({ input: process.stdin, output: process.stderr, prompt: '> ' });
   lines.prompt();
   for await (const line of lines) {
@@ -66,7 +66,7 @@ function opening({ environment, version, seed, instruction, legend, actions }: P
   ].join('\n');
 }
 
-/** How the session stands after what was asked. */
+/** The text to print after a request. */
 function standing({ session, error }: PlayReply, asked?: PlayDo): string {
   if (error) return error.message;
   if (!session) return '';

@@ -1,15 +1,15 @@
-// The environment process as tools use it: each environment loads or fails by itself, and sentences speak of the place where a tool's
-// user wrote a value, not of a run's configuration.
+// The environment process for tools: each environment loads or fails separately, and messages name the place where the
+// tool's user wrote a value instead of a run's configuration.
 import type { EnvironmentFailure, EnvironmentSpec, LoadedEnvironment } from '../../protocol/environment-link';
 import { installation } from '../installation';
 import { secrets } from '../secrets';
 import { EnvironmentProcess } from '../rollout/environment-process';
 import { environmentVariables } from '../rollout/environment-variables';
 
-/** Milliseconds that a call into environment code may take, where the environment does not ask for more. */
+/** Milliseconds allowed for a call into environment code, unless the environment requests more. */
 const stepTimeoutMs = 10_000;
 
-/** Starts the process for these environments; what environments print goes to standard error. To be stopped. */
+/** Starts the process for these environments; their output goes to standard error. The caller must stop it. */
 export function startToolProcess(
   specs: readonly Pick<EnvironmentSpec, 'env_type' | 'config'>[],
 ): Promise<EnvironmentProcess> {
@@ -26,7 +26,7 @@ export function startToolProcess(
 
 export type LoadOutcome = { environment: LoadedEnvironment } | { failure: EnvironmentFailure };
 
-/** Loads environments of distinct tags; outcomes in the order of the specifications. */
+/** Loads environments with distinct tags; outcomes in the order of the specifications. */
 export async function loadEach(
   environments: EnvironmentProcess,
   specs: readonly EnvironmentSpec[],
@@ -37,7 +37,7 @@ export async function loadEach(
     const environment = together.environments.find(({ tag }) => tag === spec.tag);
     if (environment) outcomes.push({ environment });
     else {
-      // A load tells its first failure alone.
+      // A load reports only its first failure.
       const alone = await environments.load([spec]);
       outcomes.push(alone.error ? { failure: alone.error } : { environment: alone.environments[0] });
     }
@@ -46,7 +46,7 @@ export async function loadEach(
 }
 
 /**
- * A sentence about a run's configuration as one about a tool's input.
+ * Rewrites a message about a run's configuration for a tool's input.
  * @param place where the tool's user gave the configuration: `[3].config`, `--set`
  */
 export function atPlace(message: string, tag: string, place: string): string {

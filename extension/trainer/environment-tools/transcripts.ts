@@ -1,6 +1,7 @@
-// `ragen env play --input`: whole episodes by (environment, configuration, seed, actions), to be compared with another implementation's.
-// All cases go through one process, each step of all open episodes as one batch. Contract: as many results as cases, in their order; each
-// action is a step of its own; a case ends with its episode; one that is wrong or fails is an `error` in its place.
+// `ragen env play --input`: complete episodes by (environment, configuration, seed, actions), for comparison with other
+// implementations. All cases share one process, and each step of all open episodes is one batch. Contract: as many
+// results as cases, in their order; each action is a step of its own; a case ends with its episode; an invalid or
+// failing case yields an `error` in its place.
 import { z } from 'zod';
 import type { EpisodeState, EpisodeStep } from '../../protocol/environment-link';
 import type { Shown, ShownStep, Transcript } from '../../protocol/environment-tools';
@@ -20,14 +21,14 @@ const caseSchema = z.strictObject({
 });
 type Case = z.infer<typeof caseSchema> & { index: number };
 
-/** Cases of one environment under one configuration: they share what is loaded. */
+/** Cases with the same environment and configuration, which is loaded once for them. */
 interface Batch {
   env: string;
   config: Record<string, unknown>;
   cases: Case[];
 }
 
-/** The transcript of each case. `workspace` is where the paths of environments begin. */
+/** The transcript of each case. Paths of environments are relative to `workspace`. */
 export async function transcriptsOf(cases: readonly unknown[], workspace: string): Promise<Transcript[]> {
   const results: Transcript[] = [];
   const batches = new Map<string, Batch>();
@@ -45,7 +46,8 @@ export async function transcriptsOf(cases: readonly unknown[], workspace: string
     [...batches.values()].map(({ env, config }) => ({ env_type: env, config: config ?? {} })),
   );
   try {
-    // A tag is an environment's name, so that sentences read well: configurations of one environment come one after another.
+    // Tags are environment names, for readable messages, so configurations of the same environment run one after
+    // another.
     for (let waiting = [...batches.values()]; waiting.length > 0;) {
       const wave = waiting.filter((batch, i) => waiting.findIndex(({ env }) => env === batch.env) === i);
       waiting = waiting.filter(batch => !wave.includes(batch));
@@ -57,7 +59,7 @@ export async function transcriptsOf(cases: readonly unknown[], workspace: string
   return results;
 }
 
-/** Plays batches of distinct environments side by side. */
+/** Plays batches of distinct environments concurrently. */
 async function playWave(
   environments: EnvironmentProcess,
   wave: readonly Batch[],
@@ -103,7 +105,7 @@ async function playWave(
   for (const player of players) results[player.index] = player.transcript;
 }
 
-/** A case while it is played. */
+/** A case in progress. */
 class Player {
   readonly reset;
   private actions: (number | string)[] = [];
@@ -124,7 +126,7 @@ class Player {
     return this.given.index;
   }
 
-  /** The action that comes next; undefined when the case is through. */
+  /** The next action; undefined when the case has ended. */
   get next(): number | string | undefined {
     return this.over || this.error !== undefined ? undefined : this.actions[this.steps.length];
   }
@@ -153,7 +155,7 @@ class Player {
   }
 }
 
-/** What a state shows; images in base64. */
+/** The visible part of a state; images in base64. */
 export function shownOf({ observation, images }: Pick<EpisodeState, 'observation' | 'images'>): Shown {
   if (!images || images.length === 0) return { observation };
   return { observation, images: images.map(image => Buffer.from(image).toString('base64')) };

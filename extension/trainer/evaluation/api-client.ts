@@ -1,6 +1,6 @@
-// Requests to a model behind an API, tried again until they are answered: after a pause that doubles, or the one that the service asks
-// for by Retry-After, which then holds for all requests. What a service says in an error is shown without the key.
-// An outage is never counted against the model: a request that stays unanswered ends the evaluation, which can be resumed.
+// Requests to a model behind an API, with retries: after an exponentially growing pause, or the one in the service's
+// Retry-After header, which then applies to all requests. Error texts of the service are shown without the key. An
+// outage does not count against the model: a request without an answer ends the evaluation, which can be resumed.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { secrets } from '../secrets';
 import { BodyTooLong, bodyText } from '../../../envs/api/response-body';
@@ -12,34 +12,34 @@ import type { ApiAnswer, ApiService } from './api-service';
 
 export interface ApiClientOptions {
   timeoutMs: number;
-  /** A request is tried so many times more. */
+  /** Maximum number of retries per request. */
   maxRetries: number;
-  /** First pause and longest one. */
+  /** First and maximum pause, in milliseconds. */
   pauseMs?: { first: number; longest: number };
   signal: AbortSignal;
 }
 
-/** The service does not answer this conversation (too long, against its rules): the episode fails, and nothing else. */
+/** The service refuses this conversation (too long, against its rules): only the episode fails. */
 export class RequestRefused extends Error {
   override readonly name = 'RequestRefused';
 }
 
-/** Why an attempt failed, and after which pause it may be made again; null where it may not. */
+/** Why an attempt failed; `asked` is the pause before the next one. */
 interface Failure {
   why: string;
   /** Milliseconds that the service asked to wait. */
   asked?: number;
 }
 
-/** Bytes of an answer; the longest that models write have some hundred thousand tokens. */
+/** Maximum bytes of a response; the longest model outputs have some hundred thousand tokens. */
 const mostBodyBytes = 2 ** 22;
-/** Of an error's text so much is looked at. */
+/** Maximum characters of an error text that are examined. */
 const mostReadBytes = 65_536;
-/** A longer wait than this is not waited for. */
+/** Longer requested waits end the evaluation. */
 const longestAskedMs = 15 * 60_000;
 
 export class ApiClient {
-  /** Attempts that were made again, over all requests. */
+  /** Number of retries, over all requests. */
   retries = 0;
   /** No request is sent before this time. */
   private opensAt = 0;
@@ -51,8 +51,9 @@ export class ApiClient {
   ) {}
 
   /**
-   * The answer to a conversation.
-   * @throws RequestRefused where this conversation is not answered; UserError where none is, or not after all tries
+   * Returns the answer to a conversation.
+   * @throws RequestRefused if this conversation is refused; UserError if the service refuses all requests, or all
+   * retries failed
    */
   async ask(messages: readonly ChatMessage[]): Promise<ApiAnswer> {
     const { maxRetries, signal, pauseMs = { first: 1000, longest: 60_000 } } = this.options;
@@ -91,11 +92,11 @@ export class ApiClient {
         method: 'POST',
         headers: { ...headers, 'content-type': 'application/json', accept: 'application/json' },
         body,
-        redirect: 'manual', // a key goes nowhere but where it was sent
+        redirect: 'manual', // the key must not be sent to another address
         signal: request.signal,
       });
       const text = await bodyText(response, mostBodyBytes).catch((error: unknown) => {
-        if (error instanceof BodyTooLong && !response.ok) return ''; // its status says what it means
+        if (error instanceof BodyTooLong && !response.ok) return ''; // the status says enough
         throw error;
       });
       return response.ok ? this.read(text) : this.refusal(response, text);
@@ -115,13 +116,13 @@ export class ApiClient {
   private read(text: string): ApiAnswer | Failure {
     try {
       const answer = this.service.read(JSON.parse(text));
-      return { ...answer, text: secrets.text(answer.text) }; // what comes in is what is played on with
+      return { ...answer, text: secrets.text(answer.text) }; // cleared before it becomes part of the conversation
     } catch {
       return { why: `its reply is not what its protocol says: ${this.withoutSecrets(text, 80)}` };
     }
   }
 
-  /** What an error's status means: try again, or throw. */
+  /** Maps an error status to a retry, or throws. */
   private refusal({ status, headers }: Response, text: string): Failure {
     const { message, code } = errorOf(text);
     const why = `${status}${message === '' ? '' : ` ${this.withoutSecrets(message)}`}`;
@@ -138,7 +139,7 @@ export class ApiClient {
     throw new UserError(`api: ${this.service.url} refuses requests (${why}): ${remedy}`);
   }
 
-  /** Cut after it is cleared: the beginning of a key would not be found. */
+  /** Clears before truncating: the start of a cut key would not be recognised. */
   private withoutSecrets(text: string, most = 300): string {
     return secrets
       .text(text.slice(0, mostReadBytes))
@@ -149,7 +150,7 @@ export class ApiClient {
   }
 }
 
-/** What a body says of an error: `{"error": {"message", "type", "code"}}` in both protocols. */
+/** The error in a response body: `{"error": {"message", "type", "code"}}` in both protocols. */
 function errorOf(text: string): { message: string; code: string | undefined } {
   try {
     const { error } = JSON.parse(text) as { error?: { message?: unknown; type?: unknown; code?: unknown } | string };

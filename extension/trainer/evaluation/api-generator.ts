@@ -1,21 +1,24 @@
-// A model behind an API in the place of the engine: the agent proxy plays with it as with a local model, contexts and memories
-// included. Such a model has no token ids, so whole messages take their place: an "id" is an index into the conversation's messages,
-// a prompt is as many ids as messages, an answer is one.
-// One generator serves one episode, and knows what it cost.
+// Adapts a model behind an API to the engine's interface, so that the agent proxy plays with it as with a local model,
+// including contexts and memories. Such a model has no token ids, so whole messages take their place: an "id" is an
+// index into a table of messages, a prompt has one id per message, and a response is one id. Each generator serves one
+// episode and counts its cost.
 import type { GeneratedRow, GenerationRow } from '../engine/engine';
 import type { Generator } from '../rollout/agent-proxy';
 import type { ChatMessage, PromptTokenizer } from '../rollout/context-manager';
 import type { ApiAnswer, ApiUsage } from './api-service';
 import { RequestRefused } from './api-client';
 
-/** Messages by number, in place of a tokenizer. Equal messages have one number, so that a prompt that only grew begins as before. */
+/**
+ * Numbers messages in place of a tokenizer. Equal messages have the same number, so that a prompt that only grew keeps
+ * its prefix.
+ */
 export class MessageNumbers implements PromptTokenizer {
   /** No message begins with a token. */
   readonly turnMarker = -1;
   private readonly messages: ChatMessage[] = [];
   private readonly numbers = new Map<string, number>();
 
-  /** `prefix` is what local models' answers begin with; a model behind an API writes it itself, or leaves it out. */
+  /** `prefix` is the response prefix of local models; a model behind an API writes it itself, or leaves it out. */
   constructor(private readonly prefix: string) {}
 
   encodePrompt(messages: readonly ChatMessage[]): number[] {
@@ -30,18 +33,21 @@ export class MessageNumbers implements PromptTokenizer {
     return [];
   }
 
-  /** Text of answers, without the prefix, which the caller puts in front. */
+  /** Text of responses without the prefix, which the caller adds. */
   decode(ids: readonly number[]): string {
     const text = ids.map(id => this.messages[id].content).join('');
     return text.trimStart().startsWith(this.prefix) ? text.trimStart().slice(this.prefix.length) : text;
   }
 
-  /** Number of an answer, as the model wrote it. */
+  /** The number of a response, as the model wrote it. */
   encodeAnswer(content: string): number {
     return this.numberOf({ role: 'assistant', content });
   }
 
-  /** The conversation that numbers stand for. Services refuse messages without content, which an answer may have been. */
+  /**
+   * The conversation for a list of numbers. Services refuse messages without content, so an empty response gets a
+   * placeholder.
+   */
   conversation(ids: readonly number[]): ChatMessage[] {
     return ids.map(id => this.messages[id]).map(message => ({ ...message, content: message.content || '(no answer)' }));
   }
@@ -57,10 +63,13 @@ export class MessageNumbers implements PromptTokenizer {
   }
 }
 
-/** What an episode cost, and how its answers ended. */
+/** What an episode cost, and why its last response failed. */
 export interface ApiBill extends ApiUsage {
   requests: number;
-  /** Why the last answer is none: cut at the limit of tokens, filtered, or refused with these words; null where all are whole. */
+  /**
+   * Why the last response is unusable: cut at the token limit, filtered, or refused with this text; null if all are
+   * complete.
+   */
   failure: string | null;
 }
 
@@ -68,9 +77,7 @@ export class ApiGenerator implements Generator {
   readonly bill: ApiBill = { input_tokens: 0, output_tokens: 0, requests: 0, failure: null };
   private readonly rows = new Map<string, number[]>();
 
-  /**
-   * @param ask the service's answer to a conversation
-   */
+  /** @param ask returns the service's answer to a conversation */
   constructor(
     private readonly numbers: MessageNumbers,
     private readonly ask: (messages: readonly ChatMessage[]) => Promise<ApiAnswer>,

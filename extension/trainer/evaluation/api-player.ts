@@ -1,5 +1,6 @@
-// A model behind an API plays an evaluation: as many episodes at a time as requests are allowed, each to its end by itself, so that a
-// slow answer holds up no other episode. An answer that was cut or filtered ends its episode unsolved.
+// Plays an evaluation with a model behind an API: as many concurrent episodes as requests are allowed, each
+// independently, so that a slow response delays no other episode. A truncated or filtered response ends its episode as
+// unsolved.
 import type { LoadedEnvironment } from '../../protocol/environment-link';
 import type { Episode } from '../../protocol/run-folder';
 import type { RunConfig } from '../config/schema';
@@ -59,7 +60,7 @@ export class ApiPlayer implements Player {
     if (client.retries > 0) journal.event('warning', `${client.retries} requests to ${service.url} were made again`);
     const failed = ends.flatMap(end => (end.status === 'rejected' ? [end.reason as Error] : []));
     if (control.state === 'stopping') throw new RunStopped();
-    // Where one fails the others are aborted: the first that says something else is the reason.
+    // If one fails the others are aborted: the first error that is not an abort is the cause.
     if (failed.length > 0) throw failed.find(({ name }) => name !== 'AbortError') ?? failed[0];
   }
 
@@ -74,13 +75,13 @@ export class ApiPlayer implements Player {
     const proxy = new AgentProxy(generator, environments, numbers, {
       seed,
       agent_proxy,
-      rollout: { ...actor_rollout_ref.rollout, max_model_len: Infinity }, // the service knows its own limit
+      rollout: { ...actor_rollout_ref.rollout, max_model_len: Infinity }, // the service enforces its own limit
       es_manager,
       custom_envs,
       enable_response_mask,
       ragen: config.workbench.compat === 'ragen',
       async_rollout: config.workbench.async_rollout,
-      max_failed_episodes_share: 1, // counted over the whole evaluation
+      max_failed_episodes_share: 1, // checked over the whole evaluation
       stop_token_ids: [],
     });
     const { episodes } = await proxy.rollout({
@@ -114,7 +115,7 @@ function billMetrics({ requests, input_tokens, output_tokens, failure }: ApiBill
   };
 }
 
-/** Without the numbers of messages that took the tokens' place. */
+/** Removes the message numbers that stand in for tokens. */
 const withoutTokens = (episode: Episode): Episode => ({
   ...episode,
   turns: episode.turns.map(turn => ({ ...turn, span: [0, 0] })),

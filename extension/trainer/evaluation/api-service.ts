@@ -1,6 +1,7 @@
-// The two protocols that models behind APIs speak: OpenAI's chat completions (also DeepSeek, Together, vLLM, llama.cpp and others) and
-// Anthropic's messages. A conversation becomes a request, a reply becomes an answer; nothing is sent from here.
-// References: platform.openai.com/docs/api-reference/chat, docs.anthropic.com/en/api/messages. The real services were not tried.
+// The two API protocols: OpenAI's chat completions (also DeepSeek, Together, vLLM, llama.cpp and others) and
+// Anthropic's messages. Converts a conversation to a request and a reply to an answer; sends nothing. References:
+// platform.openai.com/docs/api-reference/chat, docs.anthropic.com/en/api/messages. Not tested against the real
+// services.
 import { z } from 'zod';
 import { UserError } from '../../protocol/user-error';
 import { secrets } from '../secrets';
@@ -8,25 +9,25 @@ import type { RunConfig } from '../config/schema';
 import type { ApiModel } from '../config/schema-evaluation';
 import type { ChatMessage } from '../rollout/context-manager';
 
-/** A service as configured, with its key. */
+/** A configured service, with its key. */
 export interface ApiService {
   url: string;
   headers: Record<string, string>;
-  /** What must not be shown anywhere. */
+  /** The key, which must never be shown. */
   secret: string;
   body(messages: readonly ChatMessage[]): Record<string, unknown>;
-  /** Throws where the reply is not of the protocol. */
+  /** Throws if the reply does not follow the protocol. */
   read(reply: unknown): ApiAnswer;
 }
 
 export interface ApiAnswer {
   text: string;
-  /** `stop`, `length` (cut at the limit of tokens) or `content_filter` (refused). */
+  /** `stop`, `length` (cut at the token limit) or `content_filter` (refused). */
   finish: 'stop' | 'length' | 'content_filter';
   usage: ApiUsage;
 }
 
-/** Tokens as the service counts them; all of the prompt, cached or not. */
+/** Tokens as counted by the service; the whole prompt, cached or not. */
 export interface ApiUsage {
   input_tokens: number;
   output_tokens: number;
@@ -41,7 +42,7 @@ const providers = {
 
 /**
  * The model behind an API that a configuration's `model_config` names, with its service.
- * @throws UserError where there is no such entry, or as `apiService`
+ * @throws UserError if there is no such entry, or as `apiService`
  */
 export function configuredModel(
   { model_config, model_info, actor_rollout_ref }: RunConfig,
@@ -60,9 +61,9 @@ export function configuredModel(
 /**
  * The service of an entry of `model_info`.
  * @param name of the entry, for messages
- * @param limit most tokens of an answer where `generation_kwargs` sets none and the protocol wants one
- * @param environment where the key is looked up
- * @throws UserError where the key is missing, or the address holds a secret itself
+ * @param limit maximum tokens of a response if `generation_kwargs` sets none and the protocol requires one
+ * @param environment environment variables that hold the key
+ * @throws UserError if the key is missing, or the address contains a secret
  */
 export function apiService(
   name: string,

@@ -1,6 +1,7 @@
-// An evaluation: the validation episodes of a configuration, played once by a model. Finished episodes are committed to the run folder
-// as they come; an evaluation that was interrupted plays the rest alone, and since an episode's tokens follow from weights,
-// seed and env_id, a local model's results are those of an evaluation in one go. At the end come metrics, trajectories and summary.
+// An evaluation: plays the validation episodes of a configuration once with a model. Finished episodes are committed to
+// the run folder as they finish, and an interrupted evaluation only plays the rest. Since an episode's tokens depend
+// only on weights, seed and env_id, a local model's results equal those of an uninterrupted evaluation. Metrics,
+// trajectories and summary are written at the end.
 import { basename, dirname, join, resolve } from 'node:path';
 import { appendAll } from '../../protocol/lists';
 import { episodeSchema, episodesFile, runFiles } from '../../protocol/run-folder';
@@ -20,20 +21,20 @@ import { evaluationMetrics, summarizeEvaluation, trajectoryFacts } from './evalu
 import type { EvaluationSummary } from './evaluation-summary';
 import { trajectoryLine } from './trajectory-line';
 
-/** An episode to be played: of the validation's batch `round` (from 0), whose first group has the seed `first`. */
+/** An episode to be played, in the validation's batch `round` (from 0), whose first group has the seed `first`. */
 export interface ValidationPlace extends EpisodePlace {
   round: number;
   first: number;
 }
 
-/** Who plays: a local model or one behind an API. */
+/** Plays episodes: with a local model or one behind an API. */
 export interface Player {
-  /** Prices of a million tokens, where they are known. */
+  /** Prices per million tokens, if known. */
   readonly prices?: { input: number; output: number };
   /**
-   * Plays episodes to their end and hands them over as they are finished, in any order, with what the player measured in
+   * Plays episodes to their end and hands them over as they finish, in any order, with the player's measurements in
    * their metrics (`entropy`, `n_generated_tokens`, …).
-   * @throws RunStopped when the run is asked to stop
+   * @throws RunStopped if the run is stopped
    */
   play(places: readonly ValidationPlace[], finished: (episodes: readonly Episode[]) => void): Promise<void>;
 }
@@ -42,13 +43,13 @@ export interface EvaluationRun {
   config: RunConfig;
   folder: RunFolder;
   journal: Journal;
-  /** From which relative paths of the configuration lead. */
+  /** Base folder for relative paths of the configuration. */
   workspace: string;
 }
 
 /**
- * Plays what is left of a run's validation episodes and writes the results.
- * @throws UserError when too many episodes failed
+ * Plays the remaining validation episodes of a run and writes the results.
+ * @throws UserError if too many episodes failed
  */
 export async function evaluate(run: EvaluationRun, player: Player): Promise<EvaluationSummary> {
   const { config, folder, journal } = run;
@@ -93,7 +94,10 @@ export async function evaluate(run: EvaluationRun, player: Player): Promise<Eval
   return summary;
 }
 
-/** All validation episodes: `trainer.validation_steps` batches, each on seeds of its own (in RAGEN on the same ones). */
+/**
+ * All validation episodes: `trainer.validation_steps` batches, each with seeds of its own (in RAGEN with the same
+ * ones).
+ */
 function validationPlaces({ es_manager, seed, trainer, workbench }: RunConfig): ValidationPlace[] {
   const { env_groups, group_size } = es_manager.val;
   return Array.from({ length: trainer.validation_steps }, (_, round) => {
@@ -109,13 +113,13 @@ function validationPlaces({ es_manager, seed, trainer, workbench }: RunConfig): 
   }).flat();
 }
 
-/** Episodes that an earlier sitting has finished. */
+/** Episodes finished in earlier sessions. */
 function readFinished(folder: RunFolder): Episode[] {
   const file = folder.file(episodesFile('val', 0));
   return [...readValues(file, line => episodeSchema.parse(line))].map(({ value }) => value);
 }
 
-/** Gives up once more episodes failed than a configuration allows in all. */
+/** Throws once more episodes failed than the configuration allows in total. */
 function refuseFailures(episodes: readonly Episode[], total: number, { workbench }: RunConfig): void {
   const failed = episodes.filter(({ error }) => error !== undefined);
   if (failed.length > workbench.max_failed_episodes_share * total)
@@ -124,7 +128,10 @@ function refuseFailures(episodes: readonly Episode[], total: number, { workbench
     );
 }
 
-/** Absolute paths of the results. The time in their names is that of the run's making, so that a resume writes the same files. */
+/**
+ * Absolute paths of the results. The timestamp in their names is the run's creation time, so that a resume writes the
+ * same files.
+ */
 function resultFiles({ config, folder, workspace }: EvaluationRun): { trajectories: string; summary: string } {
   const { dir, filename, append_timestamp } = config.output;
   const name = basename(trajectoriesName(filename), '.jsonl');

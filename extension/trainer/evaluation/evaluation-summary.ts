@@ -1,6 +1,6 @@
-// What an evaluation comes to: metrics by RAGEN's keys, and a summary with success, pass@k and their intervals for each tag and over
-// all. Everything is counted from the episodes as they stand in the run folder, so that a resumed evaluation counts the same.
-// Episodes whose environment failed say nothing of the model: they are left out and counted.
+// Results of an evaluation: metrics under RAGEN's keys, and a summary with success, pass@k and their intervals per tag
+// and overall. Computed from the episodes in the run folder, so a resumed evaluation gives the same result. Episodes
+// whose environment failed say nothing about the model: they are left out and counted.
 import type { Episode, Manifest } from '../../protocol/run-folder';
 import type { RunConfig } from '../config/schema';
 import type { RolloutEpisode } from '../rollout/rollout-batch';
@@ -13,9 +13,9 @@ import type { TrajectoryFacts } from './trajectory-line';
 interface Success {
   groups: number;
   episodes: number;
-  /** Null where no episode counts. */
+  /** Null if no episode counts. */
   success: Estimate | null;
-  /** By k: chance that one of k episodes of a prompt is solved, over the prompts. */
+  /** By k: probability that at least one of k episodes of a prompt is solved, averaged over the prompts. */
   pass_at: Record<string, Estimate>;
 }
 
@@ -29,17 +29,17 @@ export interface EvaluationSummary {
   group_size: number;
   overall: Success;
   tags: Record<string, Success & { failed_environments: number; versions: string[]; metrics: Record<string, number> }>;
-  /** Mean over the sampled tokens, in nats; null where it was not computed. */
+  /** Mean over the sampled tokens, in nats; null if it was not computed. */
   entropy: number | null;
   generated_tokens: number;
-  /** Of a model behind an API. */
+  /** For a model behind an API. */
   api?: {
     requests: number;
     input_tokens: number;
     output_tokens: number;
     /** In the currency of the prices; null without prices. */
     cost: number | null;
-    /** Episodes that ended with an answer that was none. */
+    /** Number of episodes that ended with an unusable response, by reason. */
     failed_episodes: { length: number; content_filter: number; refused: number };
   };
   metrics: Record<string, number>;
@@ -62,19 +62,19 @@ export const addedMetrics = {
   refused: 'api_failed/refused',
 } as const;
 
-/** Metrics of the whole evaluation as a validation has them, under `val-env/`; fills each episode's `pass@<group_size>`. */
+/** Metrics of the whole evaluation under `val-env/`, as for a validation; sets each episode's `pass@<group_size>`. */
 export function evaluationMetrics(episodes: readonly Episode[], group_size: number): Record<string, number> {
   const played = episodes.map(asPlayed);
   const metrics = measureRollout(played, group_size);
   played.forEach((episode, i) => Object.assign(episodes[i].metrics, episode.metrics));
   const counted = episodes.filter(({ error }) => error === undefined);
   const tokens = counted.map(episode => episode.metrics[addedMetrics.tokens]);
-  // A model behind an API has no tokens of ours: the service's count takes their place.
+  // A model behind an API has no token ids: its service's token count is used.
   if (tokens.length > 0) metrics.response_length = tokens.reduce((sum, n) => sum + n, 0) / tokens.length;
   return finiteOnly(metricsOfRollout({ metrics }, 'val-env'));
 }
 
-/** A record as the episode that it was, for measuring. */
+/** Converts a stored episode back to a rollout episode, for measuring. */
 function asPlayed(record: Episode): RolloutEpisode {
   const raw = record.turns.map(({ info }) => info.raw_reward).filter(value => typeof value === 'number');
   return {
@@ -97,7 +97,7 @@ function asPlayed(record: Episode): RolloutEpisode {
   };
 }
 
-/** What a line of trajectories tells of an episode. */
+/** The fields of a trajectory line that are not in the episode's record. */
 export function trajectoryFacts({ tag, metrics }: Episode): TrajectoryFacts {
   const { entropy, tokens, turns } = addedMetrics;
   const own = Object.entries(metrics).filter(([key]) => key !== entropy && key !== tokens && key !== turns);

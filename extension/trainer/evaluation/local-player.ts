@@ -1,6 +1,6 @@
-// A local model plays an evaluation, in waves of whole groups: what is finished is committed after each, and a wave is as many
-// episodes as are decoded at a time. The entropy of an answer is that of the model's own distribution (temperature 1, no cuts), over the
-// whole vocabulary, at each token that was sampled.
+// Plays an evaluation with a local model, in waves of complete groups: results are committed after each wave, and a
+// wave has as many episodes as are decoded at a time. A response's entropy is that of the model's own distribution
+// (temperature 1, no truncation) over the whole vocabulary, at each sampled token.
 import type { Episode } from '../../protocol/run-folder';
 import { decodedRows } from '../models/generator';
 import { episodeRecord } from '../rollout/episode-record';
@@ -29,7 +29,7 @@ export class LocalPlayer implements Player {
     }
   }
 
-  /** Mean entropy of each episode's sampled tokens; null where the configuration leaves it out. */
+  /** Mean entropy of each episode's sampled tokens; null if the configuration disables it. */
   private async entropies(episodes: readonly RolloutEpisode[]): Promise<number[] | null> {
     const { config, engine } = this.run;
     const { val_kwargs, log_prob_micro_batch_size_per_gpu: micro } = config.actor_rollout_ref.rollout;
@@ -52,7 +52,7 @@ export class LocalPlayer implements Player {
   }
 }
 
-/** What every player measures of an episode. */
+/** The metrics that every player measures. */
 export const ownMetrics = (episode: RolloutEpisode): Record<string, number> => ({
   [addedMetrics.tokens]: sampledTokens(episode),
   [addedMetrics.turns]: episode.turns.length,
@@ -60,7 +60,7 @@ export const ownMetrics = (episode: RolloutEpisode): Record<string, number> => (
   [addedMetrics.contextShortened]: Number(episode.context_shortened),
 });
 
-/** Whole groups of a round together, as far as a wave goes. */
+/** Divides the episodes into waves: complete groups of one round, up to the size of a wave. */
 function waves(places: readonly ValidationPlace[]): ValidationPlace[][] {
   const all: ValidationPlace[][] = [];
   for (const place of places) {

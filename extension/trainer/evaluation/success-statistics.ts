@@ -1,7 +1,8 @@
-// What an evaluation says of success: pass@k by the unbiased estimator (Chen et al. 2021, arXiv 2107.03374, §2.1), and 95 % intervals
-// for means of numbers in [0, 1] that were drawn in groups of one prompt each. An interval is Wilson's, with the number of independent
-// trials that the spread between groups leaves (Kish's effective sample size; Dean and Pagano 2015): episodes of one prompt that
-// all go alike count as one. With one episode a group it is Wilson's own. It is never empty, also at 0 and 1.
+// Statistics of success: pass@k by the unbiased estimator (Chen et al. 2021, arXiv 2107.03374, §2.1), and 95 %
+// intervals for means of numbers in [0, 1] that were drawn in groups of one prompt each. The interval is Wilson's, with
+// the number of independent trials implied by the spread between groups (Kish's effective sample size; Dean and Pagano
+// 2015): a prompt whose episodes all have the same result counts as one trial. With one episode per group it is the
+// ordinary Wilson interval. Its width is never zero, not even for means of 0 and 1.
 
 export interface Estimate {
   mean: number;
@@ -14,8 +15,8 @@ export interface Estimate {
 const z = 1.959963984540054;
 
 /**
- * Chance that at least one of `k` draws without replacement from `n` episodes, `c` of them solved, is solved: 1 − C(n−c, k)/C(n, k).
- * 1 ≤ k ≤ n.
+ * Probability that at least one of `k` draws without replacement from `n` episodes, `c` of them solved, is solved: 1 −
+ * C(n−c, k)/C(n, k). Requires 1 ≤ k ≤ n.
  */
 export function passAtK(n: number, c: number, k: number): number {
   if (!(k >= 1 && k <= n && c >= 0 && c <= n)) throw new RangeError(`pass@${k} of ${c} in ${n} is not defined`);
@@ -25,7 +26,7 @@ export function passAtK(n: number, c: number, k: number): number {
   return 1 - allFail;
 }
 
-/** The numbers k for which pass@k is given: powers of two below the group's size, and that size. */
+/** The values of k for which pass@k is reported: powers of two below the group size, and the group size. */
 export function passSizes(group_size: number): number[] {
   const sizes: number[] = [];
   for (let k = 1; k < group_size; k *= 2) sizes.push(k);
@@ -35,7 +36,7 @@ export function passSizes(group_size: number): number[] {
 /**
  * Mean over groups with its interval.
  * @param groups each group's mean, in [0, 1]; at least one
- * @param trials all episodes: groups that differ no more than chance has it count for no more than these
+ * @param trials total number of episodes, the upper bound of the effective number of trials
  */
 export function meanOverGroups(groups: readonly number[], trials: number): Estimate {
   const count = groups.length;
@@ -46,7 +47,7 @@ export function meanOverGroups(groups: readonly number[], trials: number): Estim
   return { mean, ...wilson(mean, effective) };
 }
 
-/** Wilson's 95 % interval of a share seen in `trials` independent trials. */
+/** Wilson's 95 % interval of a share observed in `trials` independent trials. */
 function wilson(share: number, trials: number): { low: number; high: number } {
   const shrink = 1 + z ** 2 / trials;
   const centre = (share + z ** 2 / (2 * trials)) / shrink;

@@ -1,7 +1,7 @@
-// A played episode as a line of RAGEN's trajectory JSONL: the states as the user's messages, the raw answers as the assistant's, and
-// what came of it. Two mistakes of the original are put right here: `success` is the episode's (it was always false, being looked up
-// without the tag), and a state carries the reward of the turn that led to it (it carried that of the turn about to be taken).
-// `ragen` gives a line as the original writes it, mistakes included.
+// Converts an episode to a line of RAGEN's trajectory JSONL: states as user messages, raw responses as assistant
+// messages, and the results. Fixes two bugs of the original: `success` is the episode's (the original looked it up
+// without the tag, so it was always false), and a state carries the reward of the turn that led to it (the original
+// used the next turn's). Form `ragen` reproduces the original, bugs included.
 import type { Episode } from '../../protocol/run-folder';
 import { pythonFloat } from '../rollout/python-float';
 
@@ -14,13 +14,13 @@ export interface TrajectoryLine {
   metadata: Record<string, unknown>;
 }
 
-/** What the line tells besides the episode's own record. */
+/** Fields of the line that are not in the episode's record. */
 export interface TrajectoryFacts {
   /** Metrics under their full keys (`tag/num_actions`). */
   metrics: Readonly<Record<string, number>>;
-  /** Mean entropy of the model's distribution over the sampled tokens, in nats; null where it was not computed. */
+  /** Mean entropy of the model's distribution over the sampled tokens, in nats; null if it was not computed. */
   entropy: number | null;
-  /** Tokens that the model wrote. */
+  /** Number of tokens that the model generated. */
   n_tokens: number;
 }
 

@@ -1,10 +1,10 @@
-// An answer, or its beginning, that is given by hand, as token ids behind the literal that every answer begins with. What stays of a
-// recorded answer keeps its sampled ids; only what is new is tokenised.
+// Converts a hand-written response, or its beginning, to token ids after the literal response prefix. The part that
+// equals a recorded response keeps its sampled ids; only new text is tokenised.
 import type { GivenAnswer } from '../../protocol/inspection';
 import type { ChatTokenizer } from '../models/chat-tokenizer';
 import { tokenPieces } from '../models/token-pieces';
 
-/** A recorded answer: the text with the literal in front, and the sampled tokens. */
+/** A recorded response: its text including the prefix, and its sampled tokens. */
 export interface RecordedAnswer {
   raw: string;
   ids: readonly number[];
@@ -12,17 +12,17 @@ export interface RecordedAnswer {
 
 export interface GivenTokens {
   ids: number[];
-  /** How many of `ids` are the recorded answer's own. */
+  /** Number of `ids` taken from the recorded response. */
   kept: number;
-  /** The answer is whole: nothing is left to be sampled. */
+  /** The response is complete: nothing is left to sample. */
   whole: boolean;
 }
 
 type Encoder = Pick<ChatTokenizer, 'encode' | 'decode' | 'stopTokenIds'>;
 
 /**
- * @param prefix what every answer begins with: `<think>` or, without thoughts, `<answer>`
- * @param recorded the turn that is changed; null where the turn is a new one
+ * @param prefix the prefix of every response: `<think>` or, without thoughts, `<answer>`
+ * @param recorded the turn that is changed; null for a new turn
  */
 export function givenTokens(
   tokenizer: Encoder,
@@ -50,13 +50,13 @@ export function givenTokens(
   return { ids, kept: count, whole: true };
 }
 
-/** The most of the first tokens whose text is within `text`, and what of it is left. */
+/** The longest prefix of the tokens whose text is a prefix of `text`, and the rest of `text`. */
 function keptTokens(tokenizer: Encoder, ids: readonly number[], text: string): { count: number; rest: string } {
   let [count, length, at] = [0, 0, 0];
   for (const [i, piece] of tokenPieces(tokenizer, ids).entries()) {
     at += piece.length;
     if (text.slice(at - piece.length, at) !== piece) break;
-    if (piece !== '') [count, length] = [i + 1, at]; // not within a character
+    if (piece !== '') [count, length] = [i + 1, at]; // not within a multi-token character
   }
   return { count, rest: text.slice(length) };
 }

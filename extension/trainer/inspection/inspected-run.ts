@@ -1,5 +1,5 @@
-// A run as it is inspected: its folder is read, beside a trainer that may be at work on it, and the lease is never asked for. Which
-// checkpoints there are is looked up each time, since a trainer writes new ones and removes old ones meanwhile.
+// A run under inspection: reads its folder, possibly while a trainer runs, and never takes the lease. The list of
+// checkpoints is read anew each time, since a trainer creates and removes them meanwhile.
 import { dirname, join } from 'node:path';
 import { jsonOrNothing } from '../../protocol/json';
 import { initialWeights } from '../../protocol/inspection';
@@ -25,10 +25,12 @@ import { RunFolder } from '../store/run-folder';
 import { presentConfig } from '../stored-config';
 import { requireTrustedCode } from '../trusted-run';
 
-/** Characters of a line's beginning in which an episode's id stands. */
+/** Number of characters at the start of a line that contain the episode's id. */
 const headLength = 200;
 
-/** Nothing was resumed: what is wanted is a look at the model, which only the version that trained it can take. */
+/**
+ * The remedy for a run of another version: nothing was resumed, and only the version that trained the model can run it.
+ */
 const otherVersion =
   'its tokens cannot be scored and no what-if played by this version; use the version that made the run, or look at what it recorded';
 
@@ -41,7 +43,7 @@ export class InspectedRun {
     readonly config: RunConfig,
   ) {}
 
-  /** @throws UserError where there is no run, one of another version, or one of a model that is not here */
+  /** @throws UserError if there is no run, or it is of another version, or its model ran behind an API */
   static open(path: string): InspectedRun {
     const folder = RunFolder.open(path);
     folder.verifySeal();
@@ -53,15 +55,15 @@ export class InspectedRun {
     return new InspectedRun(folder, config);
   }
 
-  /** The workspace's folder, from which relative paths of the configuration lead. */
+  /** The workspace's folder, the base for relative paths of the configuration. */
   get workspace(): string {
     return dirname(dirname(dirname(this.folder.path))); // <workspace>/.ragen/runs/<id>
   }
 
-  /** The folder of the model that the run began with. */
+  /** The folder of the model that the run started with. */
   modelFolder(): Promise<string> {
     return (this.model ??= presentModelFolder(this.folder, this.workspace).catch((error: unknown) => {
-      this.model = undefined; // it may come later
+      this.model = undefined; // it may be available later
       throw error;
     }));
   }
@@ -83,7 +85,7 @@ export class InspectedRun {
     return [...found.sort((a, b) => b.step - a.step), { name: initialWeights, step: 0 }];
   }
 
-  /** The newest where no name is given. Throws a UserError with the names there are. */
+  /** The named checkpoint, by default the newest. Throws a UserError with the existing names. */
   checkpoint(name?: string): CheckpointChoice {
     const all = this.checkpoints();
     const found = name === undefined ? all[0] : all.find(each => each.name === name);
@@ -93,7 +95,7 @@ export class InspectedRun {
     );
   }
 
-  /** Opens what a choice stands for, found whole; null for the initial weights. */
+  /** Opens and verifies a choice's checkpoint; null for the initial weights. */
   async open({ name, step }: CheckpointChoice): Promise<StoredCheckpoint | null> {
     if (name === initialWeights) return null;
     const checkpoint = await openCheckpoint(this.folder.file(checkpointFolder(step)));
@@ -102,7 +104,7 @@ export class InspectedRun {
     return checkpoint;
   }
 
-  /** @throws UserError where the run's files hold no such episode */
+  /** @throws UserError if the run's files do not contain the episode */
   episode(ref: Pick<EpisodeRef, 'mode' | 'step' | 'id'>): Episode {
     const name = episodeFile(ref);
     const marked = `"id":${JSON.stringify(ref.id)}`;
@@ -114,10 +116,10 @@ export class InspectedRun {
   }
 
   /**
-   * The kept code of an environment version that a tag ran: what it was built to, and where its source was. Undefined where none is kept.
-   * It is read once and given as it was judged.
-   * @param accepted sha256 of files that the user accepts for this time
-   * @throws UserError where it is not trusted
+   * The stored code of an environment version that a tag ran: its bundle and the path of its source. Undefined if none
+   * is stored. It is read once, so the returned bytes are the ones that were checked for trust.
+   * @param accepted sha256 of files that the user accepts once
+   * @throws UserError if it is not trusted
    */
   keptEnvironment(
     { version, tag }: { version: string; tag: string },

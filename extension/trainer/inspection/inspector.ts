@@ -1,5 +1,5 @@
-// All that an inspection process can be asked about runs, whoever asks: the editor over standard input, or the terminal. What it has
-// opened it keeps: runs with their tokenizers, one model, and the what-if episodes that wait for their player.
+// All operations of an inspection process, for the editor over standard input or for the CLI. It keeps what it has
+// opened: runs with their tokenizers, one model, and the what-if episodes that wait for the user.
 import type {
   AcceptedCode,
   CheckpointChoice,
@@ -45,7 +45,7 @@ export class Inspector {
     return tokenPieces(await this.run(folder).tokenizer(), ids);
   }
 
-  /** @throws UserError, or what `signal` was aborted with */
+  /** @throws UserError, or the reason with which `signal` was aborted */
   async rescore(request: RescoreRequest, signal?: AbortSignal): Promise<Rescored> {
     const run = this.run(request.folder);
     const episode = run.episode(request);
@@ -111,7 +111,7 @@ export class Inspector {
     await this.models.close();
   }
 
-  /** An answer of a what-if, which is closed when it is over, failed or is not wanted any more. */
+  /** Waits for the next state of a what-if, which is closed when it is over, failed or cancelled. */
   private async settled(
     session: number,
     opened: WhatIf,
@@ -142,7 +142,7 @@ export class Inspector {
     return found;
   }
 
-  /** The run with its manifest as it lies there now: what the user has accepted is what is there, not what was. */
+  /** The run with its current manifest: the user's acceptance applies to the files that exist now. */
   private fresh(folder: string): InspectedRun {
     const known = this.runs.get(folder);
     if (known?.folder.manifestSha256 !== RunFolder.open(folder).manifestSha256) this.runs.delete(folder);

@@ -1,6 +1,6 @@
-// The one model that an inspection process holds: a run's under the checkpoint that was asked for last, on the CPU, so that a GPU is
-// left to the trainer. Work with it is done one piece at a time; another checkpoint takes the place of the one before. Before anything is
-// loaded, what it will take is held against what the machine has left.
+// The single model of an inspection process: the last requested checkpoint of a run, on the CPU, so that a GPU stays
+// free for the trainer. Work runs serially; another checkpoint replaces the loaded one. Before loading, the required
+// memory is compared with the available memory.
 import { availableParallelism } from 'node:os';
 import type { CheckpointChoice } from '../../protocol/inspection';
 import { UserError } from '../../protocol/user-error';
@@ -26,15 +26,15 @@ export class ModelHolder {
   private held: { key: string; model: LoadedModel } | undefined;
   private last: Promise<unknown> = Promise.resolve();
 
-  /** `threads` 0 takes half of the cores; `say` hears what takes time. */
+  /** `threads` 0 uses half of the cores; `say` is notified of slow operations. */
   constructor(
     private readonly threads: number,
     private readonly say: (words: string) => void,
   ) {}
 
   /**
-   * Loads a run's model where it is not loaded and does some work with it, after the work that was asked for before.
-   * @throws UserError where it cannot be loaded or the machine has too little memory
+   * Loads a run's model if needed and runs `work` with it, after earlier work.
+   * @throws UserError if it cannot be loaded or memory is insufficient
    */
   use<T>(
     run: InspectedRun,
@@ -95,7 +95,7 @@ export class ModelHolder {
   }
 }
 
-/** Throws the sentence about a model that does not fit beside what runs. */
+/** Throws if the model does not fit into the available memory. */
 function requireMemory(plan: Parameters<typeof planMemory>[0], model: string): void {
   const { bytes } = planMemory(plan).peak;
   const free = memoryForRun();

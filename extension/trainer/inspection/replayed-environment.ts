@@ -1,5 +1,6 @@
-// The environment of a stored episode, opened again on the code that played it: the run keeps what each version was built to. Where a run
-// does not keep it, the present code takes its place and a note says so. Neither is executed where the run is not trusted. To be closed.
+// Opens the environment of a stored episode with the code that played it, as stored in the run. If the run has no
+// stored code, the current code is used and a note says so. Neither is executed if the run is not trusted. The caller
+// must stop the process.
 import type { EnvironmentSpec, LoadedEnvironment } from '../../protocol/environment-link';
 import type { Episode } from '../../protocol/run-folder';
 import { UserError } from '../../protocol/user-error';
@@ -20,8 +21,8 @@ export interface ReplayedEnvironment {
 }
 
 /**
- * @param accepted sha256 of files of the run that the user accepts for this time
- * @throws UserError where the environment does not load, or may not be executed
+ * @param accepted sha256 of files of the run that the user accepts once
+ * @throws UserError if the environment does not load, or must not be executed
  */
 export async function openReplayed(
   run: InspectedRun,
@@ -61,7 +62,7 @@ export async function openReplayed(
   }
 }
 
-/** Names of the actions that an episode has; empty where any text is one. */
+/** Names of an episode's actions; empty if any text is an action. */
 export async function actionsOf(
   { process: environments, loaded }: ReplayedEnvironment,
   episode: Episode,

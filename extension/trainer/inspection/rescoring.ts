@@ -1,5 +1,5 @@
-// The tokens of a stored episode under a checkpoint: what each was worth to the policy, to the reference and to the critic. The ids are
-// taken as they are stored; in a windowed context each training sample is a context of its own, as the model saw it.
+// Scores the tokens of a stored episode under a checkpoint: policy, reference policy and critic. The ids are used as
+// stored; in a windowed context each training sample is a context of its own, as the model saw it.
 import type { Rescored, RescoredToken, RescoreRequest } from '../../protocol/inspection';
 import type { Episode } from '../../protocol/run-folder';
 import { tokenPieces } from '../models/token-pieces';
@@ -7,12 +7,12 @@ import { passBudget } from '../run';
 import type { InspectedRun } from './inspected-run';
 import type { LoadedModel } from './loaded-model';
 
-/** Likeliest tokens that are told. */
+/** Number of top tokens reported. */
 const likeliest = 5;
 
 type Sample = { ids: Int32Array; mask: Uint8Array };
 
-/** @throws UserError where the checkpoint's weights are no numbers */
+/** @throws UserError if the checkpoint's weights give non-finite numbers */
 export async function rescored(
   run: InspectedRun,
   episode: Episode,
@@ -55,7 +55,7 @@ export async function rescored(
   return { checkpoint, temperature, hasReference, hasCritic, tokens };
 }
 
-/** The contexts that the model saw, with a mask over what is to be scored; a context's first token never is. */
+/** The contexts that the model saw, with a mask over the tokens to score; a context's first token is never scored. */
 function samplesOf({ tokens: { ids, mask, starts = [0] } }: Episode, all: boolean): Sample[] {
   return starts.map((from, i) => {
     const to = starts[i + 1] ?? ids.length;
@@ -65,7 +65,7 @@ function samplesOf({ tokens: { ids, mask, starts = [0] } }: Episode, all: boolea
   });
 }
 
-/** Values of samples that have some token to be valued; the critic's passes take no others. */
+/** Values of samples with at least one masked token, the only ones that the critic accepts; zeros for others. */
 async function valuesOf(
   engine: LoadedModel['engine'],
   samples: readonly Sample[],
@@ -77,5 +77,5 @@ async function valuesOf(
   return samples.map(sample => values.get(sample) ?? new Float32Array(sample.ids.length));
 }
 
-/** As many digits as a float32 has. */
+/** Rounds to the digits that identify a float32. */
 const shortest = (x: number): number => Number(x.toPrecision(9));

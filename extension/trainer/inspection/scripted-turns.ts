@@ -1,38 +1,38 @@
-// The generator of an episode that is played again: each turn's tokens are those that were stored, those that were given by hand, or what
-// a policy samples, behind what was given of the turn. The agent proxy that asks does not know the difference, so that prompts, parsing,
-// rewards and context are those of training. Invariant: a row's ids are what the context holds, wherever its tokens come from.
+// Generator for replaying an episode: each turn's tokens are the stored ones, hand-written ones, or sampled by a policy
+// after hand-written ones. The agent proxy uses it like the engine, so prompts, parsing, rewards and context are those
+// of training. Invariant: a row's ids equal the context's, whatever the source of its tokens.
 import { appendAll } from '../../protocol/lists';
 import type { GeneratedRow, GenerationRow, SamplingOptions } from '../engine/engine';
 import type { RemoteEngine } from '../engine/remote-engine';
 import type { Generator } from '../rollout/agent-proxy';
 
-/** Where a turn's tokens come from. */
+/** The source of a turn's tokens. */
 export type TurnSource =
   | { from: 'stored'; row: Pick<GeneratedRow, 'ids' | 'logprobs' | 'finish'> }
   | { from: 'hand'; ids: number[] }
-  /** `given` stand before what is sampled. */
+  /** `given` precedes the sampled tokens. */
   | { from: 'policy'; given: number[]; seed: number; play: PolicyTurn };
 
-/** Does some work with the policy, when it is loaded. */
+/** Runs work with the policy, once it is loaded. */
 export type PolicyTurn = <T>(work: (engine: RemoteEngine) => Promise<T>) => Promise<T>;
 
 export interface ScriptedTurn {
-  /** All ids of the row before the answer. */
+  /** All ids of the row before the response. */
   prompt: readonly number[];
   row: GeneratedRow;
-  /** The first tokens of the answer, which were given. */
+  /** Number of tokens at the response's start that were given. */
   given: number;
 }
 
 export class ScriptedTurns implements Generator {
-  /** What the row holds. */
+  /** The row's content. */
   private held: number[] = [];
-  /** How much of it an engine has read. */
+  /** The engine that has read part of it, and how many tokens. */
   private read: { engine: RemoteEngine; length: number } | undefined;
 
   /**
    * @param row name of the row at the engine
-   * @param source gives where the next turn's tokens come from; may take its time
+   * @param source returns the source of the next turn's tokens; may wait for the user
    */
   constructor(
     private readonly row: string,
@@ -53,11 +53,11 @@ export class ScriptedTurns implements Generator {
   }
 
   async release(rows: readonly string[]): Promise<void> {
-    if (rows.length === 0) return; // there is but one
+    if (rows.length === 0) return; // there is only one row
     this.held = [];
     const { read } = this;
     this.read = undefined;
-    await read?.engine.release([this.row]).catch(() => undefined); // the engine may have made room for another model
+    await read?.engine.release([this.row]).catch(() => undefined); // the engine may have been replaced by another model
   }
 
   private async answer(
@@ -79,7 +79,7 @@ export class ScriptedTurns implements Generator {
     { given, seed }: TurnSource & { from: 'policy' },
     sampling: SamplingOptions,
   ): Promise<Pick<GeneratedRow, 'ids' | 'logprobs' | 'finish'> & { given: number }> {
-    // Another model was loaded meanwhile, or turns were played that no engine has read.
+    // Start over if another model was loaded; append turns that no engine has read.
     const known = this.read?.engine === engine ? this.read.length : 0;
     const append = [...this.held.slice(known), ...given];
     const max_new_tokens = Math.max(1, sampling.max_new_tokens - given.length);

@@ -1,6 +1,6 @@
-// The inspector for the editor: JSON-RPC over standard input and output (protocol/inspection.ts). What goes wrong is an error with one
-// sentence; a request that is cancelled is answered at once, whatever is still at work for it. Ends with its standard input, and with it
-// all that it has opened.
+// The inspector as a service for the editor: JSON-RPC over standard input and output (protocol/inspection.ts). Every
+// failure is an error with one sentence; a cancelled request is answered at once, even while its work continues. Ends
+// with its standard input and closes everything it opened.
 import { createMessageConnection, ResponseError, StreamMessageReader, StreamMessageWriter } from 'vscode-jsonrpc/node';
 import type { CancellationToken, RequestType } from 'vscode-jsonrpc/node';
 import {
@@ -25,7 +25,7 @@ import { Inspector } from './inspector';
 export async function serveInspector(threads: number): Promise<void> {
   const reader = withoutTimer(new StreamMessageReader(process.stdin));
   const connection = createMessageConnection(reader, clearedWriter(new StreamMessageWriter(process.stdout)));
-  const deaf = (): undefined => undefined; // a host that has gone away hears nothing more
+  const deaf = (): undefined => undefined; // the host may be gone
   const inspector = new Inspector(threads, {
     phase: words => void connection.sendNotification(inspectionPhase, { words }).catch(deaf),
     whatIfTokens: (session, turn, tokens) =>
@@ -62,7 +62,7 @@ function signalOf(token: CancellationToken): { signal: AbortSignal; cancelled: P
       reject(new Error('cancelled'));
     });
   });
-  cancelled.catch(() => undefined); // where the work was faster
+  cancelled.catch(() => undefined); // if the work finishes first
   return { signal: controller.signal, cancelled };
 }
 

@@ -1,6 +1,6 @@
-// What if: a stored episode is played again up to a turn, which is given by hand or to a policy, and goes on from there to its end. It is
-// played by the agent proxy as in training, alone, on the code that played it; its turns before must come out as they are stored. What
-// comes of it is an episode like others, written to `what-if/` with a reference to the one it leaves.
+// What-if: replays a stored episode up to a turn, which the user or a policy then plays differently, and continues to
+// its end. The agent proxy plays it as in training, alone, on the code that played it; the earlier turns must match the
+// stored ones. The result is an ordinary episode, written to `what-if/` with a reference to the original.
 import { existsSync } from 'node:fs';
 import type { GivenAnswer, WhatIfRequest, WhatIfStanding } from '../../protocol/inspection';
 import { maximum } from '../../protocol/lists';
@@ -25,19 +25,19 @@ import type { ReplayedEnvironment } from './replayed-environment';
 import { ScriptedTurns } from './scripted-turns';
 import type { PolicyTurn, ScriptedTurn, TurnSource } from './scripted-turns';
 
-/** What a what-if needs of its process. */
+/** What a what-if needs from its process. */
 export interface WhatIfParts {
   session: number;
   run: InspectedRun;
   tokenizer: ChatTokenizer;
   environment: ReplayedEnvironment;
   origin: Episode;
-  /** Work with the policy under a checkpoint, by its name. */
+  /** Runs work with the policy of a named checkpoint. */
   policy(checkpoint: string): PolicyTurn;
   onTokens(turn: number, tokens: { id: number; text: string; logprob: number }[]): void;
 }
 
-/** What the user gives for a turn. */
+/** The user's input for a turn. */
 interface Move {
   given: GivenAnswer;
   checkpoint: string | null;
@@ -49,11 +49,11 @@ export class WhatIf {
   private readonly turns: ScriptedTurn[] = [];
   private readonly cancelled = new AbortController();
   private playing: PlayedSoFar | undefined;
-  /** Plays on to the end; null while the user gives each turn. */
+  /** The checkpoint that plays on to the end; null while the user plays each turn. */
   private checkpoint: string | null;
-  /** Takes the user's next turn. */
+  /** Passes on the user's next turn. */
   private move: ((move: Move) => void) | undefined;
-  /** Tokens of the changed turn that stayed. */
+  /** Number of tokens of the changed turn that were kept. */
   private kept = 0;
   /** Of the turn that a policy plays. */
   private pieces: TokenPieces | undefined;
@@ -75,10 +75,10 @@ export class WhatIf {
       );
     this.expectMove();
     this.end = this.play();
-    this.end.catch(() => undefined); // whoever asks for the standing hears it
+    this.end.catch(() => undefined); // the error is reported by `standing`
   }
 
-  /** How it stands when it waits for the user or is over. Rejects with what ended it. */
+  /** Resolves with the state once it waits for the user or is over. Rejects with the error that ended it. */
   async standing(): Promise<WhatIfStanding> {
     const episode = await Promise.race([this.end, this.waiting]);
     if (episode !== 'waiting') return this.stands(await this.write(episode));
@@ -87,7 +87,7 @@ export class WhatIf {
     return this.stands(this.record(finishedEpisode({ mode, step }, entry, context, finishes)));
   }
 
-  /** The user's turn. @throws UserError where none is waited for */
+  /** Plays the user's turn. @throws UserError if none is expected */
   take(move: Move): Promise<WhatIfStanding> {
     const { move: give } = this;
     if (!give) throw new UserError('what if: it is the policy’s turn: wait until it has played');
@@ -98,7 +98,7 @@ export class WhatIf {
     return this.standing();
   }
 
-  /** Writes what was played so far as it is. Null where nothing was. */
+  /** Writes the turns played so far. Null if none was. */
   async keep(): Promise<WhatIfStanding | null> {
     if (!this.playing || this.playing.entry.history.length < this.request.turn) return null;
     const { entry, context, finishes } = this.playing;
@@ -106,10 +106,10 @@ export class WhatIf {
     return this.stands(await this.write(this.record(finishedEpisode({ mode, step }, entry, context, finishes))));
   }
 
-  /** Ends it where it stands. */
+  /** Ends the what-if in its current state. */
   async close(): Promise<void> {
     this.cancelled.abort(new UserError('what if: it was ended'));
-    this.move?.({ given: { answer: '' }, checkpoint: null }); // the proxy sees between turns that it is to stop
+    this.move?.({ given: { answer: '' }, checkpoint: null }); // the proxy checks for cancellation between turns
     await this.end.catch(() => undefined);
     await this.parts.environment.process.stop();
   }
@@ -138,7 +138,7 @@ export class WhatIf {
     return this.record(batch.episodes[0]);
   }
 
-  /** The run's own, with a batch that holds the episode's group alone. */
+  /** The run's own options, with a batch that has only the episode's group. */
   private options(): AgentProxyOptions {
     const { run, tokenizer, origin } = this.parts;
     const { config } = run;
@@ -152,7 +152,7 @@ export class WhatIf {
       es_manager: { ...config.es_manager, train: groups, val: groups },
       custom_envs: config.custom_envs,
       async_rollout: false,
-      max_failed_episodes_share: 1, // an episode that fails is what came of it
+      max_failed_episodes_share: 1, // a failed episode is a valid result
       stop_token_ids: tokenizer.stopTokenIds,
       observer: {
         begun: (_, [played]) => (this.playing = played),
@@ -163,7 +163,7 @@ export class WhatIf {
     };
   }
 
-  /** Throws where the episode is over before the turn that is to be changed. */
+  /** Throws if the replayed episode is over before the turn to be changed. */
   private requireReached({ entry }: PlayedSoFar): void {
     if (!isDone(entry) || entry.history.length >= this.request.turn) return;
     const why = entry.error ? `: ${entry.error.message}` : '';
@@ -172,7 +172,7 @@ export class WhatIf {
     );
   }
 
-  /** Throws where a turn that was played again is not the one that is stored. */
+  /** Throws if a replayed turn differs from the stored one. */
   private compare({ entry }: PlayedSoFar): void {
     const { origin } = this.parts;
     const played = entry.history.length;
@@ -224,7 +224,7 @@ export class WhatIf {
     );
   }
 
-  /** The episode as a line of the run folder, still without an id of its own. */
+  /** The episode as a line of the run folder, without an id of its own yet. */
   private record(played: RolloutEpisode): Episode {
     const { origin, run } = this.parts;
     const episode = episodeRecord(origin.mode === 'train' ? shaped(played, run.config) : played);
@@ -235,7 +235,7 @@ export class WhatIf {
       mask.fill(0, from, to);
       logprobs.fill(null, from, to);
       if (at > turn) continue;
-      // What stayed of the recorded turns keeps what is said of it.
+      // Kept tokens of the recorded turns keep their mask and log-probs.
       const [start, end] = origin.turns[at - 1].span;
       for (let i = start; i < (at < turn ? end : start + this.kept); i++) {
         mask[from + i - start] = origin.tokens.mask[i];
@@ -249,7 +249,7 @@ export class WhatIf {
     };
   }
 
-  /** Writes an episode once, under the first id that is free. */
+  /** Writes an episode once, under the first free id. */
   private async write(episode: Episode): Promise<Episode> {
     if (this.written) return { ...episode, id: this.written.id };
     const { folder } = this.parts.run;
@@ -278,13 +278,13 @@ export class WhatIf {
   }
 }
 
-/** The number of a what-if episode of `base` in the beginning of its line; 0 where it is another's. */
+/** The number of a what-if episode of `base`, from the start of its line; 0 for another base. */
 function numberOf(head: string, base: string): number {
   const [, id, digits] = /"id":("(?:[^"\\]|\\.)*-w(\d+)")/.exec(head) ?? [];
   return id === JSON.stringify(`${base}-w${digits}`) ? Number(digits) : 0;
 }
 
-/** The stored answer of a turn, and the ids that its context held before it. */
+/** The stored response of a turn, and the ids before it in its context. */
 function storedAnswer({ tokens, turns }: Episode, turn: number) {
   const { span, finish } = turns[turn - 1];
   const start = (tokens.starts ?? [0]).findLast(from => from <= span[0]) ?? 0;
@@ -298,7 +298,7 @@ function storedAnswer({ tokens, turns }: Episode, turn: number) {
   };
 }
 
-/** What of a turn that was played again is otherwise, in words. */
+/** How a replayed turn differs from the stored one; undefined if it does not. */
 function differenceOf(stored: EpisodeTurn, played: Omit<EpisodeTurn, 'finish' | 'span'>): string | undefined {
   if (stored.raw !== played.raw) return 'another answer';
   if (JSON.stringify(stored.executed) !== JSON.stringify(played.executed)) return 'other actions';

@@ -1,7 +1,8 @@
-// The agent proxy (RAGEN's LLMAgentProxy): plays a whole batch of episodes turn by turn, those together that are ready together. Where all
-// environments are fast these are all that live; a slow one holds up no other, unless `async_rollout` is off. One code path serves
-// training and validation; they differ in groups, seeds and sampling alone.
-// Invariant: an episode's tokens are a function of the weights and (seed, step, env_id, turn), whatever is beside it in the batch.
+// The agent proxy (RAGEN's LLMAgentProxy): plays a batch of episodes turn by turn, batching episodes that are ready at
+// the same time. With fast environments these are all unfinished episodes; a slow environment delays no other, unless
+// `async_rollout` is off. Training and validation share this code and differ only in groups, seeds and sampling.
+// Invariant: an episode's tokens depend only on the weights and (seed, step, env_id, turn), not on the rest of the
+// batch.
 import type { EnvironmentFailure, LoadedEnvironment } from '../../protocol/environment-link';
 import { appendAll } from '../../protocol/lists';
 import type { EpisodeTurn } from '../../protocol/run-folder';
@@ -28,9 +29,12 @@ import { deriveSeed } from './seeds';
 import { systemMessage } from './system-message';
 import { generationPrefix, parseResponse, type TurnPrompt, type TurnProtocol } from './turn-protocol';
 
-/** The engine's generation, with a row's keys and values cached until it is released. */
+/** The engine's text generation; it caches a row's keys and values until the row is released. */
 export interface Generator {
-  /** Answers in the order of `rows`; calls overlap. `onTokens` may hear how many tokens the calls in hand have sampled so far. */
+  /**
+   * Returns responses in the order of `rows`; calls may overlap. `onTokens` receives the number of tokens sampled so
+   * far by the running calls.
+   */
   generate(
     rows: readonly GenerationRow[],
     sampling: SamplingOptions,
@@ -39,19 +43,22 @@ export interface Generator {
   release(rows: readonly string[]): void | Promise<void>;
 }
 
-/** Somebody who looks on. It changes nothing, and what it is shown is the rollout's own: to be read at once. */
+/**
+ * Observer of a rollout. It must not change anything, and must read what it is given at once, since it receives the
+ * rollout's own objects.
+ */
 export interface RolloutObserver {
-  /** A rollout begins with these episodes; nothing is known of them yet but who they are. */
+  /** A rollout begins with these episodes, which are not reset yet. */
   begun(at: Pick<RolloutRequest, 'mode' | 'step'>, all: readonly PlayedSoFar[]): void;
-  /** These are reset, or their turn is over. */
+  /** These episodes were reset, or finished a turn. */
   ready(some: readonly PlayedSoFar[]): void;
-  /** These are asked for an answer; the generator hears of them next. */
+  /** A response is requested for these episodes; the generator is called next. */
   asked(some: readonly PlayedSoFar[]): void;
   /** The rollout is over. */
   ended(): void;
 }
 
-/** How tokens are drawn; `top_k` −1 or 0, `top_p` 1, `min_p` 0 and `repetition_penalty` 1 are off. */
+/** Sampling parameters; `top_k` −1 or 0, `top_p` 1, `min_p` 0 and `repetition_penalty` 1 mean off. */
 interface Sampling {
   temperature: number;
   top_p: number;
@@ -61,7 +68,7 @@ interface Sampling {
   do_sample: boolean;
 }
 
-/** What the proxy reads of the configuration, under its keys. */
+/** The part of the configuration that the proxy reads, under its keys. */
 export interface AgentProxyOptions {
   seed: { train: number; val: number };
   agent_proxy: TurnProtocol & {
@@ -77,13 +84,13 @@ export interface AgentProxyOptions {
   custom_envs: Record<string, TagSettings & { env_instruction?: string | null; max_tokens?: number | null }>;
   /** `workbench.async_rollout`: episodes that are ready do not wait for the others. */
   async_rollout: boolean;
-  /** `workbench.max_failed_episodes_share`: with a larger share of failed episodes the batch fails. */
+  /** `workbench.max_failed_episodes_share`: a larger share of failed episodes fails the batch. */
   max_failed_episodes_share: number;
   stop_token_ids: number[];
   observer?: RolloutObserver;
 }
 
-/** What shapes an episode's context. */
+/** The options that shape an episode's context. */
 export type ContextSettings = Pick<AgentProxyOptions, 'agent_proxy' | 'enable_response_mask' | 'ragen'> & {
   rollout: Pick<AgentProxyOptions['rollout'], 'max_model_len' | 'response_length'>;
 };
@@ -91,38 +98,43 @@ export type ContextSettings = Pick<AgentProxyOptions, 'agent_proxy' | 'enable_re
 export interface RolloutRequest {
   mode: 'train' | 'val';
   step: number;
-  /** Which batch of the step, from 0: its groups and episodes are counted on from those of the batches before. */
+  /** Number of the batch within the step, from 0: group and episode ids continue from the previous batches. */
   round?: number;
-  /** What is loaded now, one for each tag. */
+  /** The loaded environments, one per tag. */
   environments: readonly LoadedEnvironment[];
-  /** Forces the seed of the first group. */
+  /** Overrides the seed of the first group. */
   seed?: number;
-  /** Plays these episodes of the batch (by env_id) alone; each comes out as it would beside the others. */
+  /** Plays only these episodes of the batch (by env_id); each has the same result as in the full batch. */
   only?: ReadonlySet<number>;
-  /** Honoured at once, whatever is waited for; the rollout rejects with the signal's reason and leaves no trace. */
+  /**
+   * Aborts the rollout at once, whatever it waits for; it rejects with the signal's reason and leaves the state
+   * unchanged.
+   */
   signal?: AbortSignal;
-  /** Share of the rollout that is done, 0…1, never falling, and what of it is over. */
+  /** Finished share of the rollout, 0…1, non-decreasing, and counts of finished episodes and turns. */
   onProgress?: (fraction: number, played: PlayedParts) => void;
-  /** An episode was ended by its environment's failure. */
+  /** A failure of its environment ended an episode. */
   onFailure?: (episode: { id: string; tag: string; seed: number; failure: EnvironmentFailure }) => void;
 }
 
-/** An episode being played. */
+/** An episode in progress. */
 export interface PlayedSoFar {
   entry: EpisodeEntry;
   context: EpisodeContext;
   finishes: EpisodeTurn['finish'][];
 }
 
-/** How far a rollout is. */
+/** Progress counts of a rollout. */
 export interface PlayedParts {
-  /** Episodes that are over, of all, and turns that are over. */
+  /** Finished episodes, all episodes, and finished turns. */
   episodes: number;
   of: number;
   turns: number;
 }
 
-/** More episodes of a batch failed than a configuration allows: it leaves no trace and may be played again. */
+/**
+ * More episodes of a batch failed than the configuration allows. The state is unchanged; the batch may be played again.
+ */
 export class FailedBatch extends UserError {}
 
 export class AgentProxy {
@@ -145,7 +157,7 @@ export class AgentProxy {
     this.managers = { train: manager('train'), val: manager('val') };
   }
 
-  /** Seed counter of training, for checkpoints; validation has none to keep. */
+  /** Training's seed counter, for checkpoints; validation has none to save. */
   get state(): SeedState {
     return this.managers.train.state;
   }
@@ -156,7 +168,7 @@ export class AgentProxy {
 
   /**
    * Plays one batch to its end.
-   * @throws FailedBatch when too many environments failed; UserError when no prompt fits into the model's context
+   * @throws FailedBatch if too many environments failed; UserError if no prompt fits into the model's context
    */
   async rollout(request: RolloutRequest): Promise<RolloutBatch> {
     const { mode, step } = request;
@@ -170,9 +182,9 @@ export class AgentProxy {
     try {
       await abortable(request.signal, this.play(manager, playing, request, clock));
     } catch (error) {
-      manager.restore(before); // the same batch is played again when the caller tries again
-      const cleanUp = this.cleanUp(manager, entries).catch(() => undefined); // the first error is the one that tells
-      if (!request.signal?.aborted) await cleanUp; // an environment that is left behind may not answer
+      manager.restore(before); // so that a retry plays the same batch
+      const cleanUp = this.cleanUp(manager, entries).catch(() => undefined); // report the first error, not a later one
+      if (!request.signal?.aborted) await cleanUp; // after an abort an environment may never answer
       throw error;
     } finally {
       this.options.observer?.ended();
@@ -195,14 +207,14 @@ export class AgentProxy {
     const progress = progressReporter(all, max_turn, sampling.max_new_tokens, request.onProgress);
     const byEntry = new Map(all.map(episode => [episode.entry, episode]));
     const gathering = (ms: number): number => (async_rollout ? ms : Infinity);
-    let failure: { error: unknown } | undefined; // the first ends the rollout, when what is in hand has come back
+    let failure: { error: unknown } | undefined; // the first one ends the rollout once the calls in progress return
     const goOn = (): void => {
       request.signal?.throwIfAborted();
       if (failure) throw failure.error;
     };
 
     const playTurns = async (ready: readonly EpisodeEntry[]): Promise<void> => {
-      request.signal?.throwIfAborted(); // whoever looks on has been told of the end
+      request.signal?.throwIfAborted(); // the observer was already notified of the end
       this.options.observer?.ready(ready.map(entry => byEntry.get(entry)!));
       this.reportFailures(ready, all, request);
       await this.generator.release(ready.filter(isDone).map(({ id }) => id));
@@ -261,7 +273,10 @@ export class AgentProxy {
     return episodeContext(this.tokenizer, this.options, system, environment.name);
   }
 
-  /** The next prompt of each episode; one that does not fit ends its episode. Rows that begin anew are let go of first. */
+  /**
+   * The next prompt of each episode; a prompt that does not fit ends its episode. Rows that start over are released
+   * first.
+   */
   private async promptAll(all: readonly PlayedSoFar[], { mode, step }: RolloutRequest): Promise<GenerationRow[]> {
     const rows: GenerationRow[] = [];
     const renewed: string[] = [];
@@ -297,7 +312,7 @@ export class AgentProxy {
     return { entry, raw, response: parseResponse(raw, this.options.agent_proxy, entry.environment.whole_answer) };
   }
 
-  /** Tells of episodes that have failed now, and gives up when they are too many to go on. */
+  /** Reports episodes that have just failed. @throws FailedBatch if too many have failed */
   private reportFailures(ready: readonly EpisodeEntry[], all: readonly PlayedSoFar[], request: RolloutRequest): void {
     const failed = ready.filter(({ error }) => error);
     for (const { id, tag, seed, error } of failed) if (error) request.onFailure?.({ id, tag, seed, failure: error });
@@ -309,13 +324,13 @@ export class AgentProxy {
       );
   }
 
-  /** Why a turn's prompt, of `tokens` tokens at least, does not fit. */
+  /** Why a turn's prompt, which has at least `tokens` tokens, does not fit. */
   private noRoom({ tag, seed, member }: EpisodeEntry, turn: number, tokens = 0): string {
     const { max_model_len, response_length } = this.options.rollout;
     return `environment ${tag} shows too much in turn ${turn} at seed ${seed}, member ${member}: the prompt has ${tokens} tokens, and actor_rollout_ref.rollout.max_model_len ${max_model_len} must hold it with an answer of response_length ${response_length}: raise max_model_len, lower response_length, or have the environment show less`;
   }
 
-  /** Refuses a batch in which no episode's first prompt left room for an answer. */
+  /** Throws if not one episode's first prompt left room for a response. */
   private requireRoom(all: readonly PlayedSoFar[]): void {
     const full = all.find(({ entry }) => entry.context_full);
     if (full && all.every(({ entry }) => entry.history.length === 0))
@@ -328,15 +343,15 @@ export class AgentProxy {
   }
 }
 
-/** What comes within this share of the time that its answers took is waited for, since many rows are generated faster together. */
+/** Share of the generation time to wait for more episodes, since a larger batch generates faster. */
 const gatheringShare = 1 / 20;
-/** Milliseconds that are waited in any case; and at the beginning, where nothing was generated yet. */
+/** Minimum waiting time in milliseconds, and the waiting time before the first generation. */
 const leastGatheringMs = 2;
 const firstGatheringMs = 50;
 
 /**
- * Has episodes played on in waves, in the order of their env_ids: those that are ready within `gatherMs` of the first go together.
- * `ask` tells of `count` episodes as they are ready. Ends when all waves have.
+ * Plays episodes on in waves, in env_id order: those ready within `gatherMs` of the first go together. `ask` reports
+ * all `count` episodes as they become ready. Resolves when all waves have ended.
  */
 async function inWaves(
   count: number,
@@ -366,7 +381,10 @@ async function inWaves(
   }
 }
 
-/** The context of an episode under `agent_proxy.context_window_mode`; `environment` is the environment's name, which has a memory of its own or not. */
+/**
+ * The context of an episode under `agent_proxy.context_window_mode`. `environment` is the environment's name: alfworld
+ * has its own memory format in mode `single_turn`.
+ */
 export function episodeContext(
   tokenizer: PromptTokenizer,
   { agent_proxy, rollout, enable_response_mask, ragen }: ContextSettings,
@@ -391,7 +409,7 @@ export function episodeContext(
   });
 }
 
-/** Sampling of a mode: validation has its own temperature and cuts. */
+/** Sampling options of a mode: validation has its own temperature and truncation parameters. */
 export function samplingFor(mode: 'train' | 'val', { rollout, stop_token_ids }: AgentProxyOptions): SamplingOptions {
   const { temperature, top_p, top_k, min_p, repetition_penalty, do_sample } =
     mode === 'val' ? rollout.val_kwargs : rollout;
@@ -409,7 +427,10 @@ export function samplingFor(mode: 'train' | 'val', { rollout, stop_token_ids }: 
   };
 }
 
-/** Reports the share that is done: turns played of all that could be, a finished episode counting whole, plus tokens of the turn in hand. */
+/**
+ * Returns a function that reports the finished share: played turns of all possible ones, with a finished episode
+ * counted in full, plus the tokens of the current turn.
+ */
 function progressReporter(
   all: readonly PlayedSoFar[],
   max_turn: number,

@@ -1,8 +1,8 @@
-// The context of an episode (RAGEN's context manager): the conversation as messages for people, and as token ids for the model and
-// for training. Sampled ids stay exactly as sampled: nothing is tokenised again, so the policy is trained on the very tokens it drew
-// in the very context it drew them from, and the mask is 1 on these and nowhere else unless the configuration says otherwise.
-// In mode `full` the chat grows in one sample; where a turn's prompt does not begin with all that came before, since the chat had to be
-// shortened, a further sample begins. In the windowed modes each turn is a sample of its own.
+// The context of an episode (RAGEN's context manager): the conversation as messages for people, and as token ids for
+// the model and for training. Sampled ids are kept exactly and never re-tokenised, so training sees the same tokens in
+// the same context as sampling, and the mask is 1 only on them unless configured otherwise.
+// In mode `full` the chat grows in one sample; if the chat had to be shortened, so that a turn's prompt does not begin
+// with all earlier tokens, a new sample begins. In the windowed modes each turn is a sample of its own.
 import { appendAll } from '../../protocol/lists';
 import type { GeneratedRow } from '../engine/engine';
 import type { ContextWindow, TurnInHand } from './context-window';
@@ -15,26 +15,29 @@ export interface ChatMessage {
   content: string;
 }
 
-/** What the context needs of a tokenizer with a chat template. */
+/** The tokenizer functions that the context needs, with a chat template. */
 export interface PromptTokenizer {
   /** Ids of a conversation, the assistant's header and the literal `prefix`. */
   encodePrompt(messages: readonly ChatMessage[], prefix: string): number[];
-  /** Ids between the sampled ids `answer` and the next answer: the turn's end as far as it was not sampled, the user's message, the assistant's header, `prefix`. */
+  /**
+   * Ids between the sampled ids `answer` and the next answer: the part of the turn's end that was not sampled, the
+   * user's message, the assistant's header, `prefix`.
+   */
   encodeContinuation(answer: readonly number[], userText: string, prefix: string): number[];
-  /** Ids that the template writes after the sampled ids `answer` where they are the last. */
+  /** Ids that the template writes after the sampled ids `answer` at the end of the conversation. */
   encodeEnd(answer: readonly number[]): number[];
   /** The token that every message begins with. */
   readonly turnMarker: number;
-  /** Text of sampled ids, special tokens left out. */
+  /** Text of sampled ids without special tokens. */
   decode(ids: readonly number[]): string;
 }
 
 export interface ContextOptions {
   system: string;
-  /** What every answer begins with. */
+  /** The prefix of every response. */
   prefix: string;
   max_model_len: number;
-  /** Most tokens of an answer: a prompt must leave room for so many. */
+  /** Maximum tokens of a response; a prompt must leave room for that many. */
   response_length: number;
   /** Each turn is a sample of its own. */
   samplePerTurn: boolean;
@@ -42,13 +45,16 @@ export interface ContextOptions {
   mask: MaskRule;
 }
 
-/** What the engine is to read before it answers: ids behind what the row holds already, or, `fresh`, all of a row begun anew. */
+/**
+ * The ids that the engine reads before it generates: ids to append to the row or, if `fresh`, the full content of a new
+ * row.
+ */
 export interface PromptIds {
   append: number[];
   fresh: boolean;
 }
 
-/** A sample that is being made. */
+/** A sample under construction. */
 interface GrowingSample {
   ids: number[];
   logprobs: number[];
@@ -57,15 +63,15 @@ interface GrowingSample {
 
 export class EpisodeContext {
   readonly messages: ChatMessage[];
-  /** Turns were left out that the window would have shown, for want of room. */
+  /** Turns that the window would have shown were left out for lack of room. */
   shortened = false;
-  /** Tokens of the shortest prompt of a turn that left no room for an answer. */
+  /** Tokens of the shortest prompt that left no room for a response. */
   refused: number | undefined;
   private readonly prompts: TurnPrompt[] = [];
   /** Sampled ids of each turn. */
   private readonly answers: number[][] = [];
   private readonly growing: GrowingSample[] = [];
-  /** What the engine's row holds: the newest prompt, and its answer once there is one. */
+  /** Content of the engine's row: the newest prompt and, once generated, its response. */
   private row: number[] = [];
   private extended = false;
 
@@ -78,8 +84,8 @@ export class EpisodeContext {
   }
 
   /**
-   * Asks the next turn; `history` holds the turns before. Null, with nothing changed, when even the shortest prompt of the window leaves
-   * no room for an answer: the episode is over then.
+   * Returns the ids of the next turn's prompt; `history` holds the previous turns. Null, with nothing changed, if even
+   * the window's shortest prompt leaves no room for a response; the episode is over then.
    */
   prompt(prompt: TurnPrompt, history: TurnInHand['history']): PromptIds | null {
     const turn: TurnInHand = { prompts: [...this.prompts, prompt], history, answers: this.answers };
@@ -98,7 +104,7 @@ export class EpisodeContext {
     return null;
   }
 
-  /** Takes the sampled answer; gives its text with the generation prefix in front. */
+  /** Records the sampled response; returns its text with the generation prefix in front. */
   accept({ ids, logprobs }: Pick<GeneratedRow, 'ids' | 'logprobs'>): string {
     const from = this.row.length;
     appendAll(this.row, ids);
@@ -116,7 +122,7 @@ export class EpisodeContext {
     return raw;
   }
 
-  /** What there is to train on. */
+  /** The training samples of the episode. */
   samples(): RolloutSample[] {
     return this.growing.map(({ ids, logprobs, turns }) => {
       const end = this.options.mask.closed ? this.tokenizer.encodeEnd(ids.slice(turns[turns.length - 1].span[0])) : [];
@@ -130,7 +136,7 @@ export class EpisodeContext {
     });
   }
 
-  /** Makes `ids` the row's content; a row that holds their beginning already is appended to. */
+  /** Sets the row's content to `ids`; appends if the row already holds a prefix of them. */
   private take(ids: number[]): PromptIds {
     const held = this.row;
     this.extended = held.length <= ids.length && held.every((id, index) => id === ids[index]);

@@ -1,25 +1,26 @@
-// What of an episode the model is shown at a turn (RAGEN's `agent_proxy.context_window_mode` and its length control): the whole chat,
-// the last turns as a chat, or one message that sums the turns before up. A window offers its prompts longest first, each with less
-// of the past than the one before; the context takes the first that fits.
-// Answers of a chat are the sampled ids themselves, so a prompt that only grew begins with what the model has already read.
+// The part of an episode that the model sees at a turn (RAGEN's `agent_proxy.context_window_mode` and length control):
+// the whole chat, the last turns as a chat, or one message that summarises the previous turns. A window offers its
+// prompts longest first, each with less history; the context takes the first that fits.
+// Responses in a chat are the sampled ids themselves, so a prompt that only grew begins with tokens the model has
+// already read.
 import { appendAll } from '../../protocol/lists';
 import type { ChatMessage, PromptTokenizer } from './context-manager';
 import type { TurnHistory } from './environment-state-manager';
 import { rewardText, turnText, type TurnPrompt, type TurnProtocol } from './turn-protocol';
 
-/** A turn to be asked, with all that went before it. */
+/** The turn to be prompted, with all previous turns. */
 export interface TurnInHand {
-  /** Of each turn, the one in hand last. */
+  /** Of each turn; the last is the current one. */
   prompts: readonly TurnPrompt[];
-  /** Of each turn before. */
+  /** Of each previous turn. */
   history: readonly Pick<TurnHistory, 'state' | 'raw' | 'thought' | 'answer' | 'reward' | 'executed'>[];
-  /** Sampled ids of each turn before. */
+  /** Sampled ids of each previous turn. */
   answers: readonly (readonly number[])[];
 }
 
-/** A prompt that a window would show. */
+/** A prompt that a window offers. */
 export interface WindowPrompt {
-  /** From the system message to the literal that answers begin with. */
+  /** From the system message to the literal prefix of the response. */
   ids: number[];
   /** The user's newest message. */
   user: string;
@@ -31,14 +32,14 @@ export interface ContextWindow {
 
 export interface WindowOptions {
   system: string;
-  /** What every answer begins with. */
+  /** The prefix of every response. */
   prefix: string;
   protocol: TurnProtocol;
-  /** Turns that are shown, the one in hand included; Infinity for all. */
+  /** Number of turns shown, including the current one; Infinity for all. */
   turns: number;
 }
 
-/** Turns shown by `max_context_window`: none given or a negative number shows all. */
+/** Number of turns shown for a `max_context_window`: null, undefined or a negative number shows all. */
 export const windowTurns = (max_context_window: number | null | undefined): number =>
   max_context_window === null || max_context_window === undefined || max_context_window < 0
     ? Infinity
@@ -47,7 +48,10 @@ export const windowTurns = (max_context_window: number | null | undefined): numb
 /** Index of the oldest turn that a window of `turns` shows at turn index `turn` (RAGEN's history_start). */
 export const historyStart = (turn: number, turns: number): number => Math.max(0, turn - turns + 1);
 
-/** A message of a chat by reference: `turn` is an index; `reward` says that a user's message opens with the reward of the turn before. */
+/**
+ * A chat message by reference: `turn` is an index; with `reward`, a user message begins with the previous turn's
+ * reward.
+ */
 export type WindowMessage = UserMessage | { role: 'assistant'; turn: number };
 
 interface UserMessage {
@@ -56,7 +60,7 @@ interface UserMessage {
   reward: boolean;
 }
 
-/** The chat of the turns from index `first` to index `last`, whose answer is still to come. The first message has no reward before it. */
+/** The chat from turn index `first` to `last`, whose response is still missing. The first message has no reward. */
 export function chatMessages(first: number, last: number): WindowMessage[] {
   const messages: WindowMessage[] = [{ role: 'user', turn: first, reward: false }];
   for (let turn = first + 1; turn <= last; turn++)
@@ -64,15 +68,18 @@ export function chatMessages(first: number, last: number): WindowMessage[] {
   return messages;
 }
 
-/** Drops the oldest turn of a chat, so that it begins with the state of the next one. Null when only the turn in hand is left. */
+/**
+ * Drops the oldest turn of a chat, which then begins with the next turn's state. Null if only the current turn is left.
+ */
 export function withoutOldestTurn(messages: readonly WindowMessage[]): WindowMessage[] | null {
   const next = messages[2];
   return next?.role === 'user' ? [{ ...next, reward: false }, ...messages.slice(3)] : null;
 }
 
 /**
- * RAGEN's own shortening: with the oldest turn goes the message that holds its reward, and with it the next turn's state; what is left
- * begins with an answer, and the turn in hand itself goes where it is that message. Null when two messages or fewer are left.
+ * RAGEN's own shortening: together with the oldest turn it drops the message that holds its reward and the next turn's
+ * state. The rest begins with a response; if the dropped message is the current turn's, that one is lost as well. Null
+ * if two messages or fewer are left.
  */
 export function withoutOldestMessages(messages: readonly WindowMessage[]): WindowMessage[] | null {
   if (messages.length <= 2) return null;
@@ -81,7 +88,7 @@ export function withoutOldestMessages(messages: readonly WindowMessage[]): Windo
   return messages.slice(pair ? (third.role === 'user' && third.reward ? 3 : 2) : 1);
 }
 
-/** Modes `full` and `limited_multi_turn`: the last turns as a chat. One window serves one episode. */
+/** Modes `full` and `limited_multi_turn`: the last turns as a chat. Each episode has its own window. */
 export class ChatWindow implements ContextWindow {
   private readonly encoded = new Map<string, number[]>();
 
@@ -103,7 +110,10 @@ export class ChatWindow implements ContextWindow {
     return reward ? rewardText(history[turn - 1].reward, history[turn - 1].executed.length) + text : text;
   }
 
-  /** The system message, the user's first where the chat begins with one, then answers as sampled and what followed each. */
+  /**
+   * Ids of the system message, the first user message if the chat begins with one, then sampled responses and the text
+   * after each.
+   */
   private idsOf(messages: readonly WindowMessage[], turn: TurnInHand): number[] {
     const first = messages[0]?.role === 'user' ? messages[0] : null;
     const ids = [...this.opening(first, turn)];
@@ -131,7 +141,7 @@ export class ChatWindow implements ContextWindow {
     );
   }
 
-  /** The turns before never change, so that each text is tokenised once an episode. */
+  /** Caches token ids: previous turns never change, so each text is tokenised once per episode. */
   private remembered(key: string, encode: () => number[]): readonly number[] {
     const ids = this.encoded.get(key) ?? encode();
     this.encoded.set(key, ids);
@@ -139,14 +149,14 @@ export class ChatWindow implements ContextWindow {
   }
 }
 
-/** The text of a turn that begins with a summary of the turns from index `first` on. */
+/** Returns the text of a turn that begins with a summary of the turns from index `first` on. */
 export type MemoryText = (
   turn: Pick<TurnInHand, 'prompts' | 'history'>,
   first: number,
   protocol: TurnProtocol,
 ) => string;
 
-/** Mode `single_turn`: the system message and one message of the user. */
+/** Mode `single_turn`: the system message and one user message. */
 export class MemoryWindow implements ContextWindow {
   constructor(
     private readonly tokenizer: PromptTokenizer,

@@ -1,7 +1,9 @@
-// One environment process at a time, and what it must hold: starts it, asks it, and ends it with all it started. Where the process dies it is
-// started anew, the code it ran is loaded again and the live episodes are rebuilt from (code, seed, member, actions), since an episode is a
-// pure function of those. What was in hand is done again: all of it, and where the process dies over it once more, one episode at a time, so
-// that the one whose code ends the process fails alone. Tags that share a process which misbehaves are moved to processes of their own.
+// Owns one environment process and the state it must hold: starts it, sends requests, and ends it with its children. If
+// the process dies, a new one loads the same code and rebuilds the live episodes from (code, seed, member, actions),
+// since an episode is a pure function of these. Pending requests are repeated: all together, and if the process dies
+// again, one episode at a time, so that only the episode whose code ends the process fails. If a process shared by
+// several tags violates a limit or dies again, the tag at fault, or every tag if it is unknown, moves to a process of
+// its own.
 import type {
   CoveredCode,
   EnvironmentFailure,
@@ -23,29 +25,29 @@ import { ProcessLife, type ProcessEnd, type ProcessLifeOptions } from './process
 import type { Offence } from './process-watch';
 
 export interface EnvironmentProcessOptions extends ProcessLifeOptions {
-  /** Limit of one call into environment code, in milliseconds. */
+  /** Time limit of one call into environment code, in milliseconds. */
   stepTimeoutMs: number;
 }
 
-/** Where the tags of a process go that must not share it any more. */
+/** Where tags go that must no longer share a process. */
 export interface Isolation {
-  /** Moves tags to cells of their own, for the reason that ends `the process …`. */
+  /** Moves tags to cells of their own; `why` completes the sentence `the process …`. */
   moveApart(tags: readonly string[], why: string): void;
-  /** The cell of a tag that was moved. */
+  /** The cell of a tag that was moved, else undefined. */
   cellOf(tag: string): EnvironmentCell | undefined;
 }
 
-/** Hears of episodes as soon as they are ready. */
+/** Receives episodes as soon as they are ready. */
 export type StatesListener<State extends EpisodeState> = (states: State[]) => void;
 
 type Method = EnvironmentRequest['method'];
 type Content<M extends Method> = Omit<Extract<EnvironmentRequest, { method: M }>, 'id' | 'method'>;
 type Reply<M extends Method> = Extract<EnvironmentReply, { method: M }>;
 
-/** Milliseconds a process may take to end by itself. */
+/** Milliseconds that a process may take to exit by itself. */
 const grace = 1000;
 
-/** The process cannot be made to stand where it stood: it may, the next time. */
+/** The state of the previous process cannot be rebuilt now; a later attempt may succeed. */
 class Unavailable extends UserError {
   constructor(readonly failure: EnvironmentFailure) {
     super(failure.message);
@@ -56,19 +58,19 @@ export class EnvironmentCell {
   private life: ProcessLife | undefined;
   private nextId = 1;
   private connecting: Promise<ProcessLife> | undefined;
-  /** Of episodes. */
+  /** Queues the calls of each episode. */
   private readonly turns = new Turns();
-  /** The newest load. */
+  /** The newest load or use. */
   private loading: Promise<unknown> = Promise.resolve();
   private readonly held: HeldEpisodes;
-  /** Work that is done with nothing else in hand: the process died over something. */
+  /** The exclusive job in progress, with no other request pending; used after a request ended the process. */
   private alone: Promise<unknown> | undefined;
-  /** How the process ended the last time. */
+  /** How the previous process ended. */
   private lastEnd: ProcessEnd = { how: '' };
   private dead: UserError | undefined;
   private stopping: Promise<void> | undefined;
 
-  /** @param isolation absent where the cell is that of one tag already, whose state is `held` */
+  /** @param isolation absent if the cell serves a single moved tag, whose state is `held` */
   constructor(
     private readonly options: EnvironmentProcessOptions,
     private readonly isolation?: Isolation,
@@ -77,7 +79,7 @@ export class EnvironmentCell {
     this.held = new HeldEpisodes(held);
   }
 
-  /** Starts the process and waits until it answers. @throws UserError when it cannot be started. */
+  /** Starts the process and waits until it answers. @throws UserError if it cannot be started */
   async start(): Promise<void> {
     await this.connect();
   }
@@ -88,8 +90,8 @@ export class EnvironmentCell {
   }
 
   /**
-   * Makes environments ready, one a tag; a tag that is loaded again gets the new code for its next episodes. `error` is the first that
-   * failed; its tag keeps the code it had.
+   * Loads environments, one per tag; a tag that is already loaded uses the new code for its next episodes. `error` is
+   * the first failure; its tag keeps its previous code.
    */
   async load(specs: EnvironmentSpec[]): Promise<{ environments: LoadedEnvironment[]; error?: EnvironmentFailure }> {
     return this.afterLoads(async () => {
@@ -104,13 +106,13 @@ export class EnvironmentCell {
   }
 
   /**
-   * Builds, checks and loads what the files hold now, while what runs goes on; `use` makes it the code of the episodes reset after.
-   * Waits for no other request. Code that ends the process is refused.
+   * Builds, checks and loads the current files while running episodes continue; `use` activates the result for episodes
+   * reset later. Does not wait for other requests. Code that ends the process is refused.
    */
   async prepare(specs: EnvironmentSpec[], checkTypes: boolean): Promise<PreparedEnvironment[]> {
     if (this.dead) return [];
     const content = (some: EnvironmentSpec[]) => ({ ...this.loads(some), check_types: checkTypes });
-    const { life } = this; // where there is none at the moment, the next one is waited for
+    const { life } = this; // without a running process the jobs below wait for the next one
     const together = this.alone || !life?.alive ? undefined : await this.ask(life, 'prepare', content(specs));
     if (together) return together.environments;
     const prepared: PreparedEnvironment[] = [];
@@ -120,7 +122,7 @@ export class EnvironmentCell {
         appendAll(prepared, own?.environments ?? [this.endsItsProcess(spec)]);
       }
     } catch {
-      // it was stopped, or what ran before does not load any more, which the next request tells
+      // stopped, or the earlier code no longer loads, which the next request reports
     }
     return prepared;
   }
@@ -130,29 +132,35 @@ export class EnvironmentCell {
     return { tag, files: [source], problems: [{ file: source, line: 1, column: 1, message, kind: 'load' }] };
   }
 
-  /** Episodes reset from here on run what was prepared last. A process that dies meanwhile comes back with this code. */
+  /** Activates the prepared code for episodes reset from now on. A process that dies is restarted with this code. */
   use(prepared: readonly { spec: EnvironmentSpec; environment: LoadedEnvironment }[]): Promise<void> {
     return this.afterLoads(async () => {
       const environments = prepared.map(({ spec, environment }) => this.held.keep(spec, environment));
       await this.request('use', { tags: environments.map(({ tag }) => tag) });
-      const { error } = await this.request('load', this.loads(environments)); // where it died and forgot what was prepared
+      const { error } = await this.request('load', this.loads(environments)); // if it died and lost the prepared code
       if (error) throw new UserError(error.message);
     });
   }
 
-  /** Opens the process to a debugger, or closes it; gives the URL that one may connect to. While it is open no call has a time limit. */
+  /**
+   * Opens the process to debuggers or closes it; returns the URL to connect to. While it is open, calls have no time
+   * limit.
+   */
   async debug(on: boolean): Promise<string | undefined> {
     const { url } = await this.request('debug', { on });
     if (this.life) this.life.debugged = on;
     return url;
   }
 
-  /** Gives up a tag with all that is held of it; what is in hand of it is done where the isolation says. */
+  /** Removes a tag and returns its state; its pending calls finish in the cell that the isolation names. */
   release(tag: string): TagState {
     return this.held.release(tag);
   }
 
-  /** Has the lines counted that episodes reach from their reset on, or no more; gives the counts since the last time, none where they are lost. */
+  /**
+   * Starts or stops line coverage, which applies to episodes from their reset. Returns the counts since the last call;
+   * none if they were lost.
+   */
   async cover(on: boolean): Promise<CoveredCode[]> {
     return (await this.mayFail(() => this.request('cover', { on })))?.covered ?? [];
   }
@@ -167,7 +175,7 @@ export class EnvironmentCell {
     return work;
   }
 
-  /** Begins episodes; the states come in the order of the request, each with its own `error` where it failed. */
+  /** Begins episodes; returns states in the order of the request, each with its own `error` if it failed. */
   reset(episodes: EpisodeReset[], onStates?: StatesListener<EpisodeState>): Promise<EpisodeState[]> {
     const resets = new Map(episodes.map(reset => [reset.episode, reset]));
     const settled = (state: EpisodeState) => this.held.begun(resets.get(state.episode)!, state);
@@ -176,14 +184,14 @@ export class EnvironmentCell {
     );
   }
 
-  /** Executes actions in order, stopping after the one that ends its episode. */
+  /** Executes actions in order; stops after the action that ends its episode. */
   step(episodes: EpisodeActions[], onSteps?: StatesListener<EpisodeStep>): Promise<EpisodeStep[]> {
     const settled = (step: EpisodeStep) => this.held.stepped(step);
     const names = episodes.map(({ episode }) => episode);
     return this.turns.take(names, leave => this.states('step', episodes, settled, leave, onSteps));
   }
 
-  /** Actions that solve each episode from where it stands; absent where there is no solver or no solution. */
+  /** Actions that solve each episode from its current state; absent without a solver or a solution. */
   solve(episodes: string[]): Promise<{ episode: string; actions?: (number | string)[] }[]> {
     const none = episodes.map(episode => ({ episode }));
     return this.turns.take(
@@ -192,15 +200,15 @@ export class EnvironmentCell {
     );
   }
 
-  /** Ends episodes; unknown ones are passed over. */
+  /** Ends episodes; unknown ones are ignored. */
   closeEpisodes(episodes: string[]): Promise<void> {
     return this.turns.take(episodes, async () => {
       for (const episode of episodes) this.held.close(episode);
-      await this.mayFail(() => this.request('close', { episodes })); // a new process knows nothing of them
+      await this.mayFail(() => this.request('close', { episodes })); // a new process does not know these episodes
     });
   }
 
-  /** Ends the process and all it started; the same promise each time. Requests in hand end with an error. */
+  /** Ends the process and its children; always returns the same promise. Pending requests fail with an error. */
   stop(): Promise<void> {
     return (this.stopping ??= this.end());
   }
@@ -210,14 +218,17 @@ export class EnvironmentCell {
     const { life } = this;
     if (!life) return;
     if (process.platform === 'win32')
-      life.end(); // finds what it started by its tree, which must be there still
+      life.end(); // finds the children through the process, which must still be running
     else void life.ask({ id: this.nextId++, method: 'shutdown' });
     const timer = setTimeout(() => life.end(), grace);
     await life.ended;
     clearTimeout(timer);
   }
 
-  /** A reset or step of episodes, of which each is done once whatever dies meanwhile; in the order of the request. */
+  /**
+   * Runs a reset or step of episodes, each exactly once even if the process dies; returns states in the order of the
+   * request.
+   */
   private async states<M extends 'reset' | 'step', State extends EpisodeState>(
     method: M,
     episodes: readonly { episode: string }[],
@@ -241,7 +252,7 @@ export class EnvironmentCell {
       const tag = tags.get(episode) ?? this.held.movedTo(episode);
       return tag === undefined ? undefined : this.isolation?.cellOf(tag);
     };
-    /** Whether there are answers for all of them: from the process, and for tags that were moved from the cells that they are in. */
+    /** Whether all of `some` were answered: by this process, and for moved tags by their own cells. */
     const answers = async (some: readonly { episode: string }[]): Promise<boolean> => {
       const cells = new Set(some.map(cellOf));
       const own = some.filter(item => !cellOf(item));
@@ -272,7 +283,7 @@ export class EnvironmentCell {
     try {
       if (this.alone || !(await answers(open())))
         await this.withNothingElse(async () => {
-          if (await answers(open())) return; // most deaths have other causes, such as memory that another program took
+          if (await answers(open())) return; // most deaths have external causes, such as a program using up the memory
           this.moveApart(this.held.tags);
           for (const item of open())
             if (!(await answers([item]))) fail([item], () => this.held.endedBy(method, item, this.lastEnd));
@@ -284,7 +295,10 @@ export class EnvironmentCell {
     return episodes.map(({ episode }) => done.get(episode)!);
   }
 
-  /** The process has ended. Whom it is known that he is to blame, or all where nobody is, gets a process of his own. */
+  /**
+   * Handles the end of the process. After a limit violation, the tag at fault, or every tag if it is unknown, moves to
+   * a process of its own.
+   */
   private died(end: ProcessEnd): void {
     this.lastEnd = end;
     const { offence } = end;
@@ -292,7 +306,8 @@ export class EnvironmentCell {
     this.report(offence);
     const { tags } = this.held;
     const blamed = offence.tag ?? (tags.length === 1 ? tags[0] : undefined);
-    // Episodes that hold the memory would take it again when they were rebuilt; those in hand are tried where a call of theirs may have taken it.
+    // Rebuilding the episodes that hold the memory would allocate it again, so they fail. An episode with a call in
+    // progress is retried if that call may have allocated the memory.
     if (offence.kind === 'memory' && blamed !== undefined)
       for (const [episode, { reset }] of this.held.liveOf(blamed))
         if (offence.children || !this.turns.has(episode))
@@ -300,7 +315,7 @@ export class EnvironmentCell {
     this.moveApart(offence.tag === undefined ? tags : [offence.tag]);
   }
 
-  /** To the run's log: what the process was ended for, also where no episode comes to harm. */
+  /** Writes the reason for ending the process to the run's log, even if no episode fails. */
   private report({ tag, what, remedy }: Offence): void {
     const who = tag ?? this.held.tags.join(' or ');
     const text = `environment process: ${who} ${what}: ${remedy}\n`;
@@ -312,7 +327,7 @@ export class EnvironmentCell {
       this.isolation?.moveApart(tags.filter(tag => this.held.specs.has(tag)), this.lastEnd.how); // prettier-ignore
   }
 
-  /** Asks, and asks again where the process died. @throws UserError where it died again, or was stopped */
+  /** Sends a request, and repeats it if the process died. @throws UserError if it died again or was stopped */
   private async request<M extends Method>(method: M, content: Content<M>): Promise<Reply<M>> {
     const first = this.alone ? undefined : await this.attempt(method, content);
     const reply = first ?? (await this.withNothingElse(() => this.attempt(method, content)));
@@ -322,7 +337,7 @@ export class EnvironmentCell {
     );
   }
 
-  /** What comes of `job`, or undefined where the environments' code is to blame that nothing does. */
+  /** The result of `job`, or undefined if environment code made it fail. */
   private async mayFail<T>(job: () => Promise<T>): Promise<T | undefined> {
     try {
       return await job();
@@ -334,7 +349,7 @@ export class EnvironmentCell {
     }
   }
 
-  /** Does `job` when what was asked before in this way is done; meanwhile no other request is sent. */
+  /** Runs `job` after earlier exclusive jobs; no other request is sent meanwhile. */
   private withNothingElse<T>(job: () => Promise<T>): Promise<T> {
     const work = (this.alone ?? Promise.resolve()).then(job);
     const mine: Promise<unknown> = work
@@ -346,7 +361,10 @@ export class EnvironmentCell {
     return work;
   }
 
-  /** Asks the process once: undefined when it died over it. @throws UserError where there is none or it was stopped */
+  /**
+   * Sends a request once; undefined if the process died. @throws UserError if no process can be started or it was
+   * stopped
+   */
   private async attempt<M extends Method>(
     method: M,
     content: Content<M>,
@@ -359,7 +377,7 @@ export class EnvironmentCell {
     return reply;
   }
 
-  /** The reply, or undefined when the process died over it. */
+  /** The reply, or undefined if the process died. */
   private async ask<M extends Method>(
     life: ProcessLife,
     method: M,
@@ -370,7 +388,7 @@ export class EnvironmentCell {
     return (await life.ask(request, onPart as ((part: EnvironmentReply) => void) | undefined)) as Reply<M> | undefined;
   }
 
-  /** The running process; after a death a new one that stands where the old one stood. */
+  /** The running process; after a death a new one with the same state. */
   private async connect(): Promise<ProcessLife> {
     if (this.dead) throw this.dead;
     if (this.life?.alive && !this.connecting) return this.life;
@@ -378,17 +396,17 @@ export class EnvironmentCell {
   }
 
   private async begin(): Promise<ProcessLife> {
-    await this.life?.ended; // it is known then what it ended for
+    await this.life?.ended; // its cause is known then
     for (let careful = false; ; careful = true) {
       if (this.dead) throw this.dead;
       const life = new ProcessLife(this.options);
-      void life.ended.then(end => this.died(end)); // before any other that waits for it
+      void life.ended.then(end => this.died(end)); // runs before any later handler
       this.life = life;
       try {
         if (await this.rebuild(life, careful)) return life;
         await life.ended;
       } catch (error) {
-        this.life = undefined; // it holds less than it should: the next request begins anew
+        this.life = undefined; // its state is incomplete: the next request starts over
         life.end();
         throw error;
       }
@@ -397,9 +415,10 @@ export class EnvironmentCell {
   }
 
   /**
-   * Loads the environments and replays the live episodes, one after the other where that is `careful`; those that began before an edit on the
-   * code that they began on. False when the process died over it; an episode that ended it twice is lost then.
-   * @throws Unavailable where the code does not load any more
+   * Loads the environments and replays the live episodes, one at a time if `careful`; episodes that began before an
+   * edit use the code they began with. False if the process died; in a careful rebuild the episode that was being
+   * replayed is then lost.
+   * @throws Unavailable if the code no longer loads
    */
   private async rebuild(life: ProcessLife, careful: boolean): Promise<boolean> {
     const timeout_ms = this.options.stepTimeoutMs;
@@ -419,7 +438,7 @@ export class EnvironmentCell {
     return true;
   }
 
-  /** Plays live episodes again up to where they stood; false when the process died over it. */
+  /** Replays live episodes to their current state; false if the process died. */
   private async replay(life: ProcessLife, live: readonly LiveEpisode[]): Promise<boolean> {
     const begun = await this.ask(life, 'reset', { episodes: live.map(({ reset }) => reset) });
     const episodes = live.map(({ reset, actions }) => ({ episode: reset.episode, actions }));

@@ -1,10 +1,10 @@
-// What the rollout asks of the environments: whole batches of episodes, each known by the id the trainer chose for it.
-// The process that runs the user's environments satisfies it; so does any object that answers in the same order.
+// The rollout's interface to environments: batches of episodes, identified by ids that the trainer chose. Implemented
+// by the environment processes, and by any object that answers in the same order.
 import type { EpisodeActions, EpisodeReset, EpisodeState, EpisodeStep } from '../../protocol/environment-link';
 
 /**
- * Answers come in the order of the request; a listener may hear of each episode as soon as it is ready. An environment that fails says so in
- * its episode's `error`; it never rejects the batch.
+ * Results come in the order of the request; a listener receives each episode as soon as it is ready. A failing
+ * environment sets its episode's `error` and never rejects the batch.
  */
 export interface EnvironmentPool {
   reset(episodes: EpisodeReset[], onStates?: (ready: EpisodeState[]) => void): Promise<EpisodeState[]>;
@@ -13,8 +13,8 @@ export interface EnvironmentPool {
 }
 
 /**
- * Has `take` see each episode's state once, as soon as the pool tells of it.
- * @throws what `take` throws, when the pool has answered
+ * Calls `take` exactly once with each episode's state, as soon as the pool reports it.
+ * @throws what `take` throws, after the pool has answered
  */
 export async function eachState<State extends EpisodeState>(
   ask: (tell: (ready: State[]) => void) => Promise<State[]>,

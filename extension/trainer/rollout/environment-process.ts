@@ -1,6 +1,6 @@
-// The trainer's side of environments: one process for all tags, and one of its own for each tag that misbehaved, or that may have, when it
-// shared a process that had to be ended. So the episodes of other tags do not end for it, however often it does it again. Which process an
-// episode runs in changes nothing of it.
+// The trainer's side of environments: one shared process for all tags, and one of its own for each tag that misbehaved
+// (violated a limit or ended its process), or may have, while it shared a process. Other tags' episodes are then
+// unaffected if it misbehaves again. The process does not affect an episode's results.
 import { endAbandoned } from '../../protocol/end-processes';
 import type {
   CoveredCode,
@@ -19,9 +19,9 @@ export type { EnvironmentProcessOptions, StatesListener };
 
 export class EnvironmentProcess {
   private readonly shared: EnvironmentCell;
-  /** By tag. */
+  /** Cells of moved tags, by tag. */
   private readonly apart = new Map<string, EnvironmentCell>();
-  /** Tags of episodes. */
+  /** Tags by episode. */
   private readonly tags = new Map<string, string>();
   private stopping: Promise<void> | undefined;
 
@@ -34,7 +34,7 @@ export class EnvironmentProcess {
 
   /**
    * Starts the process and waits until it answers.
-   * @throws UserError when it cannot be started.
+   * @throws UserError if it cannot be started
    */
   static async start(options: EnvironmentProcessOptions): Promise<EnvironmentProcess> {
     endAbandoned();
@@ -48,14 +48,14 @@ export class EnvironmentProcess {
     return this.shared.pid;
   }
 
-  /** Process ids of all that run, for debuggers to attach to. */
+  /** Process ids of all running processes, for debuggers to attach to. */
   get pids(): number[] {
     return this.cells.flatMap(({ pid }) => pid ?? []);
   }
 
   /**
-   * Makes environments ready, one a tag; a tag that is loaded again gets the new code for its next episodes. `error` is the first that
-   * failed; its tag keeps the code it had.
+   * Loads environments, one per tag; a tag that is already loaded uses the new code for its next episodes. `error` is
+   * the first failure; its tag keeps its previous code.
    */
   async load(specs: EnvironmentSpec[]): Promise<{ environments: LoadedEnvironment[]; error?: EnvironmentFailure }> {
     const outcomes = await this.split(specs, ofTag, (cell, own) => cell.load(own));
@@ -65,30 +65,36 @@ export class EnvironmentProcess {
   }
 
   /**
-   * Builds, checks and loads what the files hold now, while what runs goes on; `use` makes it the code of the episodes reset after.
-   * Waits for no other request. Code that ends the process is refused.
+   * Builds, checks and loads the current files while running episodes continue; `use` activates the result for episodes
+   * reset later. Does not wait for other requests. Code that ends the process is refused.
    */
   async prepare(specs: EnvironmentSpec[], checkTypes: boolean): Promise<PreparedEnvironment[]> {
     const outcomes = await this.split(specs, ofTag, (cell, own) => cell.prepare(own, checkTypes));
     return inOrder(specs, outcomes.flat());
   }
 
-  /** Episodes reset from here on run what was prepared last. A process that dies meanwhile comes back with this code. */
+  /** Activates the prepared code for episodes reset from now on. A process that dies is restarted with this code. */
   async use(prepared: readonly { spec: EnvironmentSpec; environment: LoadedEnvironment }[]): Promise<void> {
     await this.split(prepared, ({ spec }) => spec.tag, (cell, own) => cell.use(own)); // prettier-ignore
   }
 
-  /** Opens the processes to debuggers, or closes them; gives the URLs that one may connect to. While they are open no call has a time limit. */
+  /**
+   * Opens the processes to debuggers or closes them; returns the URLs to connect to. While they are open, calls have no
+   * time limit.
+   */
   async debug(on: boolean): Promise<string[]> {
     return (await Promise.all(this.cells.map(cell => cell.debug(on)))).flatMap(url => url ?? []);
   }
 
-  /** Has the lines counted that episodes reach from their reset on, or no more; gives the counts since the last time, none where they are lost. */
+  /**
+   * Starts or stops line coverage, which applies to episodes from their reset. Returns the counts since the last call;
+   * none where they were lost.
+   */
   async cover(on: boolean): Promise<CoveredCode[]> {
     return (await Promise.all(this.cells.map(cell => cell.cover(on)))).flat();
   }
 
-  /** Begins episodes; the states come in the order of the request, each with its own `error` where it failed. */
+  /** Begins episodes; returns states in the order of the request, each with its own `error` if it failed. */
   async reset(episodes: EpisodeReset[], onStates?: StatesListener<EpisodeState>): Promise<EpisodeState[]> {
     for (const { episode, tag } of episodes) {
       const before = this.tags.get(episode);
@@ -99,13 +105,13 @@ export class EnvironmentProcess {
     return byEpisode(episodes, states.flat());
   }
 
-  /** Executes actions in order, stopping after the one that ends its episode. */
+  /** Executes actions in order; stops after the action that ends its episode. */
   async step(episodes: EpisodeActions[], onSteps?: StatesListener<EpisodeStep>): Promise<EpisodeStep[]> {
     const steps = await this.split(episodes, ({ episode }) => this.tags.get(episode), (cell, own) => cell.step(own, onSteps)); // prettier-ignore
     return byEpisode(episodes, steps.flat());
   }
 
-  /** Actions that solve each episode from where it stands; absent where there is no solver or no solution. */
+  /** Actions that solve each episode from its current state; absent without a solver or a solution. */
   async solve(episodes: string[]): Promise<{ episode: string; actions?: (number | string)[] }[]> {
     const solutions = await this.split(episodes, episode => this.tags.get(episode), (cell, own) => cell.solve(own)); // prettier-ignore
     return byEpisode(
@@ -114,14 +120,14 @@ export class EnvironmentProcess {
     );
   }
 
-  /** Ends episodes; unknown ones are passed over. */
+  /** Ends episodes; unknown ones are ignored. */
   async closeEpisodes(episodes: string[]): Promise<void> {
     const closed = this.split(episodes, episode => this.tags.get(episode), (cell, own) => cell.closeEpisodes(own)); // prettier-ignore
     for (const episode of episodes) this.tags.delete(episode);
     await closed;
   }
 
-  /** Ends the processes and all they started; the same promise each time. Requests in hand end with an error. */
+  /** Ends the processes and their children; always returns the same promise. Pending requests fail with an error. */
   stop(): Promise<void> {
     return (this.stopping ??= Promise.all(this.cells.map(cell => cell.stop())).then(() => undefined));
   }
@@ -143,7 +149,7 @@ export class EnvironmentProcess {
     }
   }
 
-  /** Has each cell do its share of the items. */
+  /** Runs `job` for each cell with its share of the items. */
   private split<Item, Result>(
     items: readonly Item[],
     tagOf: (item: Item) => string | undefined,
@@ -163,7 +169,7 @@ export class EnvironmentProcess {
 
 const ofTag = ({ tag }: { tag: string }): string => tag;
 
-/** Results by tag, in the order of what was asked for. */
+/** Results by tag, in the order of the request. */
 const inOrder = <T extends { tag: string }>(asked: readonly { tag: string }[], found: readonly T[]): T[] =>
   asked.flatMap(({ tag }) => found.find(item => item.tag === tag) ?? []);
 

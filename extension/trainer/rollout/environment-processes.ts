@@ -1,7 +1,6 @@
-// The environment processes of a run. Episodes of a tag are spread over as many of them as the tag may have, by a fixed function of the
-// episode (its seed and member), so that what runs where depends on nothing that happens meanwhile. Process k serves the tags that have
-// more than k workers.
-// Invariant: all processes run the same code of a tag: the first builds it, the others take what was built.
+// The environment processes of a run. A tag's episodes are distributed over its processes by a fixed function of seed
+// and member, so the assignment does not depend on timing. Process k serves the tags with more than k workers.
+// Invariant: all processes run the same code of a tag: the first builds it, the others load that build.
 import type {
   CoveredCode,
   EnvironmentFailure,
@@ -18,7 +17,7 @@ import type { EnvironmentPool } from './environment-pool';
 import { EnvironmentProcess, type EnvironmentProcessOptions, type StatesListener } from './environment-process';
 
 export class EnvironmentProcesses implements EnvironmentPool {
-  /** Who runs an episode. */
+  /** The process of each episode. */
   private readonly owners = new Map<string, EnvironmentProcess>();
 
   private constructor(
@@ -28,8 +27,8 @@ export class EnvironmentProcesses implements EnvironmentPool {
 
   /**
    * Starts the processes and waits until they answer.
-   * @param workers processes by tag, 1 where a tag is left out
-   * @throws UserError when one cannot be started
+   * @param workers number of processes by tag, default 1
+   * @throws UserError if one cannot be started
    */
   static async start(
     options: EnvironmentProcessOptions,
@@ -44,12 +43,12 @@ export class EnvironmentProcesses implements EnvironmentPool {
     throw failed.reason;
   }
 
-  /** Process ids of those that run, for debuggers to attach to. */
+  /** Process ids of the running processes, for debuggers to attach to. */
   get pids(): number[] {
     return this.processes.flatMap(({ pids }) => pids);
   }
 
-  /** Makes environments ready for a run's first episodes, one a tag; `error` is the first that failed. */
+  /** Loads environments for a run's first episodes, one per tag; `error` is the first failure. */
   async load(specs: EnvironmentSpec[]): Promise<{ environments: LoadedEnvironment[]; error?: EnvironmentFailure }> {
     const [first, ...others] = this.processes;
     const { environments, error } = await first.load(specs);
@@ -60,8 +59,8 @@ export class EnvironmentProcesses implements EnvironmentPool {
   }
 
   /**
-   * Builds, checks and loads what the files hold now in all processes, while what runs goes on: ready where all of them could load it.
-   * A tag is missing where a process was not there to do it: what is on disk is tried again by the next call.
+   * Builds, checks and loads the current files in all processes while running episodes continue; a tag is ready if
+   * every process could load it. A tag is missing if one of its processes was unavailable; the next call tries again.
    */
   async prepare(specs: EnvironmentSpec[], checkTypes: boolean): Promise<PreparedEnvironment[]> {
     const [first, ...others] = this.processes;
@@ -82,17 +81,20 @@ export class EnvironmentProcesses implements EnvironmentPool {
     });
   }
 
-  /** Opens all processes to debuggers, or closes them; gives a URL for each that is open. */
+  /** Opens all processes to debuggers or closes them; returns one URL per open process. */
   async debug(on: boolean): Promise<string[]> {
     return (await Promise.all(this.processes.map(process => process.debug(on)))).flat();
   }
 
-  /** Has the lines counted that episodes reach from their reset on, or no more; gives each thread's counts since the last time. */
+  /**
+   * Starts or stops line coverage, which applies to episodes from their reset. Returns each process's counts since the
+   * last call.
+   */
   async cover(on: boolean): Promise<CoveredCode[]> {
     return (await Promise.all(this.processes.map(process => process.cover(on)))).flat();
   }
 
-  /** Episodes reset from here on run what was prepared last, in all processes. */
+  /** Activates the prepared code for episodes reset from now on, in all processes. */
   async use(prepared: readonly { spec: EnvironmentSpec; environment: LoadedEnvironment }[]): Promise<void> {
     await Promise.all(
       this.processes.map((process, k) => process.use(prepared.filter(({ spec }) => this.workersOf(spec.tag) > k))),
@@ -117,7 +119,7 @@ export class EnvironmentProcesses implements EnvironmentPool {
     );
   }
 
-  /** Actions that solve each episode from where it stands; absent where there is no solver or no solution. */
+  /** Actions that solve each episode from its current state; absent without a solver or a solution. */
   solve(episodes: string[]): Promise<{ episode: string; actions?: (number | string)[] }[]> {
     return this.spread(
       episodes,
@@ -139,7 +141,7 @@ export class EnvironmentProcesses implements EnvironmentPool {
     await closed;
   }
 
-  /** Ends all processes and what they started. Requests in hand end with an error. */
+  /** Ends all processes and their children. Pending requests fail with an error. */
   async stop(): Promise<void> {
     await Promise.all(this.processes.map(process => process.stop()));
   }
@@ -152,7 +154,7 @@ export class EnvironmentProcesses implements EnvironmentPool {
     return specs.filter(({ tag }) => this.workersOf(tag) > k);
   }
 
-  /** Has each process do its share of the items; results in the order of the items. */
+  /** Runs `job` for each process with its share of the items; returns results in the order of the items. */
   private async spread<Item, Result>(
     items: readonly Item[],
     episodeOf: (item: Item) => string,
@@ -178,6 +180,6 @@ export class EnvironmentProcesses implements EnvironmentPool {
   }
 }
 
-/** What was asked for, with the code that was built of it, of those that were. */
+/** The specifications of the built environments, with their built code. */
 const withBuilt = (specs: readonly EnvironmentSpec[], built: readonly LoadedEnvironment[]): EnvironmentSpec[] =>
   built.map(({ tag, bundle, files }) => ({ ...specs.find(spec => spec.tag === tag)!, built: { bundle, files } }));

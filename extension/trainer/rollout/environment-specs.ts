@@ -1,10 +1,14 @@
-// Which source file each configured tag runs: a built-in environment by RAGEN's `env_type`, or the user's own TypeScript by its path.
+// Maps each configured tag to its source file: a built-in environment by RAGEN's `env_type`, or the user's own
+// TypeScript file by path.
 import { existsSync, readFileSync } from 'node:fs';
 import { isAbsolute, join, resolve } from 'node:path';
 import type { EnvironmentSpec } from '../../protocol/environment-link';
 import { UserError } from '../../protocol/user-error';
 
-/** Environments of RAGEN by their env_type; those that the registry lacks are refused by name, since they are no mistake. */
+/**
+ * RAGEN's environments by env_type; those missing from the registry get an error message of their own, since the name
+ * is correct.
+ */
 const ragenEnvironments: readonly string[] = [
   ...['alfworld', 'bandit', 'countdown', 'deepcoder', 'frozen_lake', 'game_2048', 'lean', 'metamathqa', 'rubikscube'],
   ...['search', 'sokoban', 'spatial', 'static', 'sudoku', 'webshop'],
@@ -15,13 +19,13 @@ export interface TagSource {
   env_config?: Record<string, unknown> | null;
 }
 
-/** Files of the built-in environments in their folder, by env_type: its registry.json. */
+/** File names of the built-in environments in their folder, by env_type, from its registry.json. */
 export const builtInFiles = (builtIn: string): Record<string, string> =>
   JSON.parse(readFileSync(join(builtIn, 'registry.json'), 'utf8')) as Record<string, string>;
 
 /**
  * @param builtIn folder of the built-in environments
- * @throws UserError where a tag's env_type is neither built in nor a file
+ * @throws UserError if a tag's env_type is neither built in nor a file
  */
 export function environmentSpecs(
   tags: readonly string[],

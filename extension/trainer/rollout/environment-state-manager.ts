@@ -1,7 +1,8 @@
-// The environment state manager (RAGEN's es_manager): lays out a batch of episodes, resets their environments, turns parsed answers
-// into actions, and keeps each episode's state, rewards, penalty, status and history.
-// Statuses: `terminated` and `truncated` are the environment's own (Gymnasium). Actions used up set both, as in RAGEN; a
-// failure or a full context truncates; max_turn reached sets neither. Success is the environment's word on ending, nothing else.
+// The environment state manager (RAGEN's es_manager): lays out a batch of episodes, resets their environments, maps
+// parsed responses to actions, and keeps each episode's state, rewards, penalties, status and history.
+// `terminated` and `truncated` come from the environment (Gymnasium). Using up the actions sets both, as in RAGEN; a
+// failure or a full context sets `truncated`; reaching max_turn sets neither. Only the environment decides success, in
+// its last info.
 import type { EnvironmentFailure, EpisodeState, EpisodeStep, LoadedEnvironment } from '../../protocol/environment-link';
 import type { EpisodeTurn } from '../../protocol/run-folder';
 import { UserError } from '../../protocol/user-error';
@@ -20,32 +21,32 @@ export interface StateManagerOptions {
   seed: number;
   groups: EnvGroups;
   custom_envs: Record<string, TagSettings>;
-  /** Added once to each turn without valid actions, or with some that are not. */
+  /** Added once to each turn with no valid action or with an invalid one. */
   format_penalty: number;
 }
 
-/** A finished turn as the manager knows it; how its tokens came to be is the context's business. */
+/** A finished turn without its token data, which the context owns. */
 export type TurnHistory = Omit<EpisodeTurn, 'finish' | 'span'>;
 
-/** A living episode. */
+/** An episode in progress. */
 export interface EpisodeEntry extends EpisodePlace {
-  /** `train-000012-g003-m05`. */
+  /** For example `train-000012-g003-m05`. */
   id: string;
   environment: LoadedEnvironment;
   /** Version of the code that runs this episode. */
   version: string;
   max_actions_per_traj: number;
-  /** Names of the actions by id, where they have names: the environment's, or the episode's own. */
+  /** Action names by id, if actions have names: the environment's, or the episode's own. */
   actions?: Record<number, string>;
   /** The observation after the last turn. */
   state: string;
-  /** The last turn held no valid action. */
+  /** The last turn had no valid action. */
   manager_invalid_action: boolean;
   terminated: boolean;
   truncated: boolean;
   success: boolean;
   context_full: boolean;
-  /** Why no further prompt fitted, in one sentence. */
+  /** Why no further prompt fits, in one sentence. */
   context_reason?: string;
   num_actions: number;
   penalty: number;
@@ -53,7 +54,7 @@ export interface EpisodeEntry extends EpisodePlace {
   error?: EnvironmentFailure;
 }
 
-/** An answer for one episode. */
+/** A response for one episode. */
 export interface TurnInput {
   entry: EpisodeEntry;
   /** The model's text with the generation prefix in front. */
@@ -61,7 +62,7 @@ export interface TurnInput {
   response: ParsedResponse;
 }
 
-/** Hears of episodes as soon as they are ready. */
+/** Receives episodes as soon as they are ready. */
 export type EntriesListener = (ready: EpisodeEntry[]) => void;
 
 /** Whether the episode takes no more turns. */
@@ -77,7 +78,7 @@ export class EnvironmentStateManager {
     this.seeds = new SeedCounter(options.mode, options.seed);
   }
 
-  /** For checkpoints. */
+  /** The seed counter, for checkpoints. */
   get state(): SeedState {
     return this.seeds.state;
   }
@@ -87,8 +88,8 @@ export class EnvironmentStateManager {
   }
 
   /**
-   * Lays out the next batch, the `round`-th of its step from 0. `environments` holds what is loaded now, one for each tag; `seed` forces
-   * the first group's seed.
+   * Lays out the next batch, number `round` of its step (from 0). `environments` holds the loaded environment of each
+   * tag; `seed` overrides the first group's seed.
    */
   layOut(step: number, environments: readonly LoadedEnvironment[], seed?: number, round = 0): EpisodeEntry[] {
     const { mode, groups, custom_envs } = this.options;
@@ -122,7 +123,7 @@ export class EnvironmentStateManager {
     });
   }
 
-  /** Resets the environments of all entries. `onReady` hears of each as soon as it is ready, or has failed. */
+  /** Resets the environments of all entries. `onReady` receives each entry as soon as it is ready or has failed. */
   async reset(entries: readonly EpisodeEntry[], onReady?: EntriesListener): Promise<void> {
     const { mode } = this.options;
     const byId = new Map(entries.map(entry => [entry.id, entry]));
@@ -142,7 +143,7 @@ export class EnvironmentStateManager {
     );
   }
 
-  /** Plays one turn in each of the given episodes, none of them done. `onReady` hears of each as soon as its turn is over. */
+  /** Plays one turn in each of the given unfinished episodes. `onReady` receives each as soon as its turn is over. */
   async step(turns: readonly TurnInput[], onReady?: EntriesListener): Promise<void> {
     const planned = turns.map(input => this.plan(input));
     const idle = planned.filter(({ actions }) => actions.length === 0);
@@ -164,7 +165,7 @@ export class EnvironmentStateManager {
     await this.pool.closeEpisodes(entries.map(({ id }) => id));
   }
 
-  /** Maps an answer to actions, and judges its form. */
+  /** Maps a response to actions and computes its format penalty. */
   private plan({ entry, raw, response }: TurnInput): PlannedTurn {
     const valid = validActions(response.actions, entry.actions);
     const malformed = valid.length === 0 || valid.length !== response.actions.length;
@@ -183,19 +184,19 @@ interface PlannedTurn extends TurnInput {
   penalty: number;
 }
 
-/** The actions that exist, in order: ids by name whatever its case where the environment names its actions, else the texts as they are. */
+/** The valid actions in order: ids for named actions (matched case-insensitively), else the texts themselves. */
 export function validActions(parsed: readonly string[], lookup?: Record<number, string>): (number | string)[] {
   if (!lookup || Object.keys(lookup).length === 0) return [...parsed];
   const idByName = new Map(Object.entries(lookup).map(([id, name]) => [name.toLowerCase(), Number(id)]));
   return parsed.map(action => idByName.get(action.toLowerCase())).filter(id => id !== undefined);
 }
 
-/** `train-000012-g003-m05`. */
+/** For example `train-000012-g003-m05`. */
 function episodeId(mode: 'train' | 'val', step: number, { group_id, member }: EpisodePlace): string {
   return `${mode}-${String(step).padStart(6, '0')}-g${String(group_id).padStart(3, '0')}-m${String(member).padStart(2, '0')}`;
 }
 
-/** Writes the turn into the episode. `step` is absent when no action was executed: the environment did not move then. */
+/** Records the turn in the episode. `step` is undefined if no action was executed. */
 function finishTurn({ entry, raw, response, actions, penalty }: PlannedTurn, step: EpisodeStep | undefined): void {
   const outcomes = step && !step.error ? step.outcomes : [];
   const info = mergedInfo(outcomes.map(outcome => outcome.info));
@@ -230,7 +231,7 @@ function finishTurn({ entry, raw, response, actions, penalty }: PlannedTurn, ste
   } else if (entry.num_actions >= entry.max_actions_per_traj) entry.terminated = entry.truncated = true;
 }
 
-/** Info of a turn: the last action's word on each key, but `raw_reward` summed. */
+/** Info of a turn: for each key, the last action's value wins; `raw_reward` is summed. */
 function mergedInfo(infos: readonly Record<string, unknown>[]): Record<string, unknown> {
   const merged: Record<string, unknown> = Object.fromEntries(infos.flatMap(info => Object.entries(info)));
   const raw = infos.map(info => info.raw_reward).filter(value => typeof value === 'number');
@@ -238,7 +239,7 @@ function mergedInfo(infos: readonly Record<string, unknown>[]): Record<string, u
   return merged;
 }
 
-/** Models read text alone: images would be marks without meaning. */
+/** Rejects images, since the models read text only. */
 function requireText({ tag }: EpisodeEntry, images: readonly Uint8Array[] = []): void {
   if (images.length > 0)
     throw new UserError(

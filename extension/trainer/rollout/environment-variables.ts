@@ -1,19 +1,19 @@
-// The variables of an environment process. The product's own environments get those that they are known to read and no key beside them. A
-// user's environment is a program of the user's, which may read any variable: where there is one, its process gets all of them.
+// The environment variables of an environment process. The product's own environments get only the variables they are
+// known to read, and no other keys. A user's environment may read any variable, so a process with one gets all of them.
 import { programEnvironment, variablesFor } from '../../../envs/api/program-environment';
 import type { EnvironmentSpec } from '../../protocol/environment-link';
 import { builtInFiles } from './environment-specs';
 
-/** Variables that the product's own environments read by themselves, by env_type; others are named in an env_config. */
+/** Variables that the product's own environments read directly, by env_type; others are named in an env_config. */
 const readBy: Readonly<Record<string, (config: Readonly<Record<string, unknown>>) => readonly string[]>> = {
   search: () => ['RETRIEVAL_SERVER_URL'],
-  // A local REPL runs what a model wrote: a server's key must not be near it.
+  // A local REPL executes code written by a model, so it must not see a server's key.
   lean: ({ repl_command }) =>
     repl_command ? ['ELAN_*', 'LEAN_PATH', 'LEAN_SYSROOT', 'LAKE_*'] : ['LEAN_SERVER_API_KEY'],
 };
 
 /**
- * What a process that runs these environments finds among its variables.
+ * Returns the variables of a process that runs these environments.
  * @param builtIn folder of the product's own environments
  */
 export function environmentVariables(
@@ -28,7 +28,7 @@ export function environmentVariables(
   return programEnvironment([...node, ...network, ...folders, ...devices, ...named], env);
 }
 
-/** Names of variables in an env_config: the values of keys such as api_key_env, at any depth. */
+/** Variable names in an env_config: values of keys such as api_key_env, at any depth. */
 function namedIn(value: unknown, key = ''): string[] {
   if (typeof value === 'string') return /(^|_)env$/.test(key) && /^[A-Z_][A-Z0-9_]*$/.test(value) ? [value] : [];
   if (typeof value !== 'object' || value === null) return [];

@@ -1,8 +1,9 @@
-// An episode as a line of the run folder, with what training made of it. The tokens of its samples stand one behind the other.
+// Converts an episode and its training results into a line of the run folder. The tokens of its samples are
+// concatenated.
 import type { Episode } from '../../protocol/run-folder';
 import { sampledMask, type RolloutEpisode } from './rollout-batch';
 
-/** What the update made of the tokens of a sample, by token; what it had no need of is left out. */
+/** The update's results for the tokens of a sample; arrays that the update did not need are absent. */
 export interface TrainedTokens {
   advantages: Float32Array;
   entropies?: Float32Array;
@@ -10,17 +11,17 @@ export interface TrainedTokens {
   values?: Float32Array;
 }
 
-/** What the update did with an episode. Left out for validation. */
+/** What the update did with an episode. Absent for validation. */
 export interface EpisodeTraining {
   /** Kept by the rollout filter. */
   kept: boolean;
-  /** Of each sample, as trained on; left out when the episode was not. */
+  /** For each sample, as trained; absent if the episode was not trained on. */
   samples?: readonly TrainedTokens[];
 }
 
 /**
- * The line of `episodes/*.jsonl`. Log-probs and advantages are written with the nine digits that give a float32 back exactly, what is there
- * for people to look at with six.
+ * Returns the line of `episodes/*.jsonl`. Log-probs and advantages have nine significant digits, which reproduce a
+ * float32 exactly; columns for display only have six.
  */
 export function episodeRecord(episode: RolloutEpisode, training?: EpisodeTraining): Episode {
   const { samples } = episode;
@@ -34,7 +35,7 @@ export function episodeRecord(episode: RolloutEpisode, training?: EpisodeTrainin
   );
   const trained = training?.samples;
   const advantages = trained?.map(sample => sample.advantages);
-  /** A column of tokens, null where it says nothing; none where the update had no need of it. */
+  /** Values by token, null where undefined; undefined if the update did not compute them. */
   const column = (name: 'entropies' | 'reference' | 'values'): (number | null)[] | undefined => {
     if (!trained?.every(sample => sample[name])) return undefined;
     return trained.flatMap((sample, index) => {
@@ -82,7 +83,7 @@ export function episodeRecord(episode: RolloutEpisode, training?: EpisodeTrainin
 
 const shortest = (value: number): number => Number(value.toPrecision(9));
 
-/** Mean over the tokens that were trained on. */
+/** Mean over the trained tokens. */
 function trainedMean(advantages: readonly Float32Array[], samples: RolloutEpisode['samples']): number {
   let sum = 0;
   let count = 0;

@@ -1,29 +1,29 @@
-// Which episodes a batch consists of (RAGEN's es_manager): prompt groups in the order of the tags, all members of a group on the
-// same seed. Training walks on through the seeds, env_groups at a step; validation uses the same seeds every time.
+// Which episodes a batch consists of (RAGEN's es_manager): prompt groups in the order of the tags, all members of a
+// group on the same seed. Training advances by env_groups seeds per batch; validation always uses the same seeds.
 
-/** `es_manager.train` or `es_manager.val`, as the configuration's checks have passed it. */
+/** `es_manager.train` or `es_manager.val`, validated with the configuration. */
 export interface EnvGroups {
   env_groups: number;
   group_size: number;
   env_configs: { tags: string[]; n_groups: number[] };
 }
 
-/** Place of one episode in its batch. */
+/** Position of one episode in its batch. */
 export interface EpisodePlace {
   env_id: number;
   group_id: number;
-  /** Index in the group. */
+  /** Index within the group. */
   member: number;
   tag: string;
   seed: number;
 }
 
-/** What of the seeds goes into a checkpoint. */
+/** The seed state stored in a checkpoint. */
 export interface SeedState {
   seed_counter: number;
 }
 
-/** Hands out the first seed of each batch. */
+/** Provides the first seed of each batch. */
 export class SeedCounter {
   private counter = 0;
 
@@ -32,7 +32,10 @@ export class SeedCounter {
     private readonly base: number,
   ) {}
 
-  /** First seed of the next batch of `env_groups` groups; the one given where a caller insists, after which training goes on behind it. */
+  /**
+   * First seed of the next batch of `env_groups` groups. A given `seed` takes precedence; training then continues after
+   * it.
+   */
   next(env_groups: number, seed?: number): number {
     if (this.mode === 'val') return seed ?? this.base;
     if (seed !== undefined) {
@@ -53,7 +56,7 @@ export class SeedCounter {
   }
 }
 
-/** All episodes of a batch whose first group has seed `first`: env_id counts group by group. */
+/** All episodes of a batch whose first group has seed `first`; env_id counts group by group. */
 export function episodePlaces({ group_size, env_configs }: EnvGroups, first: number): EpisodePlace[] {
   const tagOfGroup = env_configs.tags.flatMap((tag, index) => new Array<string>(env_configs.n_groups[index]).fill(tag));
   return tagOfGroup.flatMap((tag, group_id) =>

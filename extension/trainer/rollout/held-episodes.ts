@@ -1,5 +1,6 @@
-// What an environment cell holds besides its process: the code of each tag, the live episodes with what rebuilds them, those that were lost, and
-// the ones that were moved to another cell. An episode is a pure function of (code, seed, member, actions). Knows no process.
+// The state of an environment cell apart from its process: the code of each tag, the live episodes with what rebuilds
+// them, the lost episodes, and the episodes moved to another cell. An episode is a pure function of (code, seed,
+// member, actions). Independent of the process itself.
 import type {
   EnvironmentFailure,
   EnvironmentSpec,
@@ -12,7 +13,7 @@ import type {
 import { appendAll } from '../../protocol/lists';
 import type { ProcessEnd } from './process-life';
 
-/** What a cell holds of one tag. */
+/** A cell's state for one tag. */
 export interface TagState {
   spec: EnvironmentSpec;
   builds: [string, EnvironmentSpec][];
@@ -25,7 +26,7 @@ export interface LostEpisode {
   failure: EnvironmentFailure;
 }
 
-/** What is needed to rebuild a live episode. */
+/** The inputs that rebuild a live episode. */
 export interface LiveEpisode {
   reset: EpisodeReset;
   actions: (number | string)[];
@@ -40,12 +41,12 @@ export interface Replay {
 
 export class HeldEpisodes {
   readonly specs = new Map<string, EnvironmentSpec>();
-  /** By tag and version, in the order of their loads: what is run now, and what live episodes began on. */
+  /** Code by tag and version, in load order: the current code, and code that live episodes began on. */
   private readonly builds = new Map<string, EnvironmentSpec>();
   private readonly live = new Map<string, LiveEpisode>();
-  /** Episodes that did not survive a restart. */
+  /** Episodes that could not be rebuilt after a restart. */
   private readonly lost = new Map<string, LostEpisode>();
-  /** Tags of episodes that were moved to another cell. */
+  /** Tags of the episodes that were moved to another cell. */
   private readonly moved = new Map<string, string>();
 
   constructor(held?: TagState) {
@@ -60,10 +61,10 @@ export class HeldEpisodes {
     return [...this.specs.keys()];
   }
 
-  /** Remembers what a tag runs: the same code is loaded again after a death, whatever the file holds then. */
+  /** Stores the code of a tag, so that a restart loads the same code whatever the file contains then. */
   keep(spec: EnvironmentSpec, { version, bundle, files }: LoadedEnvironment): EnvironmentSpec {
     const kept = { ...spec, built: { bundle, files } };
-    const before = this.specs.get(spec.tag); // of which episodes may be beginning
+    const before = this.specs.get(spec.tag); // episodes may be about to begin on it
     this.specs.set(spec.tag, kept);
     const played = new Set([...this.live.values()].map(buildOf));
     for (const [build, known] of this.builds)
@@ -72,7 +73,7 @@ export class HeldEpisodes {
     return kept;
   }
 
-  /** Gives up a tag with all that is held of it. */
+  /** Removes a tag and returns its state. */
   release(tag: string): TagState {
     const spec = this.specs.get(tag)!;
     const take = <T>(from: Map<string, T>, concerns: (value: T, key: string) => boolean): [string, T][] => {
@@ -89,7 +90,7 @@ export class HeldEpisodes {
     return { spec, builds, live, lost };
   }
 
-  /** Takes up how an episode began. */
+  /** Records how an episode began. */
   begun(reset: EpisodeReset, state: EpisodeState): EpisodeState {
     const { episode, version, error } = state;
     this.lost.delete(episode);
@@ -98,7 +99,10 @@ export class HeldEpisodes {
     return state;
   }
 
-  /** Takes up what an episode did; the failure by which it was lost meanwhile comes before its own. */
+  /**
+   * Records a step of an episode. A failure by which the episode was lost meanwhile takes precedence over the step's
+   * own.
+   */
   stepped(step: EpisodeStep): EpisodeStep {
     const live = this.live.get(step.episode);
     if (live)
@@ -120,17 +124,20 @@ export class HeldEpisodes {
     return 'tag' in item ? item.tag : this.live.get(item.episode)?.reset.tag;
   }
 
-  /** The tag of an episode that was moved to another cell. */
+  /** The tag of an episode that was moved to another cell, else undefined. */
   movedTo(episode: string): string | undefined {
     return this.moved.get(episode);
   }
 
-  /** The live episodes of a tag, as they are now. */
+  /** The current live episodes of a tag. */
   liveOf(tag: string): [string, LiveEpisode][] {
     return [...this.live].filter(([, { reset }]) => reset.tag === tag);
   }
 
-  /** What a new process has to load and play again, in this order: the code that live episodes began on before an edit comes first. */
+  /**
+   * Returns what a new process must load and replay, in order: first code from before an edit, with the live episodes
+   * that began on it; last the current code with the other episodes.
+   */
   replays(): Replay[] {
     const present = [...this.specs.values()];
     const live = [...this.live.values()];
@@ -142,7 +149,7 @@ export class HeldEpisodes {
     return [...past, { environments: present, episodes: others }];
   }
 
-  /** Takes up how episodes came back that were played again. */
+  /** Records the result of replaying episodes; those with an error or another version are lost. */
   replayed(steps: readonly EpisodeStep[]): void {
     for (const { episode, version, error } of steps) {
       const lived = this.live.get(episode);
@@ -152,14 +159,14 @@ export class HeldEpisodes {
     }
   }
 
-  /** Gives up an episode; `why` is a failure, or a predicate of its environment. */
+  /** Marks an episode as lost; `why` is a failure, or a predicate whose subject is its environment. */
   lose({ episode, tag, seed, member }: EpisodeReset, why: string | EnvironmentFailure): void {
     const message = `environment ${tag} ${String(why)}, so the episode at seed ${seed}, member ${member} is lost: nothing is to be done, the next episodes go on`;
     this.live.delete(episode);
     this.lost.set(episode, { tag, failure: typeof why === 'string' ? { kind: 'died', message } : why });
   }
 
-  /** Why an episode failed over whose request the process died when there was nothing else in hand. */
+  /** The failure of an episode whose request, sent alone, ended the process. */
   endedBy(
     method: 'reset' | 'step',
     item: { episode: string } | EpisodeReset | EpisodeActions,
@@ -174,7 +181,7 @@ export class HeldEpisodes {
     return this.failure(tag, ` in ${method}(${given})${where}`, end);
   }
 
-  /** The failure that the end of a process amounts to, for a tag that is to blame. */
+  /** The failure for the end of a process, for the tag at fault. */
   failure(tag: string, where: string, { how, offence }: ProcessEnd): EnvironmentFailure {
     const source = this.specs.get(tag)?.source;
     const { what, remedy } = offence ?? {
@@ -186,5 +193,5 @@ export class HeldEpisodes {
   }
 }
 
-/** The code that an episode runs. */
+/** Key of the code that an episode runs. */
 const buildOf = ({ reset, version }: { reset: { tag: string }; version: string }): string => `${reset.tag} ${version}`;

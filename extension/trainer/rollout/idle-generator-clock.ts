@@ -1,5 +1,6 @@
-// How long a rollout waits for its environments (`timing_s/env`): the time in which environments are at a request and the generator has
-// nothing to do. Requests of both kinds overlap; time in which the generator is busy too costs nothing.
+// Measures how long a rollout waits for its environments (`timing_s/env`): the time during which environment requests
+// are pending and the generator is idle. Both kinds of request overlap; time in which the generator is busy does not
+// count.
 
 export class IdleGeneratorClock {
   private environments = 0;

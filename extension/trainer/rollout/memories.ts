@@ -1,9 +1,9 @@
-// The one message of a turn in mode `single_turn` (RAGEN's SimpleMemory and AlfWorldMemory): a summary of the turns before, and the
-// turn in hand. Pure text; the turns that are shown are those of the window, fewer where they would not fit.
+// The single user message of a turn in mode `single_turn` (RAGEN's SimpleMemory and AlfWorldMemory): a summary of the
+// previous turns, and the current turn. Pure text; shows the turns of the window, or fewer if they do not fit.
 import type { MemoryText } from './context-window';
 import { canonicalText, demandText, rewardValue, stateText } from './turn-protocol';
 
-/** States, answers and rewards of the turns shown, whole. */
+/** Full states, responses and rewards of the turns shown. */
 export const simpleMemory: MemoryText = ({ prompts, history }, first, protocol) => {
   const current = prompts[prompts.length - 1];
   const now = `(Turn ${current.turn}):\n${stateText(current, protocol)}`;
@@ -20,10 +20,10 @@ export const simpleMemory: MemoryText = ({ prompts, history }, first, protocol) 
   );
 };
 
-/** Observations longer than this are cut to it less the dots. */
+/** Maximum characters of an observation, including the dots of a truncated one. */
 const longestObservation = 200;
 
-/** For ALFWorld: the task, short observations with the actions taken, and what may be done now. */
+/** For ALFWorld: the task, truncated observations with the actions taken, and the currently admissible actions. */
 export const alfWorldMemory: MemoryText = ({ prompts, history }, first, protocol) => {
   const current = prompts[prompts.length - 1];
   const { observation, admissible } = alfWorldState(current.state);
@@ -47,7 +47,7 @@ export const alfWorldMemory: MemoryText = ({ prompts, history }, first, protocol
   return `${lines.join('\n')}\n${demandText(current, protocol)}`;
 };
 
-/** An ALFWorld state without the banner and the task, and the list of its admissible actions where it has one. */
+/** An ALFWorld state without the banner and the task, and its list of admissible actions if it has one. */
 function alfWorldState(state: string): { observation: string; admissible: string | null } {
   const list = /admissible actions:\s*\[(?<actions>[^\]]*)\]/i.exec(state);
   const text = (list ? state.slice(0, list.index) + state.slice(list.index + list[0].length) : state)

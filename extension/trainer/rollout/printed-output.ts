@@ -1,10 +1,11 @@
-// What a process of environments prints, handed on as far as a budget goes. Where it is used up the process waits: it, or a child of it,
-// may print without end, and reading all of that would keep this process busy. Secrets are cleared, also where a piece ends within one.
+// Forwards the output of an environment process within a budget. When the budget is used up, reading pauses and the
+// process blocks: endless output would otherwise keep this process busy. Secrets are cleared, also across chunk
+// boundaries.
 import type { Readable } from 'node:stream';
 import type { OutputBudget } from '../../protocol/output-budget';
 import { secrets } from '../secrets';
 
-/** Milliseconds in which nothing more is read. */
+/** Milliseconds for which reading pauses. */
 const breathMs = 200;
 
 export function handOn(output: Readable | null, budget: OutputBudget, tell: (text: string) => void): void {

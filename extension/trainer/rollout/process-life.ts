@@ -1,6 +1,6 @@
-// One life of the environment process, from its start to its end with all that it started: requests go in, replies and what is printed come
-// out. Nothing the process sends or stops sending is believed: bytes that are no message, a reply that nobody asked for and a process that
-// gives no sign of life end it, and `ended` says what it did.
+// One environment process from start to end, including its children: sends requests, receives replies and printed
+// output. Nothing from the process is trusted: invalid messages, replies without a request, and unanswered pings end
+// it, and `ended` reports the reason.
 import { spawn, type ChildProcess } from 'node:child_process';
 import { PassThrough, type Duplex } from 'node:stream';
 import { endStarted, markVariable, newMark } from '../../protocol/end-processes';
@@ -19,48 +19,50 @@ import { handOn } from './printed-output';
 import { ProcessWatch, type Offence, type WatchLimits } from './process-watch';
 
 export interface ProcessLifeOptions {
-  /** The Node.js that runs the process; this process's own by default. */
+  /** The Node.js binary that runs the process; this process's own by default. */
   nodePath?: string;
-  /** Path of `environment-host.cjs`; `environment-worker.cjs` lies beside it. */
+  /** Path of `environment-host.cjs`; `environment-worker.cjs` is in the same folder. */
   entry: string;
-  /** Bytes that the process, with what it starts, may hold; half of the machine's memory by default. */
+  /** Memory limit in bytes of the process and its children; half of the machine's memory by default. */
   memoryBytes?: number;
-  /** Options of Node.js for the process, such as `--inspect=127.0.0.1:0`. */
+  /** Node.js options for the process, such as `--inspect=127.0.0.1:0`. */
   execArgv?: string[];
-  /** Variables of the process: what its environments are known to read (`environmentVariables`). */
+  /** Environment variables of the process (`environmentVariables`). */
   variables: NodeJS.ProcessEnv;
-  /** How long the process may give no sign of life, and how it is looked at. */
+  /** Limits on memory and on unanswered pings, and how often they are checked. */
   watch?: Partial<WatchLimits>;
-  /** What environments print; the tag is empty where it is not known. */
+  /** Receives what environments print; the tag is empty if unknown. */
   onNotice(notice: EnvironmentNotice): void;
 }
 
 /** How a process ended. */
 export interface ProcessEnd {
-  /** The rest of a sentence whose subject is the process. */
+  /** A predicate whose subject is the process. */
   how: string;
-  /** What it was ended for, where the trainer ended it. */
+  /** The reason, if the trainer ended it. */
   offence?: Offence;
 }
 
-/** Milliseconds to wait for the output of a process that has ended, and for the end of one that closed its channel. */
+/**
+ * Milliseconds to wait for the remaining output of an exited process, and for the exit of one that closed its channel.
+ */
 const lastWordsMs = 300;
 
-/** Characters of what a process and its environments print that are passed on in a second. */
+/** Characters of output of a process and its environments that are forwarded per second. */
 export const printedPerSecond = 131_072;
-/** Messages with printed text in a second after which a process counts as flooding; its own limit is far below. */
+/** Log messages per second above which a process counts as flooding; the process's own limit is far lower. */
 const noticesPerSecond = 16_384;
 
-/** Lives that have not ended: they end with this process, stopped ones too. */
+/** Processes that have not ended, stopped ones included; they are ended when this process exits. */
 const lives = new Set<ProcessLife>();
 process.on('exit', () => {
   for (const life of [...lives]) life.leave();
 });
 
-/** Who waits for a reply. */
+/** A request waiting for its reply. */
 interface Asked {
   request: EnvironmentRequest;
-  /** Names that the reply still owes. */
+  /** Names that the reply has not covered yet. */
   open: Set<string>;
   part(reply: EnvironmentReply): void;
   reply(reply: EnvironmentReply | undefined): void;
@@ -74,10 +76,10 @@ export class ProcessLife {
   private readonly mark = newMark();
   private readonly channel: FrameChannel;
   private readonly watch: ProcessWatch;
-  /** Of requests for a sign of life, which have ids below 0. */
+  /** Counts pings; their request ids are negative. */
   private pings = 0;
   private lastWords = '';
-  /** What threads print, by tag and stream: it comes in pieces, and a secret may lie across two. */
+  /** Output of threads, by tag and stream: it arrives in chunks, and a secret may span two. */
   private readonly pieces = new Map<string, SecretStream>();
   private offence: Offence | undefined;
   private notices = { second: 0, count: 0 };
@@ -87,7 +89,7 @@ export class ProcessLife {
     const printed = new OutputBudget(printedPerSecond);
     const child = spawn(nodePath ?? process.execPath, [...execArgv, entry, String(memoryBytes)], {
       stdio: ['ignore', 'pipe', 'pipe', 'overlapped'],
-      detached: process.platform !== 'win32', // leads a process group, so that all it starts can be ended with it
+      detached: process.platform !== 'win32', // leads a process group, so that its children can be ended with it
       windowsHide: true,
       env: {
         ...options.variables,
@@ -107,7 +109,7 @@ export class ProcessLife {
       broken: (why, ended) => {
         const end = () => this.endFor(channelOffence(why));
         if (ended)
-          setTimeout(end, lastWordsMs).unref(); // as any process that is ending; what it ends with says more
+          setTimeout(end, lastWordsMs).unref(); // the exit event that follows has a more specific reason
         else end();
       },
     });
@@ -137,9 +139,9 @@ export class ProcessLife {
       child.on('error', error => (child.pid === undefined ? end(error.message) : undefined));
       child.on('exit', (code, signal) => {
         this.offence ??= this.watch.exitOffence(signal);
-        this.end(); // what it started must not outlive it
+        this.end(); // ends its children
         const how = signal ? `ended by signal ${signal}` : `ended with exit code ${code}`;
-        child.once('close', () => end(how)); // its last words are read by then
+        child.once('close', () => end(how)); // its remaining output is read by then
         setTimeout(end, lastWordsMs, how).unref();
       });
     });
@@ -153,7 +155,7 @@ export class ProcessLife {
     return pieces;
   }
 
-  /** Prints what was held back of each stream, in case the rest of a secret followed. */
+  /** Emits what was held back of each stream as a possible start of a secret. */
   private printRests(): void {
     for (const [key, pieces] of this.pieces) {
       const [tag, stream] = key.split('\n') as [string, 'stdout' | 'stderr'];
@@ -162,24 +164,24 @@ export class ProcessLife {
     }
   }
 
-  /** Whether a debugger may halt the process: then its silence says nothing. */
+  /** Whether a debugger may halt the process; unanswered pings are then ignored. */
   set debugged(on: boolean) {
     this.watch.debugged = on;
   }
 
-  /** Ends the process with all that it started. */
+  /** Ends the process and its children. */
   end(): void {
     endStarted(this.child.pid, this.mark);
     this.watch.endGroup();
   }
 
-  /** Ends the process with all that it started, and waits for nothing: this process is ending. */
+  /** Ends the process and its children without waiting, because this process is exiting. */
   leave(): void {
     this.end();
     this.watch.close();
   }
 
-  /** Ends the process for what it did; the first offence counts. */
+  /** Ends the process because of an offence; only the first offence counts. */
   private endFor(offence: Offence): void {
     if (!this.alive || this.child.exitCode !== null || this.child.signalCode !== null) return;
     this.offence ??= offence;
@@ -187,8 +189,9 @@ export class ProcessLife {
   }
 
   /**
-   * The reply, or undefined when the process ends before it; `part` is given what comes before the reply.
-   * @throws FrameError where the request is too large
+   * Sends a request; resolves with the reply, or undefined if the process ends first. `part` receives partial replies
+   * before it.
+   * @throws FrameError if the request is too large
    */
   ask(
     request: EnvironmentRequest,
@@ -227,8 +230,8 @@ export class ProcessLife {
 }
 
 /**
- * A reply without secrets: what a model is to see is cleared before it becomes tokens, so that these and the texts that are kept agree. Code
- * stays as it is, since its version is that of its bytes.
+ * Removes secrets from a reply before observations become tokens, so that tokens and stored texts agree. Bundled code
+ * stays unchanged, since its version is a hash of its bytes.
  */
 function withoutSecrets(reply: EnvironmentReply): EnvironmentReply {
   const loaded = (environment: LoadedEnvironment) => ({ ...secrets.value(environment), bundle: environment.bundle });
@@ -250,11 +253,11 @@ function withoutSecrets(reply: EnvironmentReply): EnvironmentReply {
   return secrets.value(reply);
 }
 
-/** The channel's pipe; one that never says anything where the system could not make it. */
+/** The channel's pipe; a pipe without data if the system could not create it. */
 export const pipeOf = ({ stdio }: { stdio?: readonly unknown[] }): Duplex =>
   (stdio?.[channelDescriptor] as Duplex | undefined) ?? new PassThrough();
 
-/** The offence of a process whose channel carries what it should not; `what` is the rest of a sentence. */
+/** The offence of a process that sent invalid data on its channel; `what` is a predicate. */
 export const channelOffence = (what: string): Offence => ({
   kind: 'channel',
   what,
@@ -269,10 +272,10 @@ const flood: Offence = {
 
 const inspected = (execArgv: readonly string[]): boolean => execArgv.some(argument => argument.startsWith('--inspect'));
 
-/** Streams of output that are kept apart: the process names the tags, and may name any number. */
+/** Maximum number of separate output streams, since the process may name any number of tags. */
 const mostStreams = 512;
 
-/** The line of an output that names an error. */
+/** The first line of an output that names an error, if any. */
 function errorLine(text: string): string | undefined {
   return /^(Uncaught )?\w*Error.*$/m.exec(text)?.[0].slice(0, 200);
 }

@@ -1,6 +1,6 @@
-// What a process of ours and all that it started hold in memory. On Linux the members are those of its control group where it has one; else
-// those of its process group, those that carry its mark, and their children, and who was seen once stays a member. Elsewhere `ps` tells
-// process groups and parents. On Windows nothing is measured from outside.
+// Measures the memory of a process and its children. On Linux the members are those of its control group, if it has
+// one; otherwise the members of its process group, processes with its mark, and their children. A process once found
+// stays a member. Elsewhere `ps` lists groups and parents. On Windows nothing is measured.
 import { execFile } from 'node:child_process';
 import { readFileSync, readdirSync } from 'node:fs';
 import { platform } from 'node:os';
@@ -11,18 +11,18 @@ import type { ControlGroup } from '../../protocol/control-group';
 /** One process of the tree. */
 export interface ProcessMemory {
   pid: number;
-  /** Bytes in memory; what is shared with others is counted in part once `shared` has been asked for. */
+  /** Resident bytes; with `exact`, shared pages of child processes count proportionally. */
   bytes: number;
-  /** Tag of the environment that started it, where its own environment says. */
+  /** Tag of the environment that started it, read from its environment variables. */
   tag?: string;
 }
 
 export interface TreeMemory {
-  /** The process itself first. */
+  /** The root process first. */
   processes: ProcessMemory[];
-  /** Bytes of them all, with memory that is in files in memory where a control group tells. */
+  /** Bytes of all processes; with a control group also files held in memory. */
   bytes: number;
-  /** Whether the process itself is stopped (SIGSTOP, SIGTSTP). */
+  /** Whether the root process is stopped (SIGSTOP, SIGTSTP). */
   stopped: boolean;
 }
 
@@ -31,7 +31,7 @@ interface Known {
   tag?: string;
 }
 
-/** Share of the time that looking for members may take; a machine with many processes is looked through less often. */
+/** Maximum share of time spent on scanning for members; with many processes the machine is scanned less often. */
 const scanShare = 0.01;
 const pageBytes = 4096;
 
@@ -45,7 +45,10 @@ export class ProcessTree {
     private readonly group: ControlGroup | undefined,
   ) {}
 
-  /** With `exact`, pages that several processes share are divided among them. Undefined where nothing can be measured. */
+  /**
+   * Measures the tree. With `exact`, pages shared by several processes are divided among them. Undefined if nothing can
+   * be measured.
+   */
   async measure(exact: boolean): Promise<TreeMemory | undefined> {
     if (platform() === 'linux') return this.measureLinux(exact);
     return platform() === 'win32' ? undefined : this.measurePs();
@@ -65,7 +68,7 @@ export class ProcessTree {
     return { processes, bytes: Math.max(sum, this.group?.bytes ?? 0), stopped: own.state === 'T' };
   }
 
-  /** Looks for members that are not known yet. */
+  /** Scans for new members. */
   private find(): void {
     if (this.group) {
       for (const pid of this.group.pids) this.add(pid, statOf(pid));
@@ -125,7 +128,7 @@ interface Stat {
   bytes: number;
 }
 
-/** See proc_pid_stat(5); the name in brackets may hold anything. */
+/** Parses /proc/<pid>/stat, see proc_pid_stat(5); the name in parentheses may contain any characters. */
 function statOf(pid: number): Stat | undefined {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'latin1');
@@ -137,7 +140,7 @@ function statOf(pid: number): Stat | undefined {
   }
 }
 
-/** Bytes of a process, with its part of what it shares; 0 where it is not told. */
+/** Proportional set size of a process in bytes; 0 if unavailable. */
 function pss(pid: number): number {
   try {
     return Number(/^Pss:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'latin1'))?.[1] ?? 0) * 1024;
@@ -146,7 +149,7 @@ function pss(pid: number): number {
   }
 }
 
-/** A variable that a process was started with. */
+/** Value of an environment variable that a process was started with. */
 function variable(pid: number, name: string): string | undefined {
   try {
     const entries = readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0');

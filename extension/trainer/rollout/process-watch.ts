@@ -1,7 +1,7 @@
-// Watches over an environment process from outside, whether or not a call is in hand: a process that gives no sign of life is ended, and one
-// that holds, with all it started, more memory than it may. The process itself ends a thread that holds too much first; this is for what
-// it cannot see (children, files in memory) and for a process that does not come to it. Time counts as this process's own looks: where
-// it was held up itself, or the machine slept, nobody is to blame.
+// Monitors an environment process from outside, also between calls: ends it if it stops answering pings, or if it and
+// its children exceed the memory limit. The process itself first ends a thread that uses too much memory; this monitor
+// covers what the process cannot see (children, files in memory) and a process that is blocked. Time is counted per
+// check of this process, so that delays of this process or a sleeping machine are not blamed on the environment.
 import { ControlGroup } from '../../protocol/control-group';
 import type { ThreadMemory } from '../../protocol/environment-link';
 import { gibibytes } from '../../protocol/numbers';
@@ -11,31 +11,31 @@ import { ProcessTree, type TreeMemory } from './process-tree';
 /** Why a process was ended. */
 export interface Offence {
   kind: 'channel' | 'flood' | 'memory' | 'silent';
-  /** The predicate of a sentence whose subject is the environment. */
+  /** A predicate whose subject is the environment. */
   what: string;
-  /** What the user can do, as an imperative. */
+  /** What the user can do, in the imperative. */
   remedy: string;
-  /** The memory is held by what the process started, which outlives the call that started it. */
+  /** The memory is held by child processes, which outlive the call that started them. */
   children?: boolean;
-  /** The environment to blame, where it is known. */
+  /** The tag at fault, if known. */
   tag?: string;
 }
 
 export interface WatchLimits {
-  /** Milliseconds without an answer to a request for a sign of life. */
+  /** Milliseconds without a reply to a ping. */
   silentMs: number;
-  /** Milliseconds in which the process is stopped (SIGSTOP). */
+  /** Milliseconds for which the process may be stopped (SIGSTOP). */
   stoppedMs: number;
-  /** Milliseconds over the limit of memory in which the process may mend it by itself. */
+  /** Milliseconds that the process has to get below the memory limit by itself. */
   overMs: number;
-  /** Milliseconds between two looks. */
+  /** Milliseconds between two checks. */
   lookMs: number;
 }
 
 const usual: WatchLimits = { silentMs: 30_000, stoppedMs: 5_000, overMs: 2_000, lookMs: 250 };
-/** Looks of which it is known what children held. */
+/** Number of recent checks for which the children's memory is remembered. */
 const mostSeen = 8;
-/** Milliseconds between two requests for a sign of life. */
+/** Milliseconds between two pings. */
 const pingMs = 1000;
 
 export interface Watched {
@@ -46,12 +46,12 @@ export interface Watched {
 }
 
 export interface WatchOwner {
-  /** Asks the process for a sign of life; answers with what its threads hold. */
+  /** Pings the process; resolves with the memory of its threads. */
   ping(): Promise<ThreadMemory[] | undefined>;
   offended(offence: Offence): void;
 }
 
-/** Groups whose processes were ended a moment ago and may still be on their way out. */
+/** Control groups whose processes were killed but may not have exited yet. */
 const leaving = new Set<ControlGroup>();
 let clearing: NodeJS.Timeout | undefined;
 
@@ -63,7 +63,7 @@ function clearLeaving(): void {
   if (leaving.size === 0) clearing = void clearInterval(clearing);
 }
 
-/** Milliseconds that the end of this process waits for the last of them. */
+/** Milliseconds that this process waits for them when it exits. */
 const leavingMs = 500;
 process.on('exit', () => {
   const pause = new Int32Array(new SharedArrayBuffer(4));
@@ -76,7 +76,7 @@ process.on('exit', () => {
 export class ProcessWatch {
   debugged = false;
   private readonly limits: WatchLimits;
-  /** Bytes at which nobody waits for the process to mend it: the limit of its control group, too. */
+  /** Bytes above which the process gets no time to free memory; also the limit of its control group. */
   private readonly mostBytes: number;
   private readonly group: ControlGroup | undefined;
   private readonly tree: ProcessTree | undefined;
@@ -90,7 +90,7 @@ export class ProcessWatch {
   private looking = false;
   private threads: ThreadMemory[] = [];
   private children = new Map<string, number>();
-  /** What children held at the newest looks, by tag: a child that the kernel ended for its memory is gone when that is seen. */
+  /** Memory of children at the latest checks, by tag: a child killed by the kernel is gone by the next check. */
   private readonly seen: ReadonlyMap<string, number>[] = [];
 
   constructor(
@@ -113,22 +113,22 @@ export class ProcessWatch {
     this.timer.unref();
   }
 
-  /** The process has said something. */
+  /** Called when a message arrives from the process. */
   signOfLife(): void {
     this.silent = 0;
   }
 
-  /** What a process that was ended by `signal` was ended for, where the kernel did it for its memory. */
+  /** The offence of a process that exited by `signal`, if the kernel killed it for its memory; else undefined. */
   exitOffence(signal: NodeJS.Signals | null): Offence | undefined {
     return signal === 'SIGKILL' && this.group?.outOfMemory ? this.memoryOffence() : undefined;
   }
 
-  /** Ends what is in the process's control group, where it has one. */
+  /** Kills everything in the process's control group, if it has one. */
   endGroup(): void {
     this.group?.end();
   }
 
-  /** Watches no more. */
+  /** Stops monitoring. */
   close(): void {
     clearInterval(this.timer);
     if (this.group && !this.group.remove()) leaving.add(this.group);
@@ -181,17 +181,19 @@ export class ProcessWatch {
     if (this.seen.length > mostSeen) this.seen.shift();
     if (bytes <= memoryBytes) this.over = 0;
     else if (this.over === 0)
-      this.over = 1; // the next look is exact
+      this.over = 1; // the next measurement is exact
     else {
       this.over += passed;
-      // Children are nothing that the process ends by itself.
+      // The process cannot free memory that its children hold.
       const byChildren = processes[0].bytes <= memoryBytes;
       if (byChildren || this.over >= this.limits.overMs || bytes > this.mostBytes)
         this.owner.offended({ ...this.memoryOffence(), children: byChildren });
     }
   }
 
-  /** The kernel ended a child at the group's limit, which is reached within one look where memory is filled fast. */
+  /**
+   * The offence when the kernel killed a child at the group's limit, which fast allocation reaches between two checks.
+   */
   private childOffence(): Offence {
     const held = new Map<string, number>();
     for (const look of this.seen) for (const [tag, bytes] of look) held.set(tag, Math.max(bytes, held.get(tag) ?? 0));
@@ -202,7 +204,7 @@ export class ProcessWatch {
   private memoryOffence(held = this.heldNow(), least = this.watched.memoryBytes / 4): Offence {
     const { memoryBytes } = this.watched;
     const [first, second] = [...held].sort(([, a], [, b]) => b - a);
-    // A tag is to blame that holds a good part of the limit, and far more than any other.
+    // Blame a tag only if it holds a large part of the limit and more than twice as much as any other.
     const clear = first && first[1] > least && first[1] > 2 * (second?.[1] ?? 0);
     return {
       kind: 'memory',

@@ -1,5 +1,6 @@
-// Numbers as Python prints them, since the model reads rewards as text: RAGEN's prompts show `1.0` and `1e-05` where JavaScript would
-// print `1` and `0.00001`. Both languages print the shortest digits that read back as the same double; only the layout differs.
+// Formats numbers like Python, since the model reads rewards as text: RAGEN's prompts show `1.0` and `1e-05` where
+// JavaScript would print `1` and `0.00001`. Both languages print the shortest digits that read back as the same double;
+// only the layout differs.
 
 /** `repr` of a Python float. */
 export function pythonFloat(value: number): string {

@@ -1,10 +1,10 @@
-// What the collapse metrics compare (RAGEN's ctx_manager, `first_turn_*` and `all_turns_*`): each turn's context up to where the answer
-// begins, and the reasoning that the model wrote there. The reasoning is the text between the think tags, without tags and outer
-// blanks, as the tokenizer writes it: one thought has one sequence of tokens, however it was sampled.
+// The inputs of the collapse metrics (RAGEN's ctx_manager, `first_turn_*` and `all_turns_*`): each turn's context up to
+// the response, and the reasoning in the response. The reasoning is the text between the think tags, trimmed and
+// re-tokenised, so that equal thoughts give equal token ids however they were sampled.
 import type { RolloutEpisode } from './rollout-batch';
 import { reasoningText } from './turn-protocol';
 
-/** A turn's prompt and reasoning as ids; `turn` counts from 1. */
+/** A turn's prompt and reasoning as token ids; `turn` counts from 1. */
 export interface ReasoningPair {
   prompt: readonly number[];
   reasoning: readonly number[];
@@ -12,19 +12,22 @@ export interface ReasoningPair {
 }
 
 export interface ReasoningPieces {
-  /** The first turn's pair, where that turn has a reasoning (RAGEN's `first_turn_prompt_ids`, `first_turn_reasoning_ids`). */
+  /**
+   * The first turn's pair, or null if it has no reasoning (RAGEN's `first_turn_prompt_ids`,
+   * `first_turn_reasoning_ids`).
+   */
   first: ReasoningPair | null;
-  /** All turns that have one (RAGEN's `all_turns_*`). */
+  /** All turns with reasoning (RAGEN's `all_turns_*`). */
   turns: ReasoningPair[];
-  /** Their number (RAGEN's `turn_counts`), and that of all turns (`turn_counts_total`). */
+  /** Number of turns with reasoning (RAGEN's `turn_counts`), and of all turns (`turn_counts_total`). */
   turnCount: number;
   turnTotal: number;
 }
 
 /**
- * Pieces of one episode. The prompt of a turn is all that the model saw before it answered, the assistant's header and the literal
- * `<think>` included. A turn whose thought never closes, or is blank, has no reasoning.
- * @param encode ids of a text, without special tokens
+ * Returns the pairs of one episode. A turn's prompt is everything the model saw before its response, including the
+ * assistant's header and the literal `<think>`. A turn whose thought is not closed, or is blank, has no reasoning.
+ * @param encode token ids of a text, without special tokens
  */
 export function reasoningPieces(
   episode: Pick<RolloutEpisode, 'turns' | 'samples'>,

@@ -1,6 +1,7 @@
-// Which tokens of a sample are trained on (RAGEN's `enable_response_mask` and its masks). Here position t of a mask speaks of token t.
-// RAGEN finds turns by the token that every message begins with and shifts its masks by one against the tokens, so that it also trains
-// the header of an answer, what the template writes behind it, and the next message's first token; `ragenMask` is that, to the token.
+// Which tokens of a sample are trained on (RAGEN's `enable_response_mask` and its masks). Position t of a mask here
+// refers to token t. RAGEN finds turns by the token that begins every message and shifts its masks by one against the
+// tokens, so it also trains a response's header, what the template writes after it, and the next message's first token;
+// `ragenMask` reproduces this exactly.
 import { sampledMask, type RolloutSample } from './rollout-batch';
 
 export type ContextWindowMode = 'full' | 'limited_multi_turn' | 'single_turn';
@@ -8,20 +9,20 @@ export type ContextWindowMode = 'full' | 'limited_multi_turn' | 'single_turn';
 type MaskedSample = Pick<RolloutSample, 'ids' | 'turns'>;
 
 export interface MaskRule {
-  /** Samples go on to what the template writes behind their last answer. */
+  /** Whether samples include what the template writes after their last response. */
   closed: boolean;
   mask(sample: MaskedSample): Uint8Array;
 }
 
 export interface MaskOptions {
   mode: ContextWindowMode;
-  /** False trains, in mode `full`, on everything behind the system message. */
+  /** If false, mode `full` trains on everything after the system message. */
   enable_response_mask: boolean;
-  /** Train on what RAGEN trains on. */
+  /** Train on the same tokens as RAGEN. */
   ragen: boolean;
 }
 
-/** The rule of a run; `turnMarker` is the token that every message begins with. */
+/** Returns the mask rule of a run; `turnMarker` is the token that every message begins with. */
 export function maskRule({ mode, enable_response_mask, ragen }: MaskOptions, turnMarker: number): MaskRule {
   if (mode === 'full' && !enable_response_mask)
     return { closed: ragen, mask: sample => conversationMask(sample, turnMarker) };
@@ -30,7 +31,10 @@ export function maskRule({ mode, enable_response_mask, ragen }: MaskOptions, tur
     : { closed: false, mask: sampledMask };
 }
 
-/** RAGEN's response mask: an answer with its header up to the next message's marker; in the windowed modes its own marker too. */
+/**
+ * RAGEN's response mask: a response with its header up to and including the next message's marker; in the windowed
+ * modes also its own marker.
+ */
 export function ragenMask({ ids, turns }: MaskedSample, turnMarker: number, mode: ContextWindowMode): Uint8Array {
   const mask = new Uint8Array(ids.length);
   for (const { span } of turns) {
@@ -41,7 +45,10 @@ export function ragenMask({ ids, turns }: MaskedSample, turnMarker: number, mode
   return mask;
 }
 
-/** RAGEN's mask without `enable_response_mask`: all from the first token of the user's message before the first of the answers. */
+/**
+ * RAGEN's mask without `enable_response_mask`: everything from the first token of the user message before the first
+ * response.
+ */
 function conversationMask({ ids, turns }: MaskedSample, turnMarker: number): Uint8Array {
   const answer = ids.lastIndexOf(turnMarker, turns[0].span[0] - 1);
   const user = ids.lastIndexOf(turnMarker, answer - 1);

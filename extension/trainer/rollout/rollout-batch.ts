@@ -1,25 +1,32 @@
-// What a rollout gives: whole episodes with the tokens the model saw and drew, and the batch's metrics. Training, validation, the
-// run folder and the diagnostics all read these.
-// An episode is trained on in samples: one of the whole chat in mode `full` (a further one where the chat had to be shortened), one a
-// turn in the windowed modes. Scores, groups, filter and metrics speak of episodes, which count once however many samples they have.
+// The result of a rollout: complete episodes with the tokens the model saw and sampled, and the batch's metrics. Read
+// by training, validation, the run folder and the diagnostics.
+// Training uses an episode's samples: one for the whole chat in mode `full` (another one where the chat had to be
+// shortened), one per turn in the windowed modes. Scores, groups, filter and metrics refer to episodes, which count
+// once however many samples they have.
 import type { EpisodeTurn } from '../../protocol/run-folder';
 import type { EnvironmentFailure } from '../../protocol/environment-link';
 import type { ChatMessage, EpisodeContext } from './context-manager';
 import type { EpisodeEntry } from './environment-state-manager';
 
-/** What is trained on at once: a context exactly as the model saw it, with answers that it drew there. Arrays have the length of `ids`. */
+/**
+ * One training sequence: a context exactly as the model saw it, with the responses sampled in it. Arrays have the
+ * length of `ids`.
+ */
 export interface RolloutSample {
   ids: Int32Array;
-  /** 1 where a token is trained on: where one was sampled in `turns`, unless the configuration says otherwise (response-mask.ts). */
+  /** 1 where a token is trained on: at the sampled tokens of `turns` unless configured otherwise (response-mask.ts). */
   mask: Uint8Array;
-  /** Of the sampled tokens under the sampler, in nats; 0 elsewhere. */
+  /** Log-probs of the sampled tokens under the sampler, in nats; 0 elsewhere. */
   logprobs: Float32Array;
-  /** Turns (counted from 1) whose answers this sample trains, oldest first, with the span [from, to) of their sampled tokens in `ids`. */
+  /**
+   * Turns (from 1) whose responses this sample trains, oldest first, with the span [from, to) of their sampled tokens
+   * in `ids`.
+   */
   turns: { turn: number; span: [number, number] }[];
 }
 
 export interface RolloutEpisode {
-  /** `train-000012-g003-m05`. */
+  /** For example `train-000012-g003-m05`. */
   id: string;
   mode: 'train' | 'val';
   step: number;
@@ -32,47 +39,47 @@ export interface RolloutEpisode {
   terminated: boolean;
   truncated: boolean;
   success: boolean;
-  /** Ended because the next prompt would not have fitted into `max_model_len`. */
+  /** Ended because the next prompt would not fit into `max_model_len`. */
   context_full: boolean;
-  /** Says so in one sentence: the environment, the turn, the remedy. */
+  /** The reason in one sentence: the environment, the turn, the remedy. */
   context_reason?: string;
-  /** The model was shown fewer turns than its window holds, for want of room in `max_model_len`. */
+  /** Some prompts show fewer turns than the window allows, because of `max_model_len`. */
   context_shortened: boolean;
   /** Σ turn rewards, Σ format penalties, and their sum (before normalisation). */
   reward: number;
   penalty: number;
   score: number;
-  /** Return in the environment's own scale: Σ `raw_reward` where it is reported, else `reward`. */
+  /** Return in the environment's own scale: Σ `raw_reward` if reported, else `reward`. */
   episodic_return: number;
   turns: PlayedTurn[];
   final_state: string;
-  /** The whole conversation, whatever of it the model was shown at a time. */
+  /** The whole conversation, including parts that the model did not see at every turn. */
   messages: ChatMessage[];
-  /** At least one where there is a turn; every turn is in exactly one of them. */
+  /** At least one if there is a turn; every turn is in exactly one sample. */
   samples: RolloutSample[];
   /** Per-episode metrics, keys without tag. */
   metrics: Record<string, number>;
-  /** The environment failed: the episode is not trained on. */
+  /** The environment's failure; such an episode is not trained on. */
   error?: EnvironmentFailure;
 }
 
-/** A turn without the place of its tokens, which its sample knows. */
+/** A turn without the position of its tokens, which its sample stores. */
 export type PlayedTurn = Omit<EpisodeTurn, 'span'>;
 
 export interface RolloutBatch {
   mode: 'train' | 'val';
   step: number;
   episodes: RolloutEpisode[];
-  /** Aggregated, keys without the `train/` or `val-env/` in front. */
+  /** Aggregated metrics, keys without the prefix `train/` or `val-env/`. */
   metrics: Record<string, number>;
-  /** Seconds in which the generator waited for environments. */
+  /** Seconds for which the generator waited for environments. */
   environmentSeconds: number;
 }
 
-/** Whether there is something to train on: the environment did not fail and a token was sampled. */
+/** Whether the episode can be trained on: the environment did not fail and it has a turn. */
 export const isTrainable = ({ error, turns }: RolloutEpisode): boolean => !error && turns.length > 0;
 
-/** Sampled tokens of the episode's turns. */
+/** Number of sampled tokens in the episode's turns. */
 export const sampledTokens = ({ samples }: Pick<RolloutEpisode, 'samples'>): number =>
   samples.reduce((sum, { turns }) => sum + turns.reduce((n, { span: [from, to] }) => n + to - from, 0), 0);
 
@@ -83,7 +90,7 @@ export function sampledMask({ ids, turns }: Pick<RolloutSample, 'ids' | 'turns'>
   return mask;
 }
 
-/** The episode as it came out. `finishes[i]` says how the answer of turn i ended. */
+/** Builds the finished episode. `finishes[i]` says how the response of turn i ended. */
 export function finishedEpisode(
   at: { mode: 'train' | 'val'; step: number },
   entry: EpisodeEntry,

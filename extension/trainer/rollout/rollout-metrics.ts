@@ -1,9 +1,10 @@
-// Metrics of a rollout under RAGEN's keys: per episode, and averaged over the episodes of each tag.
-// Episodes whose environment failed say nothing about the policy: they are left out of every mean and counted in `env_error_rate`.
+// Metrics of a rollout under RAGEN's keys: per episode, and averaged over the episodes of each tag. Episodes whose
+// environment failed are left out of every mean and counted in `env_error_rate`, since they say nothing about the
+// policy.
 import { maximum } from '../../protocol/lists';
 import { sampledTokens, type RolloutEpisode } from './rollout-batch';
 
-/** Info keys with a meaning of their own; all other numbers and flags are averaged over the episode's turns. */
+/** Info keys with special handling; all other numbers and flags are averaged over the episode's turns. */
 const ownMeaning = new Set(['success', 'raw_reward', 'score', 'max_tile']);
 const perTurnInWebShop = new Set(['action_is_effective', 'action_is_valid', 'end_of_page', 'manager_invalid_action']);
 
@@ -33,7 +34,10 @@ export function episodeMetrics(episode: RolloutEpisode): Record<string, number> 
   return metrics;
 }
 
-/** Fills each episode's `metrics`, with `pass@group_size` (1 for all members where one succeeded), and gives the batch's. */
+/**
+ * Sets each episode's `metrics`, including `pass@group_size` (1 for all members if one succeeded), and returns the
+ * batch's metrics.
+ */
 export function measureRollout(episodes: readonly RolloutEpisode[], group_size: number): Record<string, number> {
   const solved = new Set(episodes.filter(({ success }) => success).map(({ group_id }) => group_id));
   for (const episode of episodes)
@@ -66,7 +70,10 @@ export function measureRollout(episodes: readonly RolloutEpisode[], group_size: 
   };
 }
 
-/** `tag/k`: mean over the tag's episodes with 0 where an episode lacks the key; `tag/non-zero/k`: mean of the values that are not 0, where there are any. */
+/**
+ * `tag/k`: mean over the tag's episodes, counting 0 where an episode lacks the key; `tag/non-zero/k`: mean of the
+ * non-zero values, if any.
+ */
 function tagMetrics(tag: string, episodes: readonly RolloutEpisode[]): Record<string, number> {
   const metrics: Record<string, number> = { [`${tag}/num_episodes`]: episodes.length };
   for (const key of new Set(episodes.flatMap(episode => Object.keys(episode.metrics)))) {
@@ -82,7 +89,7 @@ function lastNumber(turns: RolloutEpisode['turns'], key: string): number | undef
   return turns.map(({ info }) => numeric(info[key])).findLast(value => value !== undefined);
 }
 
-/** The value of a number or flag; undefined for anything that can't be averaged. */
+/** The value of a number or flag; undefined for anything that cannot be averaged. */
 function numeric(value: unknown): number | undefined {
   if (typeof value === 'boolean') return Number(value);
   return typeof value === 'number' && Number.isFinite(value) ? value : undefined;

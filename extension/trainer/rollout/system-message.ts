@@ -1,20 +1,20 @@
-// The system message of an episode (RAGEN's ctx_manager): opener, the task's instruction, what the symbols of the state mean, and
-// which actions there are. Everything is taken from the environment as configured, so a grid with another alphabet is explained
-// with that alphabet, and coordinates are announced where the state is given in coordinates.
+// The system message of an episode (RAGEN's ctx_manager): opener, the task's instruction, the meaning of the state's
+// symbols, and the available actions. All of it comes from the environment as configured: a grid with another alphabet
+// is explained with that alphabet, and coordinates are mentioned if the state uses them.
 import type { LoadedEnvironment } from '../../protocol/environment-link';
 
 const opener = "You're a helpful assistant. ";
 
-/** What of the configuration the message depends on. */
+/** The options that the message depends on. */
 export interface SystemMessageOptions {
-  /** The tag's own instruction; takes the place of the environment's, also when it is empty. */
+  /** The tag's own instruction; replaces the environment's, even if empty. */
   env_instruction?: string | null;
   max_actions_per_traj: number;
   max_actions_per_turn: number;
   action_sep: string;
 }
 
-/** Text of the system message for episodes of `environment`. */
+/** Returns the system message for episodes of `environment`. */
 export function systemMessage(
   environment: Pick<LoadedEnvironment, 'instruction' | 'legend' | 'actions' | 'config'>,
   options: SystemMessageOptions,

@@ -1,14 +1,14 @@
-// The text protocol of a turn (RAGEN's ctx_manager): what the user's side says, what the model's answer starts with, and how its
-// text becomes actions. Pure text in, text out; nothing here ever goes back into an episode's tokens.
+// The text protocol of a turn (RAGEN's ctx_manager): the user's text, the prefix of the model's response, and parsing a
+// response into actions. Pure text functions; parsed or canonical text never becomes part of an episode's tokens.
 import { between, thoughtAndAnswer } from '../../protocol/tagged-text';
 import { pythonFloat } from './python-float';
 
-/** `agent_proxy` keys that shape a turn. */
+/** The `agent_proxy` keys that shape a turn. */
 export interface TurnProtocol {
   enable_think: boolean;
-  /** Separator between actions of one answer; written with a space on each side. */
+  /** Separator between the actions of a response; written with a space on each side. */
   action_sep: string;
-  /** Further actions of an answer are cut. */
+  /** Actions of a response beyond this number are dropped. */
   max_actions_per_turn: number;
 }
 
@@ -18,27 +18,27 @@ export interface TurnPrompt {
   turn: number;
   state: string;
   actions_left: number;
-  /** The turn before had no valid action. */
+  /** The previous turn had no valid action. */
   warn: boolean;
-  /** Length of answer that the prompt asks for, in words. */
+  /** Response length that the prompt asks for, in words. */
   max_tokens: number;
 }
 
-/** What the parser made of an answer. */
+/** The result of parsing a response. */
 export interface ParsedResponse {
-  /** Null when the text does not follow the format, or when thinking is off. */
+  /** Null if the text does not follow the format, or if thinking is off. */
   thought: string | null;
-  /** Null when the text does not follow the format. */
+  /** Null if the text does not follow the format. */
   answer: string | null;
-  /** As the model wrote them, after the cut to `max_actions_per_turn`. */
+  /** As the model wrote them, limited to `max_actions_per_turn`. */
   actions: string[];
-  /** The answer in canonical form for people to read (RAGEN's `llm_response`); the raw text where it did not parse. */
+  /** The response in canonical form for display (RAGEN's `llm_response`); the raw text if it did not parse. */
   llm_response: string;
 }
 
 const markers = ['<think>', '</think>', '<answer>', '</answer>', '<|im_start|>', '<|im_end|>'];
 
-/** What every answer begins with, put into the prompt. */
+/** The prefix of every response, as part of the prompt. */
 export function generationPrefix({ enable_think }: Pick<TurnProtocol, 'enable_think'>): string {
   return enable_think ? '<think>' : '<answer>';
 }
@@ -47,7 +47,7 @@ export function generationPrefix({ enable_think }: Pick<TurnProtocol, 'enable_th
 export const turnText = (prompt: TurnPrompt, protocol: TurnProtocol): string =>
   `\nTurn ${prompt.turn}:\n${stateText(prompt, protocol)}`;
 
-/** State of a turn and what is asked of the answer. */
+/** The state of a turn and the format instructions. */
 export function stateText(prompt: TurnPrompt, protocol: TurnProtocol): string {
   const warning = prompt.warn
     ? 'The last answer held no valid action, so the state has not changed. Please try again.\n'
@@ -55,7 +55,7 @@ export function stateText(prompt: TurnPrompt, protocol: TurnProtocol): string {
   return `State:\n${prompt.state}\n${warning}${demandText(prompt, protocol)}`;
 }
 
-/** What is asked of the answer: how many actions are left, its form, its length. */
+/** The format instructions: remaining actions, form and length of the response. */
 export function demandText({ actions_left, max_tokens }: TurnPrompt, { enable_think }: TurnProtocol): string {
   const format = `${enable_think ? '<think> [Your thoughts] </think> ' : ''}<answer> [your answer] </answer>`;
   return (
@@ -65,13 +65,13 @@ export function demandText({ actions_left, max_tokens }: TurnPrompt, { enable_th
   );
 }
 
-/** The text that gives a finished turn's reward; the next turn's text follows in the same message. */
+/** The text with a finished turn's reward; the next turn's text follows in the same message. */
 export const rewardText = (reward: number, executed: number): string => `Reward:\n${rewardValue(reward, executed)}\n`;
 
-/** A turn's reward as Python prints it; a turn without any executed action has the integer 0. */
+/** A turn's reward in Python's format; a turn without executed actions has the integer 0. */
 export const rewardValue = (reward: number, executed: number): string => (executed > 0 ? pythonFloat(reward) : '0');
 
-/** An answer in canonical form (RAGEN's `llm_response`); the raw text where it did not parse. */
+/** A response in canonical form (RAGEN's `llm_response`); the raw text if it did not parse. */
 export function canonicalText({
   thought,
   answer,
@@ -86,8 +86,8 @@ export function canonicalText({
 }
 
 /**
- * Parses an answer, generation prefix included. Text that does not follow the format has no actions; of a `whole` answer all text is one
- * action.
+ * Parses a response that includes the generation prefix. Text that does not follow the format has no actions; with
+ * `whole`, the entire answer is one action.
  */
 export function parseResponse(raw: string, protocol: TurnProtocol, whole = false): ParsedResponse {
   const both = protocol.enable_think ? thoughtAndAnswer(raw) : null;
@@ -105,7 +105,7 @@ export function parseResponse(raw: string, protocol: TurnProtocol, whole = false
   return { thought, answer, actions, llm_response: canonicalText({ thought, answer, raw }) };
 }
 
-/** The text between the think tags of an answer, without tags and outer blanks; empty where no thought was closed. */
+/** The text between the think tags of a response, without tags and trimmed; empty if no thought was closed. */
 export function reasoningText(raw: string): string {
   return withoutMarkers(between(raw, '<think>', '</think>')?.inner ?? '');
 }

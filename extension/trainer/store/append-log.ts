@@ -1,12 +1,12 @@
-// Append-only files of records, whatever a record is. Invariant: the file up to `offset` is whole records; what a failed append left
-// behind is cut before the next one.
+// Append-only files of records of any kind. Invariant: the file up to `offset` consists of complete records; the
+// remains of a failed append are cut before the next one.
 import { createHash } from 'node:crypto';
 import { UserError } from '../../protocol/user-error';
 import { storeError, syncFileSystem } from './files';
 import type { SyncFileSystem } from './files';
 
 export interface AppendLogOptions {
-  /** `each` makes every append durable before it returns; `explicit` leaves that to `sync()`. */
+  /** `each`: every append is durable before it returns; `explicit`: `sync()` makes appends durable. */
   fsync: 'each' | 'explicit';
   fs?: SyncFileSystem;
 }
@@ -19,21 +19,21 @@ export interface LogPiece {
   sha256: string;
 }
 
-/** Writer of one file; there must be one writer at a time. Errors are UserErrors. */
+/** Writer of one file; only one writer may exist at a time. Errors are UserErrors. */
 export class AppendLog {
   private readonly fs: SyncFileSystem;
   private readonly fd: number;
   private end: number;
-  /** Bytes known to be on disk, and whether those after them must be written once more: a sync failed. */
+  /** Bytes known to be on disk; `doubtful`: a sync failed, so the bytes after them must be written again. */
   private durable: number;
   private doubtful = false;
-  /** Where the piece begins that `takePiece` gives next, and the digest of what was appended since. */
+  /** Start of the piece that `takePiece` returns next, and the digest of the bytes appended since. */
   private pieceFrom: number;
   private pieceHash = createHash('sha256');
   /** An append failed and its bytes could not be removed yet. */
   private torn = false;
 
-  /** Opens or creates the file and cuts it to where its last whole record ends, which `wholeEnd` finds. */
+  /** Opens or creates the file and cuts it to the end of its last complete record, as found by `wholeEnd`. */
   constructor(
     readonly file: string,
     private readonly options: AppendLogOptions,
@@ -57,12 +57,12 @@ export class AppendLog {
     }
   }
 
-  /** Bytes committed: the offset after the last whole record. */
+  /** Committed bytes: the offset after the last complete record. */
   get offset(): number {
     return this.end;
   }
 
-  /** What was appended since the last call, as a piece of the log `file`; null where nothing was. */
+  /** Returns what was appended since the last call, as a piece of the log `file`; null if nothing was. */
   takePiece(file: string): LogPiece | null {
     if (this.end === this.pieceFrom) return null;
     const piece = { file, from: this.pieceFrom, to: this.end, sha256: this.pieceHash.digest('hex') };
@@ -71,7 +71,7 @@ export class AppendLog {
     return piece;
   }
 
-  /** Appends one record and returns the offset after it. When it fails, nothing of the record stays. */
+  /** Appends one record and returns the offset after it. If it fails, nothing of the record stays. */
   protected appendBytes(record: Uint8Array): number {
     try {
       if (this.torn) this.fs.ftruncateSync(this.fd, this.end);
@@ -146,8 +146,9 @@ export class AppendLog {
   }
 
   /**
-   * After a sync that failed the system takes what it could not write for written: the next sync would succeed and tell nothing (Rebello
-   * et al., Can Applications Recover from fsync Failures?, USENIX ATC 2020). So it is given the bytes anew; reads still have them.
+   * Writes the bytes after the last successful sync again. After a failed fsync the system treats the unwritten pages
+   * as written, so the next fsync would succeed without writing them (Rebello et al., Can Applications Recover from
+   * fsync Failures?, USENIX ATC 2020). Reads still return the bytes.
    */
   private writeAgain(): void {
     const bytes = this.bytesFrom(this.durable);
@@ -155,7 +156,7 @@ export class AppendLog {
       at += this.fs.writeSync(this.fd, bytes, at, bytes.length - at, this.durable + at);
   }
 
-  /** Best effort: what stays is cut by the next append, or by the next open that looks for the last whole record. */
+  /** Best effort: leftover bytes are cut by the next append, or when the file is opened next. */
   private cutTorn(): void {
     try {
       this.fs.ftruncateSync(this.fd, this.end);
@@ -166,7 +167,7 @@ export class AppendLog {
   }
 }
 
-/** `r+`, or a new file. Not `a`: appending descriptors ignore write positions. */
+/** Opens with `r+`, or creates the file. Not `a`: appending descriptors ignore write positions. */
 function openForUpdate(file: string, fs: SyncFileSystem): number {
   try {
     return fs.openSync(file, 'r+');

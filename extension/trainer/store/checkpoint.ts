@@ -1,6 +1,6 @@
-// Checkpoints: several files with one commit point. All files are written and fsynced in a temporary folder, `checkpoint.json` with
-// their checksums last; then the folder is renamed into place. Older ones are removed only afterwards. Whenever the process dies,
-// the newest valid checkpoint is either the one before or the new one.
+// Checkpoints: several files with one commit point. All files are written and fsynced in a temporary folder, with
+// `checkpoint.json` and its checksums last; then the folder is renamed into place. Older checkpoints are removed only
+// afterwards. After a crash at any time, the newest valid checkpoint is either the previous or the new one.
 import { createHash, randomBytes } from 'node:crypto';
 import { existsSync, lstatSync } from 'node:fs';
 import { basename, join } from 'node:path';
@@ -14,7 +14,7 @@ import type { FileSystem } from './files';
 import type { RunSeal } from './manifest-seal';
 
 const manifestName = 'checkpoint.json';
-/** Of a checkpoint.json: it lists files and states of streams. */
+/** Maximum bytes of a checkpoint.json, which lists files and random stream states. */
 const mostManifestBytes = 2 ** 26;
 const fileName = /^[A-Za-z0-9][\w.-]*$/;
 const stepFolder = /^step-(\d{6,})$/;
@@ -38,30 +38,30 @@ const checkpointSchema = z.strictObject({
   log_chain: z.string().optional().describe('last link of checksums.jsonl at this moment (log-ledger.ts)'),
   sha256: z.string().optional().describe('of all else here, in canonical JSON'),
 });
-/** `checkpoint.json`. */
+/** The content of `checkpoint.json`. */
 export type CheckpointManifest = z.infer<typeof checkpointSchema>;
-/** What a checkpoint says besides its files. */
+/** The content of a checkpoint besides its files. */
 export type CheckpointState = Omit<CheckpointManifest, 'schema' | 'files' | 'sha256'>;
 
 /** Named contents: weights and optimizer states (Float32Array, little-endian) or any bytes. */
 export type Blobs = Readonly<Record<string, Uint8Array | Float32Array>>;
 
-/** A checkpoint found valid. */
+/** A checkpoint with a valid manifest. */
 export interface StoredCheckpoint {
   folder: string;
   manifest: CheckpointManifest;
 }
 
-/** A folder that is no valid checkpoint, and why. */
+/** A folder that is not a valid checkpoint, and why. */
 export interface BrokenCheckpoint {
   folder: string;
   reason: string;
 }
 
 /**
- * Writes the checkpoint of `state.step` into the run folder, then removes all but the `keep` newest (≥ 1, the new one included),
- * along with those of later steps, which a run resumed from an earlier step has discarded. Returns the new folder. Errors are
- * UserErrors and leave what was there before.
+ * Writes the checkpoint of `state.step` into the run folder, then removes all but the `keep` newest (≥ 1, including the
+ * new one) and those of later steps, which a run resumed from an earlier step has discarded. Returns the new folder.
+ * Errors are UserErrors and leave the existing checkpoints unchanged.
  */
 export async function writeCheckpoint(
   runFolder: string,
@@ -90,7 +90,8 @@ export async function writeCheckpoint(
     const manifest: CheckpointManifest = { ...unsealed, sha256: manifestSum(unsealed) };
     await writeNewFile(join(temporary, manifestName), [Buffer.from(`${JSON.stringify(manifest, null, 1)}\n`)], fs);
     await syncFolder(temporary, fs);
-    // A folder cannot be renamed over another: the one of the same step steps aside, and `recover` or `newestValid` finds it there.
+    // A folder cannot be renamed over another, so an existing one of the same step is renamed aside first; after a
+    // crash `recover` or `newestValid` finds it there.
     if (await exists(folder, fs)) await fs.rename(folder, replaced);
     await fs.rename(temporary, folder);
     await syncFolder(parent, fs);
@@ -104,8 +105,8 @@ export async function writeCheckpoint(
 }
 
 /**
- * The newest checkpoint whose files are all there with their checksums, or null; and the broken ones found on the way, newest
- * first. With `owner`, a checkpoint of another run counts as broken. Reads only.
+ * Returns the newest checkpoint whose files all match their checksums, or null, and the broken ones found before it,
+ * newest first. With `owner`, a checkpoint of another run counts as broken. Reads only.
  */
 export async function newestValid(
   runFolder: string,
@@ -117,7 +118,7 @@ export async function newestValid(
   const candidates = names
     .map(name => ({ name, step: stepFolder.exec(replacedFolder.exec(name)?.[1] ?? name)?.[1] }))
     .filter((candidate): candidate is { name: string; step: string } => candidate.step !== undefined)
-    // Of one step, the one in place comes before the one put aside.
+    // For the same step, the checkpoint in place precedes the one renamed aside.
     .sort((a, b) => Number(b.step) - Number(a.step) || (a.name < b.name ? 1 : -1));
   const broken: BrokenCheckpoint[] = [];
   for (const { name } of candidates) {
@@ -135,8 +136,9 @@ export async function newestValid(
 }
 
 /**
- * The newest checkpoint of a run, found whole, or null where it has none. A newer one that is damaged is not passed over: whoever continues
- * decides that. `command` completes the remedy for the newest whole one, by its name. @throws UserError
+ * Returns the newest checkpoint of a run, verified, or null if it has none. A newer damaged one is an error: continuing
+ * from an older one is the user's decision. `command` completes the remedy, given the name of the newest intact one.
+ * @throws UserError
  */
 export async function newestCheckpoint(
   runFolder: string,
@@ -151,7 +153,7 @@ export async function newestCheckpoint(
   throw new UserError(`${reason} (the newest whole one is ${name}: ${command(name)})`);
 }
 
-/** Throws a UserError where a checkpoint says that it is of another run; one of an earlier version says nothing. */
+/** Throws a UserError if a checkpoint names another run; a checkpoint of an earlier version names none. */
 export function refuseForeign({ folder, manifest: { run } }: StoredCheckpoint, owner: RunSeal): void {
   if (run === undefined || (run.id === owner.id && run.manifest === owner.manifest)) return;
   throw new UserError(
@@ -161,7 +163,7 @@ export function refuseForeign({ folder, manifest: { run } }: StoredCheckpoint, o
   );
 }
 
-/** Opens the checkpoint in `folder`: its manifest is read and checked, its files are checked when they are read. */
+/** Opens the checkpoint in `folder`: reads and checks its manifest; its files are checked when they are read. */
 export async function openCheckpoint(folder: string, fs: FileSystem = fileSystem): Promise<StoredCheckpoint> {
   try {
     return { folder, manifest: await readManifest(folder, fs) };
@@ -170,7 +172,10 @@ export async function openCheckpoint(folder: string, fs: FileSystem = fileSystem
   }
 }
 
-/** Checks that all files of a checkpoint are there with their checksums. Throws a UserError naming the first that is not. */
+/**
+ * Checks that all files of a checkpoint exist and match their checksums. Throws a UserError naming the first that does
+ * not.
+ */
 export async function verifyCheckpoint(
   { folder, manifest }: StoredCheckpoint,
   fs: FileSystem = fileSystem,
@@ -182,7 +187,7 @@ export async function verifyCheckpoint(
   }
 }
 
-/** Removes the checkpoints of steps after `step`: a run that goes back there has no use for them, for its logs are cut. */
+/** Removes the checkpoints of steps after `step`, for a run that is rolled back to it: its logs are cut as well. */
 export async function removeLater(runFolder: string, step: number, fs: FileSystem = fileSystem): Promise<void> {
   const parent = join(runFolder, runFiles.checkpoints);
   for (const name of await listFolder(parent, fs)) {
@@ -203,7 +208,7 @@ export function checkpointNamed(name: string): string {
   return checkpointFolder(Number(step));
 }
 
-/** Reads one file of a checkpoint and checks it against its checksum. */
+/** Reads one file of a checkpoint and verifies its checksum. */
 export async function readBlob(
   { folder, manifest }: StoredCheckpoint,
   name: string,
@@ -231,7 +236,7 @@ export async function readBlob(
   }
 }
 
-/** As `readBlob`, for a blob written from a Float32Array. */
+/** Like `readBlob`, for a blob written from a Float32Array. */
 export async function readFloats(
   checkpoint: StoredCheckpoint,
   name: string,
@@ -295,7 +300,10 @@ async function verify(folder: string, name: string, manifest: CheckpointManifest
   if (sha256 !== expected.sha256) throw damaged(folder, name, 'does not match its checksum');
 }
 
-/** Puts right what a crash left: temporary folders go, a checkpoint put aside comes back unless its successor is in place. */
+/**
+ * Recovers from an interrupted save: removes temporary folders, and restores a checkpoint renamed aside unless its
+ * successor is in place.
+ */
 async function recover(parent: string, fs: FileSystem): Promise<void> {
   const names = await listFolder(parent, fs);
   for (const name of names) {
@@ -306,7 +314,7 @@ async function recover(parent: string, fs: FileSystem): Promise<void> {
   }
 }
 
-/** The checkpoint is in place by now: what cannot be removed is tried again after the next one. */
+/** Removes other checkpoints once the new one is in place; failed removals are retried after the next checkpoint. */
 async function removeOthers(parent: string, step: number, keep: number, fs: FileSystem): Promise<void> {
   try {
     await recover(parent, fs);
@@ -316,7 +324,7 @@ async function removeOthers(parent: string, step: number, keep: number, fs: File
     for (const text of [...later, ...older.slice(Math.max(keep, 1) - 1)])
       await fs.rm(join(parent, `step-${text}`), { recursive: true, force: true });
   } catch {
-    // Disk space is all that this costs.
+    // Costs disk space only.
   }
 }
 

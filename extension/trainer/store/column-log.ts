@@ -1,5 +1,6 @@
-// Writer of `metrics.columns` (protocol/metric-segments.ts): follows metrics.jsonl line by line and appends a segment when enough lines
-// are together. What it writes is derived, so that a failure to write it ends the file, never the run: readers take the rest from the lines.
+// Writer of `metrics.columns` (protocol/metric-segments.ts): follows metrics.jsonl line by line and appends a segment
+// once enough lines have accumulated. The file is derived data: a write error closes it without affecting the run, and
+// readers take the remaining lines from metrics.jsonl.
 import {
   columnsOf,
   decodeSegments,
@@ -19,13 +20,16 @@ import { readLines } from './line-log';
 export class ColumnLog {
   private fd: number | undefined;
   private end = 0;
-  /** Lines since the last segment, which begin at byte `from` of metrics.jsonl. */
+  /** Lines since the last segment; they begin at byte `from` of metrics.jsonl. */
   private lines: MetricNumbers[] = [];
   private from = 0;
   private pieceFrom = 0;
   private pieceHash = createHash('sha256');
 
-  /** Opens or makes `file` beside `metrics`, of which `length` bytes are committed; segments of what was cut away go. */
+  /**
+   * Opens or creates `file` beside `metrics`, of which `length` bytes are committed; drops segments that do not match
+   * it.
+   */
   constructor(
     file: string,
     private readonly metrics: string,
@@ -35,7 +39,7 @@ export class ColumnLog {
     this.attempt(() => {
       this.fd = openForUpdate(file, fs);
       const bytes = readBoundedSync(file, { most: 2 ** 31 });
-      const kept = decodeSegments(new Uint8Array(bytes).buffer) // a copy from its own start: columns lie on multiples of 8
+      const kept = decodeSegments(new Uint8Array(bytes).buffer) // copied, so that columns are aligned to 8 bytes
         .filter(({ segment }) => segment.to <= length);
       while (
         kept.length > 0 &&
@@ -51,7 +55,7 @@ export class ColumnLog {
     });
   }
 
-  /** A line that now ends at byte `to` of metrics.jsonl. */
+  /** Adds a line that ends at byte `to` of metrics.jsonl. */
   append(line: unknown, to: number): void {
     if (this.fd === undefined) return;
     const numbers = numbersOf(line);

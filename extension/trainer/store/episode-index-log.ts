@@ -1,6 +1,6 @@
-// Writer of `episodes/index.jsonl` (protocol/episode-index.ts), beside each file of episodes. What it writes is derived, so that a failure to
-// write it ends the index, never the run: the editor reads the rest from the episodes. When it is opened, as by a resume, lines that tell of
-// more than the files hold are dropped.
+// Writer of `episodes/index.jsonl` (protocol/episode-index.ts), updated with each file of episodes. The index is
+// derived data: a write error ends it without affecting the run, and the editor reads the rest from the episodes. On
+// opening, for example by a resume, lines that refer to more than the files hold are dropped.
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,10 +12,10 @@ import { LineLog, readLines } from './line-log';
 
 export class EpisodeIndexLog {
   private log: LineLog | undefined;
-  /** The whole file, where it was written anew since the last piece. */
+  /** The whole file, if it was rewritten since the last piece. */
   private anew: LogPiece | null = null;
 
-  /** Opens or makes `file`; `path` gives the place of a file by its name in the run folder. */
+  /** Opens or creates `file`; `path` maps the name of a file in the run folder to its path. */
   constructor(
     private readonly file: string,
     private readonly path: (name: string) => string,
@@ -23,7 +23,10 @@ export class EpisodeIndexLog {
     this.attempt(() => this.open(line => this.isThere(line)));
   }
 
-  /** Tells of episodes that were appended to the file of `mode` and `step` from byte `from` on, each with the offset behind its line. */
+  /**
+   * Indexes episodes appended to the file of `mode` and `step` from byte `from` on, each with the offset after its
+   * line.
+   */
   append(mode: 'train' | 'val', step: number, from: number, episodes: readonly (readonly [Episode, number])[]): void {
     this.attempt(() => {
       const line = indexLine(mode, step, from);
@@ -32,7 +35,7 @@ export class EpisodeIndexLog {
     });
   }
 
-  /** The file of `mode` and `step` is written anew. */
+  /** Drops the lines of the file of `mode` and `step`, which is being rewritten. */
   forget(mode: 'train' | 'val', step: number): void {
     this.attempt(() => {
       this.close();
@@ -52,7 +55,7 @@ export class EpisodeIndexLog {
     this.log = undefined;
   }
 
-  /** Opens the log with those of its lines that are wanted. */
+  /** Opens the log, keeping only wanted lines. */
   private open(wanted: (line: EpisodeIndexLine) => boolean): void {
     const { file } = this;
     const lines = [...readLines(file)].map(({ text }) => text);
@@ -84,7 +87,7 @@ export class EpisodeIndexLog {
   }
 }
 
-/** Makes the index of a run's episodes anew from the files of episodes in `folder`. Lines of them that are damaged are left out. */
+/** Rebuilds the index of a run's episodes from the files in `folder`, skipping damaged lines. */
 export function rebuildIndex(file: string, folder: string): void {
   const files = (existsSync(folder) ? readdirSync(folder) : []).flatMap(name => {
     const [, mode, step] = /^(step|val)-(\d{6,})\.jsonl$/.exec(name) ?? [];

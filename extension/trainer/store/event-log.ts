@@ -1,18 +1,22 @@
-// TensorBoard's event files: the metrics of a run as scalars, for the tools that read those. A file is TFRecords (length, payload, both
-// with a masked CRC-32C), a payload is an Event (tensorflow/core/util/event.proto), of which the few fields needed here are written.
-// Every sitting of a run has a file of its own, as TensorBoard expects; a resume also tells readers that are at it to forget later steps.
+// Writes a run's metrics as scalars into TensorBoard event files. A file is a sequence of TFRecords (length and
+// payload, each with a masked CRC-32C); a payload is an Event (tensorflow/core/util/event.proto), of which only the
+// needed fields are written. Each session of a run has its own file, as TensorBoard expects; a resume's file tells open
+// readers to discard later steps.
 import { Writer } from 'protobufjs';
 import { AppendLog } from './append-log';
 import type { AppendLogOptions } from './append-log';
 
-/** `events.out.tfevents.0000000001.ragen`: readers know files by `tfevents`, and take them in the order of their names. */
+/**
+ * For example `events.out.tfevents.0000000001.ragen`: readers recognise files by `tfevents` and read them in name
+ * order.
+ */
 export const eventLogName = (sitting: number): string =>
   `events.out.tfevents.${String(sitting).padStart(10, '0')}.ragen`;
 
 export class EventLog extends AppendLog {
   /**
-   * Begins a file. `resumedAt` is the step that a resumed run goes on from, null for a new run; `seconds` is the time since 1970.
-   * Errors are UserErrors.
+   * Creates a file. `resumedAt` is the step that a resumed run continues from, null for a new run; `seconds` is the
+   * time since 1970. Errors are UserErrors.
    */
   constructor(file: string, resumedAt: number | null, seconds: number, options: AppendLogOptions) {
     super(file, options, () => 0);
@@ -27,7 +31,10 @@ export class EventLog extends AppendLog {
       );
   }
 
-  /** Appends a step's scalars, which must be finite; as float32, which is what an event holds. Returns the offset after them. */
+  /**
+   * Appends a step's scalars, which must be finite, as float32 (the precision of an event). Returns the offset after
+   * them.
+   */
   scalars(step: number, seconds: number, values: Readonly<Record<string, number>>): number {
     const summary = event(seconds, step).uint32(tag.summary).fork();
     for (const [name, value] of Object.entries(values))
@@ -50,7 +57,7 @@ const tag = {
   simpleValue: (2 << 3) | 5,
 } as const;
 
-/** SessionLog {status: START}: what was read of this step and later ones is void. */
+/** SessionLog {status: START}: readers discard what they read of this step and later ones. */
 const sessionStart = Writer.create()
   .uint32(1 << 3)
   .int32(1)
@@ -58,14 +65,14 @@ const sessionStart = Writer.create()
 
 function event(seconds: number, step = 0): Writer {
   const writer = Writer.create().uint32(tag.wallTime).double(seconds);
-  return step === 0 ? writer : writer.uint32(tag.step).int64(step); // a zero is what a field is that is not there
+  return step === 0 ? writer : writer.uint32(tag.step).int64(step); // an absent field reads as zero
 }
 
 function tfRecord(message: Writer): Uint8Array {
   const payload = message.finish();
   const record = new Uint8Array(payload.length + 16);
   const view = new DataView(record.buffer);
-  view.setUint32(0, payload.length, true); // a length has 8 bytes; no step has 4 GiB of metrics
+  view.setUint32(0, payload.length, true); // the upper half of the 8-byte length is 0: a step has less than 4 GiB
   view.setUint32(8, maskedCrc(record.subarray(0, 8)), true);
   record.set(payload, 12);
   view.setUint32(12 + payload.length, maskedCrc(payload), true);
@@ -79,7 +86,7 @@ const crcTable = Uint32Array.from({ length: 256 }, (_, byte) => {
   return crc >>> 0;
 });
 
-/** Masked as TFRecord has it, since a CRC over data that holds CRCs says little. */
+/** Masked CRC as TFRecord defines it, since CRCs of data that contains CRCs are weak. */
 function maskedCrc(bytes: Uint8Array): number {
   let crc = 0xffffffff;
   for (const byte of bytes) crc = crcTable[(crc ^ byte) & 0xff] ^ (crc >>> 8);

@@ -1,5 +1,6 @@
-// Writing files so that a crash or a full disk leaves either the old content or the new, never half of it: write a temporary file
-// beside the target, fsync, rename, fsync the folder. File systems are handed in, so that tests can fail any call.
+// Writes files so that a crash or a full disk leaves either the old content or the new, never a mixture: write a
+// temporary file beside the target, fsync, rename, fsync the folder. File systems are injectable, so that tests can
+// make any call fail.
 import { createHash, randomBytes } from 'node:crypto';
 import * as nodeFs from 'node:fs';
 import * as nodeFsPromises from 'node:fs/promises';
@@ -7,12 +8,12 @@ import { basename, dirname, join } from 'node:path';
 import { readFlags, regularTargetSync } from '../../protocol/bounded-file';
 import { UserError } from '../../protocol/user-error';
 
-/** Calls of node:fs/promises that the store uses. */
+/** Functions of node:fs/promises that the store uses. */
 export type FileSystem = Pick<
   typeof nodeFsPromises,
   'open' | 'rename' | 'mkdir' | 'rm' | 'rmdir' | 'readdir' | 'readFile' | 'stat'
 >;
-/** Calls of node:fs that the store uses where order matters more than concurrency: small appends and the lease. */
+/** Functions of node:fs that the store uses where order matters more than concurrency: small appends and the lease. */
 export type SyncFileSystem = Pick<
   typeof nodeFs,
   | 'openSync'
@@ -43,17 +44,20 @@ const remedies: Readonly<Record<string, string>> = {
   EISDIR: 'it is a folder: check the path',
 };
 
-/** What may be granted later, in the same process: when there is room, when permissions are mended, when other programs close files. */
+/**
+ * Errors that may go away within the same process: when space is freed, permissions are fixed, or other programs close
+ * files.
+ */
 const passing = new Set(
   ['ENOSPC', 'EDQUOT', 'EIO', 'EACCES', 'EPERM', 'EROFS', 'EMFILE', 'ENFILE', 'EBUSY', 'EAGAIN', 'ENOMEM'], // prettier-ignore
 );
 
-/** What the system refused and may grant later. */
+/** An operation that the system refused and may allow later. */
 export class StoreRefusal extends UserError {}
 
 /**
- * The UserError for a failed file operation: names the file, the code and the remedy; a StoreRefusal where trying again may help. A
- * UserError passes through unchanged.
+ * Returns the UserError for a failed file operation, naming the file, the code and the remedy; a StoreRefusal if a
+ * retry may help. A UserError is returned unchanged.
  */
 export function storeError(doing: string, file: string, error: unknown): UserError {
   if (error instanceof UserError) return error;
@@ -64,9 +68,10 @@ export function storeError(doing: string, file: string, error: unknown): UserErr
 }
 
 /**
- * Makes a folder, and those around it, where they are not there. Node.js's `recursive` is not used: where the system refuses a folder for another
- * reason than rights or room (a file system that has turned read-only), it reports that the path does not exist, and a run would
- * end instead of waiting. `root` is a folder above that is never made: a run's, which somebody may move away. Errors are UserErrors.
+ * Creates a folder and its missing parents. Node.js's `recursive` is not used: if the system refuses a folder for
+ * reasons other than permissions or space (a file system that became read-only), it reports ENOENT, and a run would end
+ * instead of waiting. `root` is a parent that is never created: a run folder, which may be moved away. Errors are
+ * UserErrors.
  */
 export async function makeFolder(
   folder: string,
@@ -83,7 +88,7 @@ export async function makeFolder(
   }
 }
 
-/** As `makeFolder`, at once. */
+/** Synchronous `makeFolder`. */
 export function makeFolderSync(folder: string, root?: string, tries = mostTries): void {
   try {
     nodeFs.mkdirSync(folder);
@@ -94,10 +99,13 @@ export function makeFolderSync(folder: string, root?: string, tries = mostTries)
   }
 }
 
-/** Times that a folder is tried: another process may make the one around it, or remove it, at the same moment. */
+/** Number of attempts per folder: another process may create or remove its parent at the same time. */
 const mostTries = 5;
 
-/** Whether a folder could not be made for want of the one around it; false where it is there. Throws other errors as UserErrors. */
+/**
+ * Whether creating a folder failed because its parent is missing; false if the folder exists. Throws other errors as
+ * UserErrors.
+ */
 function lacksParent(folder: string, error: unknown, root: string | undefined, tries: number): boolean {
   const { code } = error as NodeJS.ErrnoException;
   if (code === 'EEXIST') return false;
@@ -106,14 +114,16 @@ function lacksParent(folder: string, error: unknown, root: string | undefined, t
   throw storeError('make', folder, error);
 }
 
-/** Bytes of a blob, without copying. Float32Arrays are taken as they lie in memory: little-endian on all platforms of Node. */
+/**
+ * The bytes of a blob, without copying. Float32Arrays keep their byte order: little-endian on all platforms of Node.
+ */
 export function bytesOf(blob: Uint8Array | Int8Array | Float32Array): Uint8Array {
   return new Uint8Array(blob.buffer, blob.byteOffset, blob.byteLength);
 }
 
 const chunkBytes = 1 << 22;
 
-/** The bytes of a file in order, at once or as they come. */
+/** The bytes of a file in order, at once or as a stream. */
 type Parts = Iterable<Uint8Array> | AsyncIterable<Uint8Array>;
 
 /** Writes all of `parts` to a new file, fsyncs it, and returns the sha256 (hex) and number of bytes written. */
@@ -127,7 +137,7 @@ export async function writeNewFile(
   const handle = await fs.open(file, 'wx', 0o644);
   try {
     for await (const part of parts) {
-      // Small steps keep the event loop free between them, for the lease and for commands.
+      // Small writes let the event loop serve the lease and commands in between.
       for (let from = 0; from < part.length;) {
         const chunk = part.subarray(from, from + chunkBytes);
         const { bytesWritten } = await handle.write(chunk, 0, chunk.length);
@@ -154,7 +164,7 @@ export async function syncFolder(folder: string, fs: FileSystem = fileSystem): P
   }
 }
 
-/** Puts a file in place at once, old or new. Errors are UserErrors; the temporary file is removed. */
+/** Replaces a file atomically. Errors are UserErrors; the temporary file is removed. */
 export async function replaceFile(file: string, parts: Parts | string, fs: FileSystem = fileSystem): Promise<void> {
   const temporary = temporaryName(file);
   try {
@@ -167,16 +177,16 @@ export async function replaceFile(file: string, parts: Parts | string, fs: FileS
   }
 }
 
-/** A name beside `file` that no other writer uses. Never reaches results. */
+/** A unique name beside `file`; it never appears in results. */
 const temporaryName = (file: string): string =>
   join(dirname(file), `.tmp-${basename(file)}-${randomBytes(6).toString('hex')}`);
 
-/** Whether `name` is that of a file on its way to replace another. */
+/** Whether `name` is that of a temporary file of `replaceFile`. */
 export const isTemporary = (name: string): boolean => name.startsWith('.tmp-');
 
 /**
- * sha256 (hex) and number of the bytes of a regular file, of those before `to` where it is given, read in chunks. `within` is a folder that
- * no link may lead out of, by default the file's.
+ * sha256 (hex) and byte count of a regular file, or of its bytes before `to`, read in chunks. `within` is a folder that
+ * links must not lead out of; by default the file's folder.
  */
 export async function digestFile(
   file: string,

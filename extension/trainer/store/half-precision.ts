@@ -1,5 +1,6 @@
-// F16 and BF16 to and from 32-bit floats. Widening is exact, both being subsets of F32; narrowing rounds to nearest, ties to even, as
-// PyTorch and numpy do. Works on bit patterns, since typed arrays know neither type.
+// Converts F16 and BF16 to and from 32-bit floats. Widening is exact, since both are subsets of F32; narrowing rounds
+// to nearest, ties to even, like PyTorch and numpy. Works on bit patterns, since there are no typed arrays for these
+// types.
 
 /** Writes the F32 values of BF16 bit patterns into `floats` from `offset` on. BF16 is the upper half of an F32. */
 export function fromBrain(halves: Uint16Array, floats: Float32Array, offset: number): void {
@@ -9,26 +10,26 @@ export function fromBrain(halves: Uint16Array, floats: Float32Array, offset: num
 
 let halfTable: Uint32Array | undefined;
 
-/** Writes the F32 values of F16 bit patterns into `floats` from `offset` on, by a table of all 65,536 values. */
+/** Writes the F32 values of F16 bit patterns into `floats` from `offset` on, using a table of all 65,536 values. */
 export function fromHalf(halves: Uint16Array, floats: Float32Array, offset: number): void {
   halfTable ??= Uint32Array.from({ length: 1 << 16 }, (_, half) => singleBits(half));
   const bits = bitsOf(floats);
   for (let i = 0; i < halves.length; i++) bits[offset + i] = halfTable[halves[i]];
 }
 
-/** BF16 bit patterns of floats. What is too large becomes infinite, NaN stays NaN. */
+/** BF16 bit patterns of floats. Too large values become infinite, NaN stays NaN. */
 export function toBrain(floats: Float32Array): Uint16Array {
   const bits = bitsOf(floats);
   const halves = new Uint16Array(bits.length);
   for (let i = 0; i < bits.length; i++) {
     const x = bits[i];
-    // A NaN whose payload lies in the lower half would round to infinity.
+    // A NaN with its payload in the lower half would round to infinity.
     halves[i] = (x & 0x7fffffff) > 0x7f800000 ? (x >>> 16) | 0x40 : (x + 0x7fff + ((x >>> 16) & 1)) >>> 16;
   }
   return halves;
 }
 
-/** F16 bit patterns of floats. What is too large becomes infinite, NaN stays NaN. */
+/** F16 bit patterns of floats. Too large values become infinite, NaN stays NaN. */
 export function toHalf(floats: Float32Array): Uint16Array {
   const bits = bitsOf(floats);
   const halves = new Uint16Array(bits.length);
@@ -46,7 +47,7 @@ function singleBits(half: number): number {
   if (exponent === 31) return sign | 0x7f800000 | (mantissa << 13);
   if (exponent > 0) return sign | ((exponent + 112) << 23) | (mantissa << 13);
   if (mantissa === 0) return sign;
-  // Subnormal: shift until the leading one is where F32 leaves it out.
+  // Subnormal: shift until the leading one is at F32's implicit bit.
   const shift = Math.clz32(mantissa) - 21;
   return sign | ((113 - shift) << 23) | ((mantissa << (13 + shift)) & 0x7fffff);
 }
@@ -57,7 +58,7 @@ function halfBits(single: number): number {
   const magnitude = single & 0x7fffffff;
   if (magnitude > 0x7f800000) return sign | 0x7e00;
   if (magnitude >= 0x47800000) return sign | 0x7c00;
-  // Normal (from 2^-14 on): a carry out of the mantissa runs into the exponent, up to infinity, as it should.
+  // Normal (from 2^-14 on): a carry out of the mantissa increments the exponent, up to infinity, which is correct.
   if (magnitude >= 0x38800000) return sign | ((magnitude - 0x38000000 + 0xfff + ((magnitude >> 13) & 1)) >> 13);
   if (magnitude <= 0x33000000) return sign; // at most half of the smallest subnormal
   const shift = 126 - (magnitude >> 23);

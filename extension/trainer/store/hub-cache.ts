@@ -1,7 +1,8 @@
-// The hub's cache on disk, shared with Hugging Face's own tools: <cache>/models--organisation--name/blobs/<etag> holds contents, by
-// the hub's name for them. Below `ragen/` of the same folder lies what is this trainer's own: `<commit>/` is a model folder that
-// appears only when it is whole (links to blobs, and download.json with every size), `refs/<revision>` says which commit a revision
-// was when it was fetched, and `partial/` holds what is on its way. The cache's place: HF_HUB_CACHE, HF_HOME, XDG_CACHE_HOME.
+// The hub cache on disk, shared with Hugging Face's own tools: <cache>/models--organisation--name/blobs/<etag> holds
+// file contents under the hub's name for them. The subfolder `ragen/` belongs to this trainer: `<commit>/` is a model
+// folder that appears only when complete (links to blobs, and download.json with every size), `refs/<revision>` stores
+// the commit of a revision when it was fetched, and `partial/` holds unfinished downloads. Location: HF_HUB_CACHE,
+// HF_HOME, XDG_CACHE_HOME.
 import { createHash, randomBytes, type Hash } from 'node:crypto';
 import { constants } from 'node:fs';
 import { copyFile, link, readdir, realpath, rename, rm, stat, symlink, mkdir } from 'node:fs/promises';
@@ -22,7 +23,7 @@ const manifestSchema = z.object({
   files: z.array(z.object({ name: z.string(), bytes: z.number(), etag: z.string() })),
 });
 
-/** A model folder in the cache that is whole. */
+/** A complete model folder in the cache. */
 export interface CachedModel {
   folder: string;
   commit: string;
@@ -31,18 +32,18 @@ export interface CachedModel {
 
 const readText = async (file: string): Promise<string> => (await readRegular(file)).toString('utf8');
 
-/** The files that a model folder of the cache was fetched with; none where it is no such folder. */
+/** The files that a cached model folder was fetched with; empty for any other folder. */
 export async function readDownloaded(folder: string): Promise<HubFile[]> {
   const text = await readText(join(folder, manifestName)).catch(() => '');
   return manifestSchema.safeParse(jsonOrNothing(text)).data?.files ?? [];
 }
 
-/** The checksum that an etag is: sha256, or git's sha1 of a blob, which begins with its length. */
+/** A hash for the checksum type of an etag: sha256, or git's sha1 of a blob, which includes its length. */
 export function hashFor({ etag, bytes }: Pick<HubFile, 'etag' | 'bytes'>): Hash {
   return etag.length === 64 ? createHash('sha256') : createHash('sha1').update(`blob ${bytes}\0`);
 }
 
-/** Whether the bytes of a file are those that its etag names. */
+/** Whether the bytes of a file match its etag. */
 export async function matchesEtag(path: string, file: HubFile): Promise<boolean> {
   return (await contentSum(path, file)) === file.etag;
 }
@@ -54,14 +55,14 @@ async function contentSum(path: string, file: HubFile): Promise<string> {
   return hash.digest('hex');
 }
 
-/** Whether an etag is a checksum: in a cache without links, other tools leave files under their own names. */
+/** Whether an etag is a checksum: in a cache without links, other tools store files under their own names. */
 const isChecksum = (etag: string): boolean => /^([0-9a-f]{40}|[0-9a-f]{64})$/.test(etag);
 
-/** A file of another machine's process that was not written to for so long belongs to nobody. */
+/** Milliseconds without a write after which a partial file of another machine's process counts as abandoned. */
 const foreignStaleMs = 120_000;
 
 export class HubCache {
-  /** The model's folder in the cache. */
+  /** The repository's folder in the cache. */
   readonly root: string;
   private readonly own: string;
 
@@ -82,7 +83,7 @@ export class HubCache {
     return (await sizeOf(this.blob(etag))) === bytes;
   }
 
-  /** Makes the folders for contents; they are needed before anything else of this class writes. */
+  /** Creates the folders for contents; must be called before any other write of this class. */
   async prepare(): Promise<void> {
     for (const folder of [join(this.root, 'blobs'), join(this.own, 'partial'), join(this.own, 'refs')])
       await mkdir(folder, { recursive: true }).catch((error: unknown) => {
@@ -90,7 +91,7 @@ export class HubCache {
       });
   }
 
-  /** The commit that a revision was when it was last fetched; null where it was not. */
+  /** The commit of a revision when it was last fetched; null if it was not. */
   async commitOf(revision: string): Promise<string | null> {
     if (isCommit(revision)) return revision;
     return commitIn(join(this.own, 'refs', encodeURIComponent(revision)));
@@ -100,7 +101,10 @@ export class HubCache {
     if (!isCommit(revision)) await replaceFile(join(this.own, 'refs', encodeURIComponent(revision)), commit);
   }
 
-  /** The model folder of a commit, if it is there with every file in its full size. Part of a data set has a name of its own here. */
+  /**
+   * The model folder of a commit, if it exists with every file at full size; else null. A part of a data set has a
+   * folder name of its own.
+   */
   async whole(commit: string): Promise<CachedModel | null> {
     const folder = join(this.own, commit);
     try {
@@ -108,13 +112,13 @@ export class HubCache {
       const sizes = await Promise.all(files.map(({ name }) => sizeOf(join(folder, name))));
       return files.every(({ bytes }, i) => sizes[i] === bytes) ? { folder, commit, files } : null;
     } catch {
-      return null; // not there, or damaged: then it is made anew
+      return null; // missing or damaged: it is built again
     }
   }
 
   /**
-   * The first file of a model folder whose content is not what the hub calls it by; undefined where all are. A file is read when it is checked
-   * first and when it has changed.
+   * The first file of a model folder whose content does not match its etag; undefined if all match. A file is read on
+   * its first check and after a change.
    */
   async damagedFile({ folder, files }: CachedModel): Promise<HubFile | undefined> {
     for (const file of files) {
@@ -123,7 +127,10 @@ export class HubCache {
     return undefined;
   }
 
-  /** Whether a file's content is here and is what the hub calls it by; one that is not is removed, so that it is fetched again. */
+  /**
+   * Whether a file's content is here and matches its etag; content that does not match is removed, so that it is
+   * fetched again.
+   */
   async hasSoundBlob(file: HubFile): Promise<boolean> {
     if (!(await this.hasBlob(file))) return false;
     const blob = this.blob(file.etag);
@@ -136,7 +143,7 @@ export class HubCache {
     return false;
   }
 
-  /** Removes a model folder with a damaged file, and the content where it is damaged too, so that it is fetched again. */
+  /** Removes a model folder with a damaged file, and the content if it is damaged too, so that it is fetched again. */
   async discard({ folder }: CachedModel, file: HubFile): Promise<void> {
     const blob = this.blob(file.etag);
     try {
@@ -148,10 +155,10 @@ export class HubCache {
   }
 
   /**
-   * Makes the model folder of a commit from contents that are here, at once, in the place of one that is not whole. Files are hard links,
-   * since onnxruntime does not map a file through a symbolic link that leads out of its folder; where the file system has
-   * none, they are symbolic links or copies.
-   * @param sources where each file's content lies
+   * Builds the model folder of a commit from local contents and moves it into place atomically, replacing an incomplete
+   * one. Files are hard links, since onnxruntime does not map a file through a symbolic link that leads out of its
+   * folder; on file systems without hard links they are symbolic links or copies.
+   * @param sources path of each file's content
    */
   async assemble(commit: string, files: readonly HubFile[], sources: readonly string[]): Promise<CachedModel> {
     const folder = join(this.own, commit);
@@ -167,7 +174,7 @@ export class HubCache {
         `${JSON.stringify({ repo: this.repo, commit, files: files.map(({ name, bytes, etag }) => ({ name, bytes, etag })) }, null, 1)}\n`,
       );
       await rename(made, folder).catch(async () => {
-        // Another process was faster, or what is there is damaged.
+        // Another process was faster, or the existing folder is damaged.
         if (await this.whole(commit)) return;
         const damaged = `${made}-damaged`;
         await rename(folder, damaged);
@@ -183,7 +190,7 @@ export class HubCache {
     return { folder, commit, files: [...files] };
   }
 
-  /** A folder for a moment with the files given, whose contents must be here; it is gone when `work` is done. */
+  /** Calls `work` with a temporary folder of these files, whose contents must be here; removes it afterwards. */
   async withFiles<T>(files: readonly HubFile[], work: (folder: string) => Promise<T>): Promise<T> {
     const folder = join(this.own, `.look-${unique()}`);
     try {
@@ -197,7 +204,10 @@ export class HubCache {
     }
   }
 
-  /** What other tools fetched of a revision: the commit and its files with their contents' places. Null where there is nothing. */
+  /**
+   * What other tools fetched of a revision: the commit, its files and the paths of their contents. Null if there is
+   * nothing.
+   */
   async otherSnapshot(
     revision: string,
   ): Promise<{ commit: string; folder: string; files: HubFile[]; sources: string[] } | null> {
@@ -217,8 +227,8 @@ export class HubCache {
   }
 
   /**
-   * Takes up what there is of a content, or begins it: a file that this process alone writes, under a name that tells whose it is.
-   * While another living process is at it, gives how far that one is.
+   * Claims the partial content of an etag or begins a new one: a file that only this process writes, named after host
+   * and process. While another living process downloads it, returns that process's file instead.
    */
   async claimPartial(etag: string): Promise<{ file: string } | { busyWith: string }> {
     const folder = join(this.own, 'partial');
@@ -232,7 +242,7 @@ export class HubCache {
     }
     for (const { name } of sized.sort((a, b) => b.size - a.size)) {
       try {
-        await rename(join(folder, name), mine); // of two who try, one succeeds
+        await rename(join(folder, name), mine); // of two processes, one succeeds
         return { file: mine };
       } catch {
         continue;
@@ -241,7 +251,7 @@ export class HubCache {
     return { file: mine };
   }
 
-  /** Bytes of these contents that are here in part. */
+  /** Bytes of these contents that are partially downloaded. */
   async partialBytes(files: readonly HubFile[]): Promise<number> {
     const folder = join(this.own, 'partial');
     const names = (await readdir(folder)).filter(name => files.some(({ etag }) => etag === name.split('.')[0]));
@@ -249,12 +259,12 @@ export class HubCache {
     return sizes.reduce<number>((sum, size) => sum + (size ?? 0), 0);
   }
 
-  /** Leaves a partial content for whoever comes next. */
+  /** Leaves partial content for later processes to reuse. */
   async releasePartial(file: string, etag: string): Promise<void> {
     await rename(file, join(this.own, 'partial', etag)).catch(() => undefined);
   }
 
-  /** Puts a whole and durable content in its place. */
+  /** Moves complete, durable content into place. */
   async keepBlob(file: string, etag: string): Promise<void> {
     try {
       await rename(file, this.blob(etag));
@@ -267,16 +277,16 @@ export class HubCache {
 
 export const isCommit = (revision: string): boolean => /^[0-9a-f]{40}$/.test(revision);
 
-/** Bytes of a file; null where there is none. */
+/** Bytes of a file; null if there is none. */
 export async function sizeOf(file: string): Promise<number | null> {
   const found = await stat(file).catch(() => null);
   return found?.isFile() ? found.size : null;
 }
 
-/** Where a pid counts, in the name of a file. */
+/** The scope of process ids, as part of file names. */
 export const thisHost = encodeURIComponent([thisPlace.host, thisPlace.pid_namespace].filter(Boolean).join('~'));
 
-/** Whether a living process writes this partial content, by the name it gave it: <etag>.<host>.<pid>.<hex>. */
+/** Whether a living process writes this partial content, judged by its name <etag>.<host>.<pid>.<hex>. */
 async function isWritten(file: string): Promise<boolean> {
   const parts = basename(file).split('.');
   if (parts.length < 4) return false;
@@ -299,10 +309,12 @@ async function bring(source: string, file: string): Promise<void> {
     .catch(() => copyFile(content, file, constants.COPYFILE_FICLONE));
 }
 
-/** Part of names that nobody else uses. Never reaches results. */
+/** Makes a name unique; it never appears in results. */
 const unique = (): string => randomBytes(4).toString('hex');
 
-/** Whether a file's content is what the hub calls it by, where that is a checksum. It is read when it is checked first and when it has changed. */
+/**
+ * Whether a file's content matches its etag, if that is a checksum. It is read on its first check and after a change.
+ */
 async function isSound(path: string, file: HubFile): Promise<boolean> {
   if (!isChecksum(file.etag)) return true;
   const kind = file.etag.length === 64 ? 'sha256' : 'git';

@@ -1,13 +1,13 @@
-// One exchange with the hub: a `fetch` that adds the token (for the hub's own address alone), a clock that ends silence, and the
-// sentence for whatever goes wrong. What is worth another try is a HubInterrupted, which no user sees. Codes are those that the hub
-// sends in X-Error-Code, read as huggingface_hub reads them.
+// One exchange with the hub: a `fetch` that adds the token (only for the hub's own origin), a timeout for silence, and
+// the error sentence for every failure. Failures worth a retry are HubInterrupted, which callers handle. Error codes
+// come from X-Error-Code, interpreted as in huggingface_hub.
 import { UserError } from '../../protocol/user-error';
 
-/** A model of the hub, or a data set: `organisation/name` and a branch, a tag or a commit. */
+/** A model or data set of the hub: `organisation/name` and a branch, tag or commit. */
 export interface HubModel {
   repo: string;
   revision: string;
-  /** A model where it is left out. */
+  /** `model` by default. */
   type?: 'model' | 'dataset';
 }
 
@@ -15,18 +15,21 @@ export interface HubModel {
 export const pageOf = ({ repo, type }: HubModel): string => (type === 'dataset' ? `datasets/${repo}` : repo);
 
 export interface HubOptions {
-  /** Address without a slash at its end. */
+  /** Address without a trailing slash. */
   endpoint: string;
   token: string | undefined;
-  /** Ask nothing of the network. */
+  /** Make no network requests. */
   offline: boolean;
-  /** A connection that brings nothing for so long is given up. */
+  /** Milliseconds without data after which a connection is given up. */
   silenceMs: number;
-  /** Wait before the second try; doubles with each further one. */
+  /** Milliseconds before the first retry; doubles with each further one. */
   retryMs: number;
 }
 
-/** HF_ENDPOINT, HF_TOKEN and HF_HUB_OFFLINE, as other tools of the hub read them. Throws a UserError for an address that is none. */
+/**
+ * Reads HF_ENDPOINT, HF_TOKEN and HF_HUB_OFFLINE like other tools of the hub. Throws a UserError for an invalid
+ * address.
+ */
 export function hubOptions(env: NodeJS.ProcessEnv = process.env): HubOptions {
   const endpoint = (env.HF_ENDPOINT || 'https://huggingface.co').replace(/\/+$/, '');
   if (!/^https?:\/\/./.test(endpoint) || !URL.canParse(endpoint))
@@ -45,7 +48,7 @@ export function hubOptions(env: NodeJS.ProcessEnv = process.env): HubOptions {
   };
 }
 
-/** The hub cannot be reached: what was fetched before may still do. */
+/** The hub cannot be reached; an earlier download may still be usable. */
 export class HubUnreachable extends UserError {
   constructor(
     /** The sentence without its remedy. */
@@ -56,30 +59,30 @@ export class HubUnreachable extends UserError {
   }
 }
 
-/** Broken off, silent or overloaded. The message is the sentence for the user, should no further try succeed. */
+/** Connection lost, silent or server overloaded. The message is for the user if all retries fail. */
 export class HubInterrupted extends Error {
   constructor(
     readonly what: string,
     readonly remedy = 'check the network and HF_ENDPOINT, then try again',
-    /** How long the hub asks to be left alone. */
+    /** Waiting time that the hub requested, in milliseconds. */
     readonly waitMs = 0,
-    /** No connection came about. */
+    /** No connection was established. */
     readonly unreachable = false,
   ) {
     super(`${what}: ${remedy}`);
   }
 }
 
-/** The hub gives no part of the file from that offset on: it must be fetched from its start. */
+/** The hub cannot serve the file from that offset: it must be fetched from its start. */
 export class HubRangeRefused extends Error {}
 
-/** Requests of one call: a list comes in pages, and each could name a next one without end. */
+/** Maximum requests of one call: a list is paged, and each page could name another one without end. */
 export const mostRequests = 1000;
 
 export type Fetch = typeof globalThis.fetch;
 type Check = (response: Response) => void;
 
-/** Codes that mean that there is no way to the hub, so that asking again at once is in vain. */
+/** Error codes that mean the hub is unreachable, so that an immediate retry is useless. */
 const noWay = [
   'ENOTFOUND',
   'EAI_AGAIN',
@@ -93,10 +96,13 @@ const noWay = [
 const badCertificate =
   /CERT|SELF_SIGNED|UNABLE_TO_(GET_ISSUER|VERIFY)|ERR_TLS|ERR_SSL_(?!WRONG_VERSION_NUMBER)|DEPTH_ZERO/;
 
-/** The answer is none of a hub's: a login page of the network, or another server. */
+/** The response does not come from a hub but from a network's login page or another server. */
 export class NotAHub extends Error {}
 
-/** One exchange with the hub: its `fetch`, its clock, and what went wrong first (the library passes on some errors as mere texts). */
+/**
+ * One exchange with the hub: its `fetch`, its timeout, and the first error (the library reduces some errors to their
+ * text).
+ */
 export class Call {
   private readonly controller = new AbortController();
   private timer: NodeJS.Timeout | undefined;
@@ -117,10 +123,11 @@ export class Call {
   readonly fetch: Fetch = async (input, init) => {
     const url = new URL(input instanceof Request ? input.url : input);
     const headers = new Headers(init?.headers);
-    headers.set('accept-encoding', 'identity'); // offsets and sizes are those of the file
+    headers.set('accept-encoding', 'identity'); // offsets and sizes refer to the file itself
     headers.set('user-agent', 'ragen-workbench');
     const { endpoint, token } = this.options;
-    // A redirect to another host, where large files lie, loses this header: the Fetch standard asks for it.
+    // On a redirect to another host, where large files are stored, fetch drops this header, as the Fetch standard
+    // requires.
     if (token !== undefined && url.origin === new URL(endpoint).origin) headers.set('authorization', `Bearer ${token}`);
     try {
       if (++this.requests > mostRequests) throw new NotAHub();
@@ -140,7 +147,7 @@ export class Call {
     }
   };
 
-  /** Something came: the clock begins anew. */
+  /** Restarts the timeout; called when data arrives. */
   alive(): void {
     clearTimeout(this.timer);
     const { silenceMs, endpoint } = this.options;
@@ -154,14 +161,14 @@ export class Call {
     this.timer = setTimeout(silent, silenceMs);
   }
 
-  /** Ends the clock and whatever is still on its way. */
+  /** Stops the timeout and aborts pending requests. */
   end(): void {
     clearTimeout(this.timer);
     this.signal?.removeEventListener('abort', this.giveUp);
     this.controller.abort();
   }
 
-  /** What a failed exchange means. */
+  /** Maps the error of a failed exchange to the one to throw. */
   explain(error: unknown): unknown {
     if (this.signal?.aborted) return this.signal.reason;
     if (this.controller.signal.aborted) return this.controller.signal.reason;
@@ -173,7 +180,7 @@ export class Call {
         `hub: ${endpoint} does not answer as a hub: check HF_ENDPOINT, and whether the network asks for a login`,
       );
     const code = codeOf(first);
-    if (code === undefined && !(first instanceof TypeError)) return first; // a defect
+    if (code === undefined && !(first instanceof TypeError)) return first; // a bug
     if (code !== undefined && badCertificate.test(code))
       return new UserError(
         `hub: the certificate of ${endpoint} is not trusted (${code}): set NODE_EXTRA_CA_CERTS to the file of your network's certificate`,
@@ -187,7 +194,7 @@ export class Call {
   private readonly giveUp = (): void => this.controller.abort(this.signal?.reason);
 }
 
-/** The system's code of a failed connection, which `fetch` hides in its cause. */
+/** The system's code of a failed connection, which `fetch` stores in its cause. */
 function codeOf(error: unknown): string | undefined {
   for (let at = error; at instanceof Error; at = at.cause) {
     const { code, errors } = at as NodeJS.ErrnoException & { errors?: unknown[] };
@@ -197,7 +204,7 @@ function codeOf(error: unknown): string | undefined {
   return undefined;
 }
 
-/** The sentence for a refusal; HubInterrupted where asking again may help. Codes as the hub sends them in X-Error-Code. */
+/** The error for a refused request; HubInterrupted if a retry may help. Error codes come from X-Error-Code. */
 function refusal(response: Response, model: HubModel, { endpoint, token }: HubOptions): Error {
   const { repo, revision, type } = model;
   const { status, headers } = response;
@@ -211,7 +218,7 @@ function refusal(response: Response, model: HubModel, { endpoint, token }: HubOp
     return new HubInterrupted(
       `hub: the store of ${endpoint} answers ${status} to the request for ${repo}`,
       'try again later',
-    ); // its links run out after a while
+    ); // its links expire
   const account = token === undefined ? 'set HF_TOKEN to a token of yours' : 'use a token of that account in HF_TOKEN';
   if (code === 'GatedRepo')
     return new UserError(

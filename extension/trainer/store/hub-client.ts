@@ -1,31 +1,35 @@
-// The Hugging Face hub over HTTP: which commit a revision is, which files it has, and a file's bytes from any offset on. The library
-// @huggingface/hub speaks the protocol; each exchange runs in a `Call`, which turns what goes wrong into one sentence.
+// The Hugging Face hub over HTTP: the commit of a revision, its files, and a file's bytes from any offset. The library
+// @huggingface/hub implements the protocol; each exchange runs in a `Call`, which turns failures into one sentence.
 import { datasetInfo, downloadFile, listFiles, modelInfo } from '@huggingface/hub';
 import { UserError } from '../../protocol/user-error';
 import { Call, HubInterrupted, HubRangeRefused, HubUnreachable, NotAHub, hubOptions, pageOf } from './hub-call';
 import type { Fetch, HubModel, HubOptions } from './hub-call';
 
 export interface HubFile {
-  /** Of a model a file beside config.json, its folders being passed over; of a data set a path with slashes. */
+  /**
+   * For a model, the name of a file beside config.json (subfolders are ignored); for a data set, a path with slashes.
+   */
   name: string;
   bytes: number;
-  /** What the hub calls the content: its sha256 (64 hex digits) for large files, git's sha1 of the blob (40) for the others. */
+  /**
+   * The hub's id of the content: its sha256 (64 hex digits) for large files, git's sha1 of the blob (40) for others.
+   */
   etag: string;
 }
 
 export interface HubListing {
-  /** What the revision stands for now, 40 hex digits. */
+  /** The commit that the revision refers to now, 40 hex digits. */
   commit: string;
   files: HubFile[];
 }
 
-/** Tries without any progress between them before the user is told. */
+/** Maximum attempts without progress before the error is reported. */
 export const mostTries = 5;
 
 export class HubClient {
   constructor(readonly options: HubOptions = hubOptions()) {}
 
-  /** The files of a revision. Tries again where that may help. Throws HubUnreachable, or a UserError with the hub's refusal. */
+  /** Lists the files of a revision, with retries. Throws HubUnreachable, or a UserError with the hub's refusal. */
   async list(model: HubModel, signal?: AbortSignal): Promise<HubListing> {
     const { retryMs } = this.options;
     for (let tries = 1; ; tries++) {
@@ -40,8 +44,8 @@ export class HubClient {
   }
 
   /**
-   * The bytes of a file of a commit, from the offset `from` on. Tries once. Throws HubInterrupted where the rest may be had by another
-   * try, HubRangeRefused where that must begin at 0, and a UserError for a refusal.
+   * Yields the bytes of a file at a commit from offset `from` on, without retries. Throws HubInterrupted if a retry may
+   * get the rest, HubRangeRefused if it must begin at 0, and a UserError for a refusal.
    */
   async *read(
     model: HubModel,
@@ -112,10 +116,10 @@ export class HubClient {
   }
 }
 
-/** Bytes of a page of a list: a thousand entries have a tenth of it. */
+/** Maximum bytes of a list page; a page of a thousand entries has about a tenth of that. */
 const mostPageBytes = 2 ** 24;
 
-/** An answer whose body fails with a UserError once it has more bytes than a page of a list has. */
+/** A response whose body fails with a UserError after more bytes than a list page may have. */
 function withinBytes(response: Response, { endpoint }: HubOptions): Response {
   let bytes = 0;
   const count = new TransformStream<Uint8Array, Uint8Array>({
@@ -131,7 +135,7 @@ function withinBytes(response: Response, { endpoint }: HubOptions): Response {
   return new Response(response.body?.pipeThrough(count) ?? null, { status, statusText, headers });
 }
 
-/** Waits; throws the signal's reason where it is given up. */
+/** Waits; rejects with the signal's reason on abort. */
 export function pause(ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason as Error);
@@ -147,7 +151,7 @@ export function pause(ms: number, signal?: AbortSignal): Promise<void> {
   });
 }
 
-/** Throws unless the answer holds the rest of the file from `from` on. */
+/** Throws unless the response holds the rest of the file from `from` on. */
 function checkExtent(response: Response, { name, bytes }: HubFile, from: number, { repo }: HubModel): void {
   const { status, headers } = response;
   if (status === 416 || (from > 0 && status !== 206)) throw new HubRangeRefused(`${name}: status ${status}`);

@@ -1,16 +1,17 @@
-// A data set of the hub as a folder on disk, in the hub's own cache: its Parquet files, or JSON Lines, or JSON where it has no others, in
-// the folders that the hub has them in. What is there is used without asking the network, so that a run finds the rows it began with.
+// A hub data set as a folder in the hub's own cache: its Parquet files, or else its JSON Lines, or else its JSON files,
+// in the hub's folder structure. A cached copy is used without network access, so that a run keeps the rows it began
+// with.
 import { UserError } from '../../protocol/user-error';
 import { HubUnreachable, type HubModel } from './hub-call';
 import { HubCache } from './hub-cache';
 import { HubClient, type HubFile } from './hub-client';
 import { checkRoom, damagedOffline, download, wholeOrDiscarded, type FetchOptions } from './hub-model';
 
-/** `hf://datasets/organisation/name`, a revision after an @, and a folder of it behind a slash. */
+/** `hf://datasets/organisation/name`, optionally with @revision and a folder after a slash. */
 export interface HubDataSet {
   repo: string;
   revision: string;
-  /** Without slashes at its ends; empty for all of it. */
+  /** Without leading and trailing slashes; empty for the whole data set. */
   folder: string;
 }
 
@@ -19,7 +20,7 @@ const description = /(^|\/)(dataset_infos?|state|dataset_dict)\.json$/;
 const name = '[\\w.-]+/[\\w.-]+';
 const address = new RegExp(`^hf://datasets/(${name})(?:@(refs/[^/]+/[^/]+|[^/]+))?(?:/(.*))?$`);
 
-/** What an address names; undefined for any other text. */
+/** Parses an address; undefined for any other text. */
 export function hubDataSet(text: string): HubDataSet | undefined {
   const found = address.exec(text);
   if (!found) return undefined;
@@ -27,8 +28,9 @@ export function hubDataSet(text: string): HubDataSet | undefined {
 }
 
 /**
- * The data set's folder, fetched where need be.
- * Throws a UserError where the hub refuses, cannot be reached, or has no such files there; may be called again after any failure.
+ * Returns the data set's folder, fetching it if needed.
+ * Throws a UserError if the hub refuses, cannot be reached, or has no such files; can be called again after any
+ * failure.
  */
 export async function fetchHubDataSet(set: HubDataSet, options: FetchOptions = {}): Promise<string> {
   const { client = new HubClient() } = options;
@@ -42,7 +44,7 @@ export async function fetchHubDataSet(set: HubDataSet, options: FetchOptions = {
   if (whole && !damaged) return whole.folder;
   try {
     if (client.options.offline) throw new HubUnreachable('hub: HF_HUB_OFFLINE is set', 'unset it');
-    const { commit, files } = await client.list(damaged ? { ...model, revision: known! } : model, options.signal); // the same again
+    const { commit, files } = await client.list(damaged ? { ...model, revision: known! } : model, options.signal); // same commit
     const rows = rowFiles(files, folder);
     if (rows.length === 0)
       throw new UserError(
@@ -65,7 +67,7 @@ export async function fetchHubDataSet(set: HubDataSet, options: FetchOptions = {
   }
 }
 
-/** The files with rows, of the best form that there is. */
+/** The files with rows, in the best format available. */
 function rowFiles(files: readonly HubFile[], folder: string): HubFile[] {
   const own = files.filter(({ name }) => (folder === '' || name.startsWith(`${folder}/`)) && !description.test(name));
   const form = forms.find(end => own.some(({ name }) => name.endsWith(end)));

@@ -1,5 +1,6 @@
-// One file of the hub brought into the cache: continued where an earlier try broke off, checked against the hub's name for its
-// content, durable before it is visible. Breaks are bridged by waiting and asking for the rest; what came so far outlives the process.
+// Downloads one hub file into the cache: continues an earlier attempt, verifies the content against its etag, and makes
+// it durable before it becomes visible. Interruptions are retried from the current offset; partial content outlives the
+// process.
 import type { Hash } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { UserError } from '../../protocol/user-error';
@@ -17,21 +18,21 @@ export interface FileDownload {
   cache: HubCache;
   model: HubModel;
   commit: string;
-  /** Hears how many bytes of the file are here; fewer than before where it must begin anew. */
+  /** Receives the number of bytes present; lower than before if the download starts over. */
   onBytes: (here: number) => void;
   signal?: AbortSignal;
   fs?: FileSystem;
 }
 
-/** How often another process's download is looked at. */
+/** Milliseconds between checks of another process's download. */
 const lookMs = 500;
-/** Network chunks are gathered to writes of this size. */
+/** Network chunks are combined into writes of this size. */
 const writeBytes = 1 << 20;
 const readBytes = 1 << 22;
 
 /**
- * Brings a file's content into the cache, unless it is there. `HubCache.prepare` must have been called. Throws a UserError that names file
- * and remedy, and the signal's reason where it is given up; what came so far is kept in both cases.
+ * Downloads a file's content into the cache unless it is there. `HubCache.prepare` must have been called. Throws a
+ * UserError that names file and remedy, or the signal's reason on abort; partial content is kept in both cases.
  */
 export async function downloadFile(file: HubFile, download: FileDownload): Promise<void> {
   const { cache, signal, onBytes, client } = download;
@@ -45,7 +46,7 @@ export async function downloadFile(file: HubFile, download: FileDownload): Promi
       continue;
     }
     if (await cache.hasSoundBlob(file)) {
-      await rm(claim.file, { force: true }); // whoever was at it ended well meanwhile
+      await rm(claim.file, { force: true }); // another process finished it meanwhile
       continue;
     }
     const { fs = fileSystem } = download;
@@ -64,7 +65,7 @@ export async function downloadFile(file: HubFile, download: FileDownload): Promi
   }
 }
 
-/** Downloads until the partial file is whole, right and durable. */
+/** Downloads until the partial file is complete, verified and durable. */
 async function fill(
   partial: PartialFile,
   file: HubFile,
@@ -84,7 +85,7 @@ async function fill(
       await partial.flush();
       if (partial.bytes < file.bytes) throw endedEarly(file, model, partial.bytes);
       if (partial.bytes === file.bytes && partial.matches()) return await partial.sync();
-      // Once more from the start: what was continued may have been bad from before.
+      // Start over once: an earlier part may have been damaged.
       await partial.restart();
       if (damaged)
         throw new UserError(
@@ -115,7 +116,7 @@ const endedEarly = ({ name, bytes }: HubFile, { repo }: HubModel, here: number):
     'check the network and try again, what came so far is kept',
   );
 
-/** The content of a file as far as it is here, with its running checksum. */
+/** The partial content of a file with its running checksum. */
 class PartialFile {
   private waiting: Uint8Array[] = [];
   private waitingBytes = 0;
@@ -131,7 +132,7 @@ class PartialFile {
     this.hash = hashFor(file);
   }
 
-  /** Opens or begins it; what is there is read once for its checksum. */
+  /** Opens or creates the file; existing content is read once for the checksum. */
   static async open(path: string, file: HubFile, fs: FileSystem): Promise<PartialFile> {
     const begun = (await sizeOf(path)) !== null;
     const handle = await fs.open(path, begun ? 'r+' : 'wx+', 0o644).catch((error: unknown) => {
@@ -147,7 +148,7 @@ class PartialFile {
     }
   }
 
-  /** Takes what is there into the checksum. */
+  /** Adds the existing content to the checksum. */
   private async readAll(): Promise<void> {
     const { size } = await this.handle.stat();
     if (size > this.file.bytes) return this.restart();
@@ -160,7 +161,7 @@ class PartialFile {
     }
   }
 
-  /** Bytes here, those that wait to be written included. */
+  /** Bytes present, including those not written yet. */
   get bytes(): number {
     return this.written + this.waitingBytes;
   }
@@ -185,12 +186,12 @@ class PartialFile {
     });
   }
 
-  /** Whether the content is the one that the hub's name for it says. Asked once, at the end. */
+  /** Whether the content matches its etag. Called once, at the end. */
   matches(): boolean {
     return this.hash.copy().digest('hex') === this.file.etag;
   }
 
-  /** Throws away what is here. */
+  /** Discards the content. */
   async restart(): Promise<void> {
     [this.waiting, this.waitingBytes, this.written] = [[], 0, 0];
     this.hash = hashFor(this.file);

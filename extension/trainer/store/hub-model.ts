@@ -1,6 +1,6 @@
-// A model of the hub as a folder on disk: what is there is used without asking the network, the rest is fetched, and nothing is shown
-// before all of it is there and right. Only what the trainer reads is fetched: configuration, tokenizer, safetensors weights (or an
-// adapter's), and none of a repository's other files.
+// A hub model as a folder on disk. A cached copy is used without network access; otherwise it is fetched and appears
+// only when complete and verified. Only files that the trainer reads are fetched: configuration, tokenizer, safetensors
+// weights (or an adapter's).
 import { statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import { UserError } from '../../protocol/user-error';
@@ -25,37 +25,37 @@ const index = 'model.safetensors.index.json';
 const single = 'model.safetensors';
 const adapter = ['adapter_config.json', 'adapter_model.safetensors'];
 
-/** What is known of a model before its weights are here. */
+/** Facts about a model that are known before its weights are fetched. */
 export interface HubModelFacts {
   repo: string;
-  /** The commit that the revision stands for. */
+  /** The commit that the revision refers to. */
   commit: string;
   /** The files that belong to the model. */
   files: HubFile[];
-  /** Where the model is whole already. */
+  /** The model's folder if it is complete, else null. */
   folder: string | null;
 }
 
 export interface HubProgress {
-  /** The file on its way. */
+  /** The file being downloaded. */
   file: string;
-  /** Bytes of all files that are here, and all there are. */
+  /** Bytes present and total bytes, over all files. */
   bytes: number;
   total: number;
 }
 
 export interface FetchOptions {
   onProgress?: (progress: HubProgress) => void;
-  /** Gives up; what came so far is kept. */
+  /** Aborts; partial downloads are kept. */
   signal?: AbortSignal;
   client?: HubClient;
-  /** For the contents' writing. */
+  /** File system for writing contents. */
   fs?: FileSystem;
 }
 
 /**
- * Finds a model: in the cache if it was fetched before, else at the hub. Then its small files (all but the weights) are in the cache.
- * Throws a UserError where the hub refuses, cannot be reached, or has no model of that kind there.
+ * Finds a model: in the cache if it was fetched before, else at the hub; its small files (all but the weights) are in
+ * the cache afterwards. Throws a UserError if the hub refuses, cannot be reached, or has no such model.
  */
 export async function findHubModel(model: HubModel, options: FetchOptions = {}): Promise<HubModelFacts> {
   const { client = new HubClient() } = options;
@@ -67,7 +67,7 @@ export async function findHubModel(model: HubModel, options: FetchOptions = {}):
   if (whole && !damaged) return { repo, ...whole };
   try {
     if (client.options.offline) throw new HubUnreachable('hub: HF_HUB_OFFLINE is set', 'unset it');
-    const { commit, files } = await client.list(damaged ? { ...model, revision: known! } : model, options.signal); // the same again
+    const { commit, files } = await client.list(damaged ? { ...model, revision: known! } : model, options.signal); // same commit
     await cache.prepare();
     await cache.keepRevision(revision, commit);
     const again = await wholeOrDiscarded(cache, commit); // fetched under another revision's name, or damaged
@@ -77,7 +77,7 @@ export async function findHubModel(model: HubModel, options: FetchOptions = {}):
     const names = await modelFiles(model, files, index => readText(cache.blob(index.etag)));
     const own = files.filter(({ name }) => names.has(name));
     const [rest, weights] = [own.filter(file => !isWeights(file)), own.filter(isWeights)];
-    return { repo, commit, files: [...rest, ...weights], folder: null }; // in the order of their fetching
+    return { repo, commit, files: [...rest, ...weights], folder: null }; // in download order
   } catch (error) {
     if (!(error instanceof HubUnreachable)) throw error;
     if (whole && damaged) throw damagedOffline(whole, damaged, error);
@@ -92,7 +92,7 @@ export async function findHubModel(model: HubModel, options: FetchOptions = {}):
   }
 }
 
-/** The model folder of a commit where it is whole and as the hub has it; what is damaged is removed. */
+/** The model folder of a commit if it is complete and intact; damaged ones are removed. */
 export async function wholeOrDiscarded(cache: HubCache, commit: string): Promise<CachedModel | null> {
   for (;;) {
     const whole = await cache.whole(commit);
@@ -102,14 +102,17 @@ export async function wholeOrDiscarded(cache: HubCache, commit: string): Promise
   }
 }
 
-/** The refusal of a cached file that is not what the hub has, where the hub cannot be asked for another. */
+/** The error for a damaged cached file while the hub cannot be reached. */
 export const damagedOffline = ({ folder }: CachedModel, { name, etag }: HubFile, error: HubUnreachable): UserError =>
   new UserError(
     `hub: ${join(folder, name)} is damaged (its content is not ${etag}), and it cannot be fetched again now (${error.what}): go online once, or delete ${folder} and put the files there by hand`,
     { cause: error },
   );
 
-/** The model's folder, fetched where need be. Throws as `findHubModel`, and for a full disk; may be called again after any failure. */
+/**
+ * Returns the model's folder, fetching it if needed. Throws like `findHubModel`, and for a full disk; can be called
+ * again after any failure.
+ */
 export async function fetchHubModel(model: HubModel, options: FetchOptions = {}): Promise<CachedModel> {
   const { client = new HubClient(), signal } = options;
   const { folder, commit, files } = await findHubModel(model, { client, signal, fs: options.fs });
@@ -134,7 +137,7 @@ const readText = async (file: string): Promise<string> => (await readRegular(fil
 
 const isWeights = ({ name }: HubFile): boolean => name.endsWith('.safetensors');
 
-/** Fetches what is missing of these files into the cache. Throws as `downloadFile`. */
+/** Downloads the missing files into the cache. Throws like `downloadFile`. */
 export async function download(
   files: readonly HubFile[],
   model: HubModel,
@@ -151,7 +154,7 @@ export async function download(
   }
 }
 
-/** Names of the files that make the model. Throws a UserError where the repository holds none that can be used. */
+/** Names of the files that make up the model. Throws a UserError if the repository has no usable ones. */
 async function modelFiles(
   { repo }: HubModel,
   files: readonly HubFile[],
@@ -191,7 +194,7 @@ function shardsIn(text: string): string[] | null {
   }
 }
 
-/** A model that Hugging Face's own tools left whole in the cache; null where they did not. Then there is no need of the network. */
+/** A complete model that Hugging Face's own tools left in the cache, usable without network access; else null. */
 async function fetchedByOthers(model: HubModel, cache: HubCache): Promise<CachedModel | null> {
   const snapshot = await cache.otherSnapshot(model.revision);
   if (!snapshot) return null;
@@ -201,14 +204,14 @@ async function fetchedByOthers(model: HubModel, cache: HubCache): Promise<Cached
     const names = await modelFiles(model, files, index => readText(place(index)));
     if (!names.has('tokenizer.json') && !names.has(adapter[0])) return null;
     const chosen = files.filter(({ name }) => names.has(name));
-    // A cache that may only be read is used as it is.
+    // A read-only cache is used as is.
     return await cache.assemble(commit, chosen, chosen.map(place)).catch(() => ({ folder, commit, files: chosen }));
   } catch {
-    return null; // only some of its files were asked for
+    return null; // the other tool fetched only some of the files
   }
 }
 
-/** Throws while the disk has no room for what is missing. */
+/** Throws if the disk has no room for the missing files. */
 export async function checkRoom(files: readonly HubFile[], { repo }: HubModel, cache: HubCache): Promise<void> {
   const absent = await Promise.all(files.map(async file => ((await cache.hasBlob(file)) ? 0 : file.bytes)));
   const needed = absent.reduce((sum, bytes) => sum + bytes, 0) - (await cache.partialBytes(files));

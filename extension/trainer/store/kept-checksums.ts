@@ -1,5 +1,6 @@
-// Checksums of files by their identity: device, inode, size and times of change to the nanosecond, which the system sets and no program can. What
-// a hash was is kept in the user's cache, so that an unchanged file is read once.
+// Caches checksums of files in the user's cache folder, so that an unchanged file is read once. The cache key is the
+// file's identity: device, inode, size, and modification and change times in nanoseconds; programs cannot set the
+// change time.
 import { createHash } from 'node:crypto';
 import { realpath, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
@@ -9,7 +10,7 @@ import { installation } from '../installation';
 import { makeFolder, replaceFile } from './files';
 import { readRegularSync } from './regular-file';
 
-/** `sha256` of a file's bytes, or `git`, the sha1 of the git blob that they make. */
+/** `sha256` of a file's bytes, or `git`, the sha1 of the git blob with these bytes. */
 export type ChecksumKind = 'sha256' | 'git';
 
 const schemas = {
@@ -17,11 +18,14 @@ const schemas = {
   git: z.object({ identity: z.string(), git: z.string().regex(/^[0-9a-f]{40}$/) }),
 };
 
-/** A file that was changed so shortly ago may change again within the same tick of the file system's clock: its hash is not kept. */
+/**
+ * Milliseconds since the last change below which a hash is not cached: the file may change again within the same clock
+ * tick of the file system.
+ */
 const settledMs = 2000;
 
 /**
- * The checksum (hex) of a file: what is kept of it, else what `compute` gives. `fresh` computes in any case.
+ * Returns the checksum (hex) of a file from the cache, else from `compute`. `fresh` always computes.
  * @throws the system's error, and what `compute` throws
  */
 export async function keptChecksum(
@@ -58,7 +62,7 @@ function readKept(file: string, kind: ChecksumKind): { identity: string; sum: st
   }
 }
 
-/** A cache that cannot be written costs time alone. */
+/** Best effort: an unwritable cache only costs time. */
 async function keep(file: string, document: Record<string, string>): Promise<void> {
   try {
     await makeFolder(dirname(file));

@@ -1,5 +1,5 @@
-// The sources that a bundle was built from, out of its own source map, so that they are what was built whatever the files hold by
-// now. Packages are left out. Names lie below the deepest folder that holds all of them.
+// Extracts the sources that a bundle was built from out of its source map, independent of the files' current content.
+// Packages are left out. Names are relative to the deepest common folder.
 import { dirname, relative, resolve, sep } from 'node:path';
 
 export interface KeptSource {
@@ -8,7 +8,10 @@ export interface KeptSource {
   text: string;
 }
 
-/** `source` is the entry's absolute path, beside which the bundle is compiled. The entry comes first. */
+/**
+ * Returns the sources, the entry first. `source` is the entry's absolute path; source map paths are relative to its
+ * folder.
+ */
 export function keptSources(source: string, bundle: string): { root: string; sources: KeptSource[] } {
   const comment = bundle.slice(bundle.lastIndexOf('base64,') + 'base64,'.length);
   const { sources, sourcesContent } = JSON.parse(Buffer.from(comment, 'base64').toString('utf8')) as {

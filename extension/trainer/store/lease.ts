@@ -1,6 +1,7 @@
-// The lease says which process trains a run. It is created exclusively and touched each second. Whether its trainer lives is decided by
-// protocol/lease-judgement.ts: here by the process alone, of another machine or container by the touches. Taking over happens under a
-// second exclusive file, so that of two who find an abandoned lease one gets it.
+// The lease says which process trains a run. It is created exclusively and touched every second.
+// protocol/lease-judgement.ts decides whether its trainer lives: by the process itself on this machine, by the touches
+// for another machine or container. Takeover of an abandoned lease is guarded by a second exclusive file, so that only
+// one of two candidates gets it.
 import {
   existsSync,
   lstatSync,
@@ -24,20 +25,23 @@ import { UserError } from '../../protocol/user-error';
 import { storeError } from './files';
 
 const touchMs = 1000;
-/** A touch so long ago by this clock is old by any machine's: it is not watched for another. */
+/**
+ * A lease last touched this many milliseconds ago by the local clock is stale whatever the other clock says; it needs
+ * no watching.
+ */
 const longAgoMs = 60_000;
 
-/** Times that a lease may be there when it is to be made and gone when it is read. */
+/** Maximum number of times that a lease blocks creation but is missing when it is read. */
 const mostMissing = 40;
 
-/** What a lease asks of the world; tests hand in their own. */
+/** External dependencies of a lease, injectable in tests. */
 export interface LeaseWorld extends Processes {
   /** Milliseconds since 1970. */
   now(): number;
-  /** Milliseconds of a clock that is never set. */
+  /** Milliseconds of a monotonic clock. */
   monotonic(): number;
   sleep(ms: number): Promise<unknown>;
-  /** Calls `tick` again and again without keeping the process alive; returns what ends that. */
+  /** Calls `tick` periodically without keeping the process alive; returns a function that stops it. */
   every(ms: number, tick: () => void): () => void;
 }
 
@@ -58,7 +62,7 @@ export const realWorld: LeaseWorld = {
 
 export interface HeldLease {
   readonly lease: Lease;
-  /** Stops touching the lease and removes it, if it is still ours. */
+  /** Stops touching the lease and removes it if it is still this trainer's. */
   release(): void;
 }
 
@@ -69,21 +73,23 @@ export interface LeaseRequest {
   pid: number;
   endpoint: string;
   token: string;
-  /** Called once if the lease is found gone or in other hands, with a sentence that says so: the trainer must stop writing. */
+  /**
+   * Called once, with an explanation, if the lease is gone or held by another process: the trainer must stop writing.
+   */
   onLost(sentence: string): void;
 }
 
 interface Found {
   lease: Lease | null;
   touched: number;
-  /** It was written for another folder, which this one is a copy of: nobody holds it here. */
+  /** The lease was written for another folder, of which this one is a copy: it is not held here. */
   isForeign: boolean;
 }
 
 const holder = ({ lease, isForeign }: Found, world: Processes): LeaseHolder =>
   isForeign ? 'gone' : holderOf(lease, world);
 
-/** Takes the run's lease, over from a dead process where need be. Throws a UserError while another process holds it. */
+/** Takes the run's lease, if necessary from a dead process. Throws a UserError while another process holds it. */
 export async function takeLease(request: LeaseRequest, world: LeaseWorld = realWorld): Promise<HeldLease> {
   const file = join(request.runFolder, runFiles.lease);
   const lease: Lease = {
@@ -100,7 +106,7 @@ export async function takeLease(request: LeaseRequest, world: LeaseWorld = realW
   for (let missing = 0; !create(file, text, world);) {
     const found = find(file);
     if (found === null) {
-      // It was released between the two looks, or it is a link to nowhere.
+      // It was released between the two checks, or it is a dangling link.
       if (++missing > mostMissing)
         throw new UserError(`store: ${file} can be neither read nor made: remove it, then start or resume the run`);
       await world.sleep(50);
@@ -122,7 +128,7 @@ export async function takeLease(request: LeaseRequest, world: LeaseWorld = realW
     try {
       return find(file)?.lease?.token === request.token;
     } catch {
-      return true; // a disk that cannot be read now says nothing of who holds it
+      return true; // a disk that cannot be read now does not show who holds it
     }
   };
   const stop = world.every(touchMs, () => {
@@ -142,7 +148,7 @@ export async function takeLease(request: LeaseRequest, world: LeaseWorld = realW
   };
 }
 
-/** The lease of a run and whether its trainer lives; null when there is none. */
+/** The lease of a run and whether its trainer lives; null if there is none. */
 export function readLease(
   runFolder: string,
   world: LeaseWorld = realWorld,
@@ -156,7 +162,7 @@ export function readLease(
   };
 }
 
-/** The process that a lease names, with where it runs and by what it counts as living where that is not here. */
+/** Describes the process that a lease names; for another machine or container also why it counts as alive. */
 export function nameOf(lease: Lease | null, { place }: Pick<LeaseWorld, 'place'> = realWorld): string {
   if (lease === null) return 'process unknown';
   const its = placeOfLease(lease);
@@ -165,7 +171,7 @@ export function nameOf(lease: Lease | null, { place }: Pick<LeaseWorld, 'place'>
     : `process ${lease.pid} of ${its.host} (another machine or container, where only its lease tells that it lives: it is touched)`;
 }
 
-/** Why a trainer ends whose lease is not its own any more, and what to do. */
+/** Why a trainer that lost its lease ends, and what to do. */
 function lossSentence({ runFolder, run }: LeaseRequest, file: string, world: LeaseWorld): string {
   if (!existsSync(runFolder)) return folderGone({ path: runFolder, id: run });
   const other = find(file)?.lease;
@@ -174,11 +180,11 @@ function lossSentence({ runFolder, run }: LeaseRequest, file: string, world: Lea
     : `run ${run}: ${file} was removed, which ends its trainer: resume the run`;
 }
 
-/** The refusal to train a run that another process trains. */
+/** The error for a run that another process trains. */
 export const alreadyTrained = (run: string, folder: string, lease: Lease | null, world?: LeaseWorld): string =>
   `run ${run} is already being trained by ${nameOf(lease, world)}: stop it first or resume after it ended, or remove ${join(folder, runFiles.lease)} where that process is no trainer`;
 
-/** What is said of a run whose folder is not there any more while it is trained or followed. */
+/** The error for a run folder that disappears while the run is trained or followed. */
 export const folderGone = ({ path, id }: { path: string; id: string }): string =>
   `run ${id}: its folder ${path} was moved, renamed or deleted while it was being trained: put it back there, then resume the run`;
 
@@ -194,7 +200,7 @@ function find(file: string): Found | null {
   }
 }
 
-/** What a lease knows its run folder by. */
+/** The identity of a run folder in a lease. */
 function identityOf(folder: string): NonNullable<Lease['folder']> {
   return { path: realpathSync(folder), inode: String(statSync(folder, { bigint: true }).ino) };
 }
@@ -207,7 +213,7 @@ function ownFolder(folder: string, file: string): NonNullable<Lease['folder']> {
   }
 }
 
-/** A lease cut short by a crash of its writer belongs to nobody. */
+/** A lease truncated by a crash of its writer is held by no one. */
 function parse(text: string): Lease | null {
   try {
     return leaseSchema.parse(JSON.parse(text));
@@ -233,11 +239,11 @@ function touch(file: string, world: LeaseWorld): void {
   try {
     utimesSync(file, seconds, seconds);
   } catch {
-    // Found missing at the next tick.
+    // The next tick finds it missing.
   }
 }
 
-/** Removes an abandoned lease unless another has put its own in place; false while another process is doing so. */
+/** Removes an abandoned lease unless another process has replaced it; false while another process is removing it. */
 function removeAbandoned(file: string, abandoned: Found, world: LeaseWorld): boolean {
   const guard = `${file}.takeover`;
   try {
@@ -245,7 +251,7 @@ function removeAbandoned(file: string, abandoned: Found, world: LeaseWorld): boo
     touch(guard, world);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw storeError('write', guard, error);
-    // The guard is held for a moment only; one of another time was left by a crash.
+    // The guard is held only briefly; an old one was left by a crash.
     if (!isFresh(statSync(guard, { throwIfNoEntry: false })?.mtimeMs ?? world.now(), world.now()))
       rmSync(guard, { recursive: true, force: true });
     return false;

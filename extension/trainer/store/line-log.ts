@@ -1,5 +1,6 @@
-// Append-only files of JSON lines. A line is committed once its newline is on disk; a writer that died mid-line leaves a torn tail,
-// which the next writer cuts and every reader passes over. Invariant: the file up to `offset` is whole lines.
+// Append-only files of JSON lines. A line is committed once its newline is on disk; a writer that dies within a line
+// leaves a torn tail, which the next writer cuts and readers skip. Invariant: the file up to `offset` consists of
+// complete lines.
 import { dirname } from 'node:path';
 import { readFlags, regularTargetSync } from '../../protocol/bounded-file';
 import { mostLineBytes } from '../../protocol/run-folder';
@@ -13,19 +14,24 @@ import type { SyncFileSystem } from './files';
 const newline = 0x0a;
 const blockBytes = 1 << 16;
 
-/** Writer of one file of lines; there must be one writer at a time (the run's lease sees to that). Errors are UserErrors. */
+/**
+ * Writer of one file of lines; only one writer may exist at a time (ensured by the run's lease). Errors are UserErrors.
+ */
 export class LineLog extends AppendLog {
   /** Opens or creates the file and cuts a torn last line. */
   constructor(file: string, options: AppendLogOptions) {
     super(file, options, endOfLastLine);
   }
 
-  /** Appends one value, without secrets, as one line and returns the offset after it. When it fails, nothing of the line stays. */
+  /**
+   * Appends one value, without secrets, as a line and returns the offset after it. If it fails, nothing of the line
+   * stays.
+   */
   append(value: unknown): number {
     return this.appendBytes(Buffer.from(`${secrets.json(value)}\n`));
   }
 
-  /** Appends values as lines in one write. When it fails, nothing of them stays. */
+  /** Appends values as lines in one write. If it fails, nothing of them stays. */
   appendAll(values: readonly unknown[]): number {
     return this.appendBytes(Buffer.from(values.map(value => `${JSON.stringify(value)}\n`).join('')));
   }
@@ -55,13 +61,14 @@ function endOfLastLine(fd: number, size: number, fs: SyncFileSystem): number {
 
 export interface Line {
   text: string;
-  /** Offset after the line's newline: where to read on. */
+  /** Offset after the line's newline: where to continue reading. */
   next: number;
 }
 
 /**
- * Whole lines of a file from byte `from` on, in order; a torn tail is left out. A file that does not exist has none. No link may lead out of
- * `within`, by default the file's folder. Throws a UserError where it is no regular file or has a line longer than any trainer writes.
+ * The complete lines of a file from byte `from` on, in order; a torn tail is left out. A missing file has no lines.
+ * Links must not lead out of `within`, by default the file's folder. Throws a UserError for anything but a regular
+ * file, or a line longer than any trainer writes.
  */
 export function readLines(
   file: string,
@@ -72,7 +79,7 @@ export function readLines(
   return linesOf(file, { from, fs, within, damaged: false });
 }
 
-/** As `readLines`, of a file that is damaged: lines that are too long are left out, and a torn tail is given. */
+/** Like `readLines`, for a damaged file: too long lines are left out, and a torn tail is included. */
 export const readDamagedLines = (file: string): Generator<Line> =>
   linesOf(file, { from: 0, fs: syncFileSystem, within: dirname(file), damaged: true });
 
@@ -126,7 +133,9 @@ function* linesOf(file: string, { from, fs, within, damaged }: Reading): Generat
   }
 }
 
-/** Parsed lines from byte `from` on. A whole line that does not parse or does not fit is a UserError naming its number. */
+/**
+ * Parsed lines from byte `from` on. A complete line that does not parse or match is a UserError naming its byte offset.
+ */
 export function* readValues<T>(
   file: string,
   parse: (value: unknown) => T,

@@ -1,6 +1,7 @@
-// `checksums.jsonl`: what a run's logs held, piece by piece, as the trainer wrote it. A line names a file, a range of its bytes and their
-// sha256; each line's `chain` is a digest of the line and of the chain before it, and a checkpoint stores the last one, so that neither a log
-// nor this file can change before a checkpoint unnoticed. Pieces are hashed while they are appended: a checkpoint never reads a log again.
+// Ledger `checksums.jsonl`: the content of a run's logs, piece by piece, as the trainer wrote it. A line names a file,
+// a byte range and its sha256; each line's `chain` is a digest of the line and of the previous chain. A checkpoint
+// stores the last link, so that neither a log nor this file can change unnoticed before a checkpoint. Pieces are hashed
+// while they are appended: a checkpoint never reads a log again.
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { lstat, open, readdir, rm, truncate } from 'node:fs/promises';
@@ -13,7 +14,7 @@ import { LineLog, readLines } from './line-log';
 
 const blockBytes = 1 << 20;
 
-/** A file below the run folder: no part of its name leads up. */
+/** A file below the run folder; its name cannot lead out of it. */
 const fileName = z.string().regex(/^(?!\.)[\w.-]+(\/(?!\.)[\w.-]+)?$/);
 const lineSchema = z.strictObject({
   file: fileName,
@@ -29,29 +30,29 @@ export interface LedgerMark {
   chain: string | undefined;
 }
 
-/** A log that is not as it was written. */
+/** A log whose content differs from what was written. */
 export interface LogDamage {
   file: string;
-  /** As a predicate: `ends at byte 10 …`. */
+  /** A predicate such as `ends at byte 10 …`. */
   how: string;
-  /** The whole file is gone. */
+  /** The whole file is missing. */
   gone: boolean;
 }
 
-/** How a log is damaged that is not there. */
+/** The `how` of a missing log. */
 export const isGone = 'is gone';
 
-/** What a check of the logs found. */
+/** The result of checking the logs. */
 export interface LogCheck {
   damages: LogDamage[];
-  /** How far each file is covered, in bytes. */
+  /** Number of bytes of each file that checksums cover. */
   covered: Map<string, number>;
 }
 
 const link = (chain: string, { file, from, to, sha256 }: LogPiece): string =>
   createHash('sha256').update(`${chain}\n${JSON.stringify([file, from, to, sha256])}`).digest('hex'); // prettier-ignore
 
-/** Writer; there must be one at a time. Errors are UserErrors. */
+/** Writer; only one may exist at a time. Errors are UserErrors. */
 export class LogLedger {
   private readonly log: LineLog;
   private chain = '';
@@ -62,12 +63,12 @@ export class LogLedger {
     for (const { text } of readLines(file)) this.chain = /"chain":"([0-9a-f]{64})"\}$/.exec(text)?.[1] ?? '';
   }
 
-  /** Takes up what was appended to a log; null is passed over. */
+  /** Queues what was appended to a log; null is ignored. */
   note(piece: LogPiece | null): void {
     if (piece) this.pending.push(piece);
   }
 
-  /** Appends what was noted, in one write. May be repeated when it fails. */
+  /** Appends the queued pieces in one write. Can be repeated after a failure. */
   flush(): void {
     if (this.pending.length === 0) return;
     let chain = this.chain;
@@ -81,7 +82,7 @@ export class LogLedger {
     this.log.sync();
   }
 
-  /** For a checkpoint: the end of what was flushed. */
+  /** The flushed end of the ledger, for a checkpoint. */
   get mark(): { offset: number; chain: string } {
     return { offset: this.log.offset, chain: this.chain };
   }
@@ -92,8 +93,8 @@ export class LogLedger {
 }
 
 /**
- * Reads the logs of a run once and compares them with the ledger, up to the mark of a checkpoint, or to its end where `mark` is null. Files
- * that `wanted` leaves out are not read. Reads only.
+ * Reads the logs of a run once and compares them with the ledger, up to the mark of a checkpoint, or completely if
+ * `mark` is null. Files excluded by `wanted` are not read. Reads only.
  */
 export async function checkLogs(
   runFolder: string,
@@ -114,7 +115,7 @@ export async function checkLogs(
   return { damages, covered };
 }
 
-/** Pieces by file, in order; what was written over is left out. */
+/** Pieces by file, in order; overwritten pieces are left out. */
 function readLedger(file: string, mark: LedgerMark | null): { pieces: Map<string, LogPiece[]> } | { how: string } {
   if (!existsSync(file)) return { how: isGone };
   const pieces = new Map<string, LogPiece[]>();
@@ -182,7 +183,10 @@ async function checkFile(path: string, pieces: readonly LogPiece[]): Promise<Omi
   }
 }
 
-/** Cuts what stands behind the covered bytes of files of episodes and diagnoses: it came after the checkpoint, or from elsewhere. */
+/**
+ * Truncates files of episodes and diagnoses to their covered bytes: the rest was written after the checkpoint or by
+ * something else.
+ */
 export async function cutUncovered(runFolder: string, covered: ReadonlyMap<string, number>): Promise<void> {
   for (const [file, to] of covered) {
     const path = join(runFolder, file);
@@ -195,7 +199,7 @@ export async function cutUncovered(runFolder: string, covered: ReadonlyMap<strin
   }
 }
 
-/** Begins the ledger anew with the logs as they are. */
+/** Starts a new ledger for the logs as they are. */
 export async function adoptLogs(runFolder: string): Promise<void> {
   const file = join(runFolder, runFiles.checksums);
   await rm(file, { force: true });

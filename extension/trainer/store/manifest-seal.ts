@@ -1,6 +1,6 @@
-// The seal of a run's manifest: a sha256 over everything in it but what a user may rename. Checkpoints repeat it, so that a damaged manifest
-// and a checkpoint of another run are both found before anything is trained. The file is read raw: its seal covers keys that this version
-// does not know, and holds wherever the folder is moved or copied to.
+// The seal of a run's manifest: a sha256 over everything except what a user may rename. Checkpoints repeat it, so that
+// a damaged manifest and a checkpoint of another run are found before training. The raw file is sealed: the seal covers
+// keys unknown to this version, and stays valid when the folder is moved or copied.
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { readRunFileSync } from '../../protocol/run-file';
@@ -11,7 +11,7 @@ import { storeError } from './files';
 
 /** The run that a checkpoint belongs to. */
 export interface RunSeal {
-  /** The id that the manifest gives. */
+  /** The id in the manifest. */
   id: string;
   /** `manifestSeal` of its manifest. */
   manifest: string;
@@ -24,8 +24,8 @@ export function manifestSeal(manifest: Readonly<Record<string, unknown>>): strin
 }
 
 /**
- * Reads the manifest of a run folder and checks its configuration against `config_hash` and all of it against its seal. `sealed` is false for
- * a manifest of a version that wrote no seal. @throws UserError that names what differs
+ * Reads the manifest of a run folder and checks its configuration against `config_hash` and the whole against its seal.
+ * `sealed` is false for a manifest of a version that wrote no seal. @throws UserError naming the difference
  */
 export function verifiedSeal(runFolder: string): RunSeal & { sealed: boolean } {
   const file = join(runFolder, runFiles.manifest);

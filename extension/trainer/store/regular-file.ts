@@ -1,5 +1,6 @@
-// Opens files of folders that come from elsewhere: regular files alone, also behind links, which the hub's cache is made of. A pipe would wait
-// for a writer for ever, a device has no end. Opening does not wait, so that there is no moment between a look and the opening.
+// Opens files in folders of unknown origin: only regular files, also behind links, which the hub cache consists of. A
+// pipe would block until a writer opens it, and a device may have no end. Opening is non-blocking and the type is
+// checked on the open file, so that it cannot change in between.
 import { closeSync, constants, fstatSync, openSync } from 'node:fs';
 import { readFrom, readFromSync } from '../../protocol/bounded-file';
 import { UserError } from '../../protocol/user-error';
@@ -8,10 +9,10 @@ import type { FileSystem } from './files';
 
 type Handle = Awaited<ReturnType<FileSystem['open']>>;
 
-/** Windows has no such flag, and no pipes among its files. */
+/** O_NONBLOCK does not exist on Windows, which has no pipes in its file system. */
 const flags = constants.O_RDONLY | ((constants.O_NONBLOCK as number | undefined) ?? 0);
 
-/** Bytes of the largest file that is read whole: ten times the largest tokenizers. */
+/** Maximum bytes of a file that is read at once: ten times the largest tokenizers. */
 const mostBytes = 2 ** 28;
 
 interface Facts {
@@ -20,7 +21,7 @@ interface Facts {
   isDirectory(): boolean;
 }
 
-/** Opens a regular file to read it. @throws the system's error, or a UserError for what is no regular file */
+/** Opens a regular file for reading. @throws the system's error, or a UserError for anything but a regular file */
 export async function openRegular(file: string, fs: FileSystem = fileSystem): Promise<Handle> {
   const handle = await fs.open(file, flags).catch((error: unknown) => {
     throw refusalOf(file, error);
@@ -44,7 +45,7 @@ export async function readRegular(file: string, fs: FileSystem = fileSystem): Pr
   }
 }
 
-/** The same, at once. */
+/** Synchronous `readRegular`. */
 export function readRegularSync(file: string): Buffer {
   const descriptor = openedSync(file);
   try {
@@ -66,7 +67,10 @@ function openedSync(file: string): number {
 
 const appendFlags = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | flags;
 
-/** The descriptor of a regular file to append to, which is made where it is not there. @throws UserError for what is no regular file */
+/**
+ * Opens a regular file for appending, creating it if missing; returns its descriptor. @throws UserError for anything
+ * but a regular file
+ */
 export function openToAppendSync(file: string): number {
   const refused = () => new UserError(`store: cannot write ${file}: it is no regular file: remove it`);
   let descriptor: number;
@@ -90,7 +94,7 @@ function checkRegular(file: string, facts: Facts): void {
 const notRegular = (file: string): UserError =>
   new UserError(`store: cannot read ${file}: it is a pipe, a socket or a device: put a regular file there`);
 
-/** What a refused opening means: sockets and devices without a driver cannot be opened at all. */
+/** The error for a failed open: sockets and devices without a driver cannot be opened at all. */
 const refusalOf = (file: string, error: unknown): unknown =>
   ['ENXIO', 'ENODEV', 'EOPNOTSUPP'].includes((error as NodeJS.ErrnoException).code ?? '') ? notRegular(file) : error;
 

@@ -1,12 +1,15 @@
-// Keeps a log from growing without bound while other code holds it open: standard error of a process is its file descriptor for good, also
-// for native code, so the file is not renamed, as libraries for rotation do, but copied aside and emptied. Whoever writes has opened it for
-// appending and goes on at its new end. What is written between copy and cut is lost.
+// Limits the size of a log that other code keeps open. A process's standard error is a fixed file descriptor, also used
+// by native code, so the file is not renamed, as log rotation libraries do, but copied and truncated. Writers opened it
+// for appending and continue at its new end. Text written between copy and truncation is lost.
 import { copyFileSync, renameSync, rmSync, statSync, truncateSync } from 'node:fs';
 
-/** Bytes of a log beyond which it is set aside, and how many older parts are kept as `<file>.1` (the newest) and so on. */
+/**
+ * Size in bytes above which a log is set aside, and the number of older parts kept as `<file>.1` (the newest) and so
+ * on.
+ */
 export const logLimits = { mostBytes: 8 * 2 ** 20, kept: 4 };
 
-/** Looks whether the log is too long, and sets it aside where it is. Never throws: a log is no reason for a run to end. */
+/** Sets the log aside if it is too long. Never throws: a log must not end a run. */
 export function rotateLog(file: string, { mostBytes, kept } = logLimits): void {
   const size = sizeOf(file);
   if (size <= mostBytes) return;
@@ -16,12 +19,12 @@ export function rotateLog(file: string, { mostBytes, kept } = logLimits): void {
     for (let i = kept; i >= 1; i--) if (sizeOf(`${file}.${i - 1}`) >= 0) renameSync(`${file}.${i - 1}`, `${file}.${i}`);
   } catch {
     rmSync(copy, { force: true, recursive: true });
-    if (size <= kept * mostBytes) return; // no room for a copy, or no permission: it may come
+    if (size <= kept * mostBytes) return; // no space or permission for a copy; this may change
   }
   try {
     truncateSync(file, 0);
   } catch {
-    // the next look tries again
+    // the next call retries
   }
 }
 

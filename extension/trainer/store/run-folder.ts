@@ -1,5 +1,5 @@
-// The folder of one run: making it, opening it, and the files in it that are not a log or a checkpoint. The manifest is written
-// once, when the run is made; the status is replaced whole. A folder without a manifest is no run.
+// The folder of one run: creating it, opening it, and its files other than logs and checkpoints. The manifest is
+// written once, when the run is created; the status is replaced atomically. A folder without a manifest is not a run.
 import { createHash } from 'node:crypto';
 import { existsSync, lstatSync, readdirSync, statSync } from 'node:fs';
 import { mkdir, rm, truncate } from 'node:fs/promises';
@@ -47,10 +47,10 @@ import { LogLedger } from './log-ledger';
 
 const maxSlug = 40;
 
-/** Levels of folders that a run folder has at most; kept sources are the deepest. */
+/** Maximum depth of folders in a run folder; stored sources are the deepest. */
 const deepest = 64;
 
-/** Steps of which a version's coverage is kept. */
+/** Number of steps for which a version's coverage is kept. */
 const coveredSteps = 100;
 
 /** A run's name as part of its id: lower case, words joined by hyphens. */
@@ -62,7 +62,7 @@ function slug(name: string): string {
   return words.slice(0, maxSlug).replace(/^-+|-+$/g, '') || 'run';
 }
 
-/** `YYYYMMDD-HHMMSS-<slug>-<4 hex>`, UTC; the hex digits are of the configuration's hash and a counter. */
+/** `YYYYMMDD-HHMMSS-<slug>-<4 hex>`, UTC; the hex digits come from a hash of the configuration's hash and a counter. */
 function runId(name: string, created: Date, hash: string, counter: number): string {
   const [day, time] = created.toISOString().split(/[T.]/);
   const digits = createHash('sha256').update(`${hash}${counter}`).digest('hex').slice(0, 4);
@@ -74,7 +74,7 @@ export class RunFolder {
   private constructor(
     readonly path: string,
     readonly manifest: Manifest,
-    /** Of the bytes that the manifest was read from. */
+    /** Hash of the bytes that the manifest was read from. */
     readonly manifestSha256: string,
   ) {}
 
@@ -82,7 +82,7 @@ export class RunFolder {
     return this.manifest.id;
   }
 
-  /** Makes the folder of a new run, with an id of its own and its manifest. Leaves nothing when it fails. */
+  /** Creates the folder of a new run, with a unique id and its manifest. Leaves nothing behind if it fails. */
   static async create(
     workspace: string,
     about: Omit<Manifest, 'schema' | 'id' | 'created'>,
@@ -109,7 +109,7 @@ export class RunFolder {
     }
   }
 
-  /** Opens an existing run. Throws a UserError where the folder is none. */
+  /** Opens an existing run. Throws a UserError if the folder is not a run. */
   static open(path: string): RunFolder {
     if (!hasEntrySync(path, runFiles.manifest))
       throw new UserError(
@@ -137,12 +137,12 @@ export class RunFolder {
     throw new UserError(`store: there is no run ${id} in ${runs}: see ragen runs for their ids`);
   }
 
-  /** All runs of a workspace, newest first. Folders that are no run, or a damaged one, are passed over. */
+  /** All runs of a workspace, newest first. Other folders and damaged runs are skipped. */
   static list(workspace: string): RunFolder[] {
     return RunFolder.survey(workspace).runs;
   }
 
-  /** All runs of a workspace, newest first, and the folders whose manifest is there and cannot be used, each with the reason. */
+  /** All runs of a workspace, newest first, and the folders with an unusable manifest, each with the reason. */
   static survey(workspace: string): { runs: RunFolder[]; damaged: { folder: string; reason: string }[] } {
     const folder = resolve(workspace, runsFolder);
     const runs: RunFolder[] = [];
@@ -172,7 +172,7 @@ export class RunFolder {
     return join(this.path, name);
   }
 
-  /** Replaces the status. */
+  /** Writes the status, replacing the old one atomically. */
   async writeStatus(status: RunStatus): Promise<void> {
     await replaceFile(this.file(runFiles.status), json(secrets.value(statusSchema.parse(status))));
   }
@@ -182,7 +182,7 @@ export class RunFolder {
     return hasEntrySync(this.path, runFiles.status) ? readJson(this.path, runFiles.status, statusSchema) : null;
   }
 
-  /** What its user says of the run; nothing where the file is not there or damaged, since no run hangs on it. */
+  /** The user's labels of the run; empty if the file is missing or damaged, since no run depends on it. */
   readLabels(): Labels {
     try {
       return readJson(this.path, runFiles.labels, labelsSchema);
@@ -191,7 +191,7 @@ export class RunFolder {
     }
   }
 
-  /** Writers of the run's two logs; durable once `sync()` returned. */
+  /** Writers of metrics and events; written lines are durable after `sync()`. */
   metrics(): LineLog {
     return new LineLog(this.file(runFiles.metrics), { fsync: 'explicit' });
   }
@@ -209,14 +209,14 @@ export class RunFolder {
     return new LogLedger(this.file(runFiles.checksums));
   }
 
-  /** Writer of the spread of scores, a line a step. */
+  /** Writer of the score distributions, one line per step. */
   scores(): LineLog {
     return new LineLog(this.file(runFiles.scores), { fsync: 'explicit' });
   }
 
   /**
-   * A new TensorBoard file of the run, with the lengths of those of earlier sittings by their names in the run folder. `resumedAt` is the
-   * step gone on from, null for a new run.
+   * Creates a new TensorBoard file of the run; also returns the lengths of the files of earlier sessions, by name in
+   * the run folder. `resumedAt` is the step to continue from, null for a new run.
    */
   eventLog(resumedAt: number | null): { name: string; log: EventLog; earlier: Record<string, number> } {
     const folder = this.file(runFiles.tensorboard);
@@ -238,13 +238,13 @@ export class RunFolder {
     return new LineLog(this.file(episodesFile(mode, step)), { fsync: 'explicit' });
   }
 
-  /** Writer of a step's prompt groups; the folder is made with the first. */
+  /** Writer of a step's prompt groups; creates the folder if needed. */
   groups(step: number): LineLog {
     makeFolderSync(this.file(runFiles.diagnostics), this.path);
     return new LineLog(this.file(groupsFile(step)), { fsync: 'explicit' });
   }
 
-  /** Writes the document of a diagnosis; gives its bytes as a piece. The folder is made with the first. */
+  /** Writes the document of a diagnosis and returns its bytes as a piece; creates the folder if needed. */
   async writeDiagnosis(name: string, document: unknown): Promise<LogPiece> {
     makeFolderSync(this.file(runFiles.diagnostics), this.path);
     const text = `${secrets.json(document)}\n`;
@@ -255,15 +255,15 @@ export class RunFolder {
     };
   }
 
-  /** The manifest, as what decides which code the run executes. */
+  /** The manifest, as the file that decides which code the run executes. */
   get manifestCode(): RunCode {
     const sha256 = this.manifestSha256;
     return { file: runFiles.manifest, sha256, signed: isManifestSigned(this.path, this.id, sha256) };
   }
 
   /**
-   * Keeps the code of an environment that ran, built and as it was written last: comments are no part of a version. It is signed, so that
-   * it may be executed again.
+   * Stores the code of an environment that ran: the bundle and its newest sources, since comments do not change a
+   * version. It is signed, so that it may be executed again.
    */
   async keepEnvironment({ tag, version, name, source, bundle }: LoadedEnvironment): Promise<void> {
     if (!isVersionName(version)) throw new UserError(`store: ${version} is no environment version: use its sha256`);
@@ -281,7 +281,7 @@ export class RunFolder {
     const about = { version, name, kept: new Date().toISOString(), root, entry: sources[0].name };
     const texts = sources.map(({ name, text }) => ({ path: file(`${environmentFiles.sources}/${name}`), text }));
     const written = json({ ...about, sources: sources.map(({ name }) => name) });
-    // The bundle goes last: what stands beside it is whole.
+    // The bundle is written last: if it exists, the other files are complete.
     const files = [...texts, { path: file(environmentFiles.about), text: written }, { path: file(environmentFiles.bundle), text: bundle }]; // prettier-ignore
     for (const { path, text } of files) {
       await makeFolder(dirname(path), fileSystem, this.path);
@@ -290,12 +290,12 @@ export class RunFolder {
     await sign(tags, sha256Of(Buffer.from(written)));
   }
 
-  /** What is kept of an environment version that a tag ran, to be executed. Undefined where nothing is. */
+  /** The stored code of an environment version that a tag ran, for execution; undefined if there is none. */
   keptCode(version: string, tag: string): { bundle: ReadCode; about: ReadCode } | undefined {
     return readKeptCode(this.path, this.id, { version, tag });
   }
 
-  /** What is kept of an environment version: the file that it was built to, and what is said of it. Undefined where nothing is. */
+  /** The bundle file and the description of a stored environment version; undefined if there is none. */
   keptEnvironment(version: string): { bundle: string; about: KeptEnvironment } | undefined {
     if (!isVersionName(version)) return undefined;
     const [bundle, about] = [environmentFiles.bundle, environmentFiles.about].map(part => environmentFile(version, part)); // prettier-ignore
@@ -304,13 +304,13 @@ export class RunFolder {
       : undefined;
   }
 
-  /** Writer of a file of what-if episodes; the folder is made with the first. */
+  /** Writer of a file of what-if episodes; creates the folder if needed. */
   whatIf(file: string): LineLog {
     makeFolderSync(this.file(runFiles.whatIf), this.path);
     return new LineLog(this.file(file), { fsync: 'explicit' });
   }
 
-  /** Adds to what is known of an environment version's lines; of the oldest steps it is forgotten. */
+  /** Adds a line to an environment version's coverage; lines of the oldest steps are dropped. */
   async noteCoverage(version: string, line: CoverageLine): Promise<void> {
     const file = environmentFile(version, environmentFiles.coverage);
     const known = hasRunFile(this.path, file) ? bytesIn(this.path, file).toString('utf8').split('\n').slice(0, -1) : [];
@@ -319,9 +319,9 @@ export class RunFolder {
   }
 
   /**
-   * Takes the folder back to the end of `step`, before a resume: cuts the logs, TensorBoard's too, to the offsets that the checkpoint
-   * noted (by file name) and removes episodes and diagnostics of later steps. May be repeated. The logs must have been synced before
-   * the checkpoint was written.
+   * Rolls the folder back to the end of `step`, before a resume: cuts the logs, including TensorBoard's, to the offsets
+   * in the checkpoint (by file name) and removes episodes and diagnostics of later steps. Can be repeated. The logs
+   * must have been synced before the checkpoint was written.
    */
   async rollBack(step: number, offsets: Readonly<Record<string, number>>): Promise<void> {
     try {
@@ -332,9 +332,9 @@ export class RunFolder {
   }
 
   private async takeBack(step: number, offsets: Readonly<Record<string, number>>): Promise<void> {
-    await makeFolder(this.file(runFiles.episodes), fileSystem, this.path); // it may have been removed to make room
+    await makeFolder(this.file(runFiles.episodes), fileSystem, this.path); // it may have been deleted to free space
     for (const name of [runFiles.metrics, runFiles.events, runFiles.checksums]) {
-      if (name === runFiles.checksums && !existsSync(this.file(name))) continue; // a run of a trainer that wrote none
+      if (name === runFiles.checksums && !existsSync(this.file(name))) continue; // from a trainer without checksums
       const log = new LineLog(this.file(name), { fsync: 'explicit' });
       try {
         log.truncateTo(offsets[name] ?? 0);
@@ -358,7 +358,7 @@ export class RunFolder {
     }
   }
 
-  /** What a crash left of files that were about to replace others. Checkpoints clear up after themselves. */
+  /** Removes temporary files left by a crash. Checkpoints remove their own. */
   private async removeTemporaries(): Promise<void> {
     for (const name of this.names())
       if (isTemporary(basename(name)) && !name.startsWith(runFiles.checkpoints))
@@ -378,7 +378,7 @@ export class RunFolder {
 
   private cutScores(step: number): void {
     const file = this.file(runFiles.scores);
-    if (!existsSync(file)) return; // a run of a trainer that wrote none
+    if (!existsSync(file)) return; // written by a trainer without scores
     const log = this.scores();
     try {
       log.truncateTo(endOfStep(file, step));
@@ -400,14 +400,14 @@ function endOfStep(file: string, step: number): number {
   return end;
 }
 
-/** Makes a folder whose name nobody has, trying counters in turn; returns the name. */
+/** Creates a folder with an unused name, trying counters in turn; returns the name. */
 async function claim(runs: string, name: (counter: number) => string): Promise<string> {
   for (let counter = 0; ; counter++) {
     try {
       await mkdir(join(runs, name(counter)));
       return name(counter);
     } catch (error) {
-      // 4 hex digits: more than 65,536 runs of one name in one second do not happen, but a loop must end.
+      // 4 hex digits: more than 65,536 runs of one name in one second do not occur, but the loop must end.
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST' || counter > 1_000_000) throw error;
     }
   }
@@ -416,8 +416,8 @@ async function claim(runs: string, name: (counter: number) => string): Promise<s
 const json = (value: unknown): string => `${JSON.stringify(value, null, 1)}\n`;
 
 /**
- * Writes a signature. A run that cannot be signed, for want of a writable storage of the user's, is a run like others: what executes its
- * code asks first.
+ * Writes a signature. A run that cannot be signed, because the user's storage is not writable, works like others, but
+ * executing its code requires confirmation.
  */
 async function writeSignature(file: string, text: () => string): Promise<void> {
   let signature: string;
@@ -452,7 +452,7 @@ function parsed<Schema extends z.ZodType>(file: string, text: string, schema: Sc
   }
 }
 
-/** One line of what is wrong with a document. */
+/** One line about what is wrong with a document. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof ZodError)) return (error as Error).message.split('\n', 1)[0];
   const [{ path, message }] = error.issues;

@@ -1,10 +1,10 @@
-// The header of a safetensors file: 8 bytes of length (little-endian), then JSON of name to dtype, shape and offsets, then data.
-// Checked as the format's reference reader does: no double keys, sizes follow from shapes, tensors cover the data without gap or
-// overlap (https://github.com/huggingface/safetensors#format).
+// The header of a safetensors file: 8 bytes of length (little-endian), then JSON that maps names to dtype, shape and
+// offsets, then data. Checked like the format's reference reader: no duplicate keys, sizes follow from shapes, tensors
+// cover the data without gap or overlap (https://github.com/huggingface/safetensors#format).
 import { isRecord } from '../../protocol/json';
 import { UserError } from '../../protocol/user-error';
 
-/** Bytes of one element. */
+/** Bytes per element. */
 export const dtypeBytes: Readonly<Record<string, number>> = {
   F64: 8,
   F32: 4,
@@ -23,7 +23,7 @@ export const dtypeBytes: Readonly<Record<string, number>> = {
   BOOL: 1,
 };
 
-/** A header may not be longer: what the reference reader allows. */
+/** Maximum length of a header in the reference reader. */
 export const maxHeaderBytes = 100_000_000;
 
 /** A tensor of a file; `begin` and `end` are byte offsets in the file. */
@@ -41,13 +41,13 @@ export interface SafetensorsHeader {
   metadata: Record<string, string>;
 }
 
-/** The sentence about a broken weights file. */
+/** The error for a broken weights file. */
 export const broken = (file: string, what: string): UserError =>
   new UserError(`weights: ${file} ${what}: get the file again or convert it anew`);
 
 /**
- * Parses the JSON part of a header. `dataStart` is the offset of the data in the file, `fileBytes` the file's size. Throws a
- * UserError that names the file, the tensor and the remedy.
+ * Parses the JSON part of a header. `dataStart` is the offset of the data in the file, `fileBytes` the file's size.
+ * Throws a UserError that names the file, the tensor and the remedy.
  */
 export function parseHeader(text: string, file: string, dataStart: number, fileBytes: number): SafetensorsHeader {
   let header: unknown;
@@ -99,7 +99,7 @@ function tensorInfo(name: string, entry: unknown, file: string, dataStart: numbe
   return { name, dtype, shape, elements, begin: dataStart + offsets[0], end: dataStart + offsets[1] };
 }
 
-/** A key that occurs twice in one object of valid JSON text; JSON.parse would silently keep the last. */
+/** A key that occurs twice in one object of valid JSON text; JSON.parse would silently keep the last value. */
 function doubleKey(text: string): string | undefined {
   const open: (Set<string> | null)[] = [];
   const token = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\]]/g;

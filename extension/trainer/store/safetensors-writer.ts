@@ -1,5 +1,6 @@
-// Writing safetensors: whole tensors at once, or streamed block by block into one file or into shards under an index, as transformers
-// names and fills them. A stream holds one block in memory, however large the model. `format: pt` is what other tools ask for.
+// Writes safetensors: complete tensors at once, or streamed block by block into one file or into shards with an index,
+// named and filled as in transformers. Streaming holds one block in memory, however large the model. Other tools
+// require the metadata `format: pt`.
 import { join } from 'node:path';
 import { bytesOf, fileSystem, replaceFile } from './files';
 import type { FileSystem } from './files';
@@ -9,7 +10,7 @@ import { dtypeBytes } from './safetensors-header';
 export const singleName = 'model.safetensors';
 export const indexName = 'model.safetensors.index.json';
 
-/** Element types that weights are written in. */
+/** Element types for written weights. */
 export type StoredType = 'F32' | 'BF16' | 'F16';
 
 /** A tensor to write; `data` is row-major. */
@@ -19,7 +20,10 @@ export interface FloatTensor {
   data: Float32Array;
 }
 
-/** A tensor to stream; its row-major values come in blocks of any length, asked for once, when their turn has come. */
+/**
+ * A tensor to stream; `blocks` is called once, when the tensor is written, and yields row-major values in blocks of any
+ * length.
+ */
 export interface StreamedTensor {
   name: string;
   shape: readonly number[];
@@ -29,7 +33,7 @@ export interface StreamedTensor {
 type Metadata = Readonly<Record<string, string>>;
 const usualMetadata: Metadata = { format: 'pt' };
 
-/** Writes tensors as F32, in the order given, the file being replaced at once. */
+/** Writes tensors as F32, in the given order, replacing the file atomically. */
 export async function writeSafetensors(
   file: string,
   tensors: readonly FloatTensor[],
@@ -45,7 +49,7 @@ export function safetensorsParts(tensors: readonly FloatTensor[], metadata: Meta
   return [headerBytes(tensors, 'F32', metadata), ...tensors.map(({ data }) => bytesOf(data))];
 }
 
-/** Writes tensors in the order given, rounded to `dtype`, the file being replaced at once. */
+/** Writes tensors rounded to `dtype`, in the given order, replacing the file atomically. */
 export async function streamSafetensors(
   file: string,
   tensors: readonly StreamedTensor[],
@@ -56,8 +60,9 @@ export async function streamSafetensors(
 }
 
 /**
- * Streams a model's weights into `folder`: `model.safetensors` where they fit into `maxBytes` of data, else shards of at most that
- * (a larger tensor has a shard to itself), and the index over them. Returns the names of the files in the order written.
+ * Streams a model's weights into `folder`: `model.safetensors` if they fit into `maxBytes` of data, else shards of at
+ * most that size (a larger tensor gets a shard of its own) and their index. Returns the names of the files in writing
+ * order.
  */
 export async function streamModel(
   folder: string,
@@ -114,7 +119,7 @@ async function* streamedParts(tensors: readonly StreamedTensor[], dtype: StoredT
   }
 }
 
-/** The bytes that floats have in a file. */
+/** The bytes of floats in a file. */
 function stored(floats: Float32Array, dtype: StoredType): Uint8Array {
   if (dtype === 'F32') return bytesOf(floats);
   const halves = dtype === 'BF16' ? toBrain(floats) : toHalf(floats);
@@ -126,7 +131,7 @@ function checkLength(name: string, shape: readonly number[], length: number): vo
     throw new RangeError(`${name} has ${length} elements for shape [${shape.join(', ')}]`);
 }
 
-/** Length prefix and JSON of the header. Data starts at a multiple of 8, so that readers may map it. */
+/** Length prefix and JSON of the header. Data starts at a multiple of 8, so that readers can map it. */
 function headerBytes(tensors: readonly Described[], dtype: StoredType, metadata: Metadata): Uint8Array {
   const header = new Map<string, unknown>([['__metadata__', metadata]]);
   let offset = 0;

@@ -1,5 +1,5 @@
-// Weights on disk: safetensors files, single or in shards under an index, read tensor by tensor (or a range of one) without loading
-// the file, as 32-bit floats. Written by safetensors-writer.ts.
+// Reads weights: safetensors files, single or in shards with an index, tensor by tensor (or a range of one) without
+// loading the file, as 32-bit floats. Written by safetensors-writer.ts.
 import { join } from 'node:path';
 import { UserError } from '../../protocol/user-error';
 import { bytesOf, fileSystem, storeError } from './files';
@@ -12,10 +12,10 @@ import { indexName, singleName } from './safetensors-writer';
 
 type Handle = Awaited<ReturnType<FileSystem['open']>>;
 
-/** Converting goes through a buffer of this size, a multiple of every element's size. */
+/** Bytes of the conversion buffer, a multiple of every element size. */
 const chunkBytes = 1 << 22;
 
-/** An open safetensors file. Reads may run at the same time; `close` when done. */
+/** An open safetensors file. Concurrent reads are allowed; call `close` when done. */
 export class SafetensorsFile {
   private constructor(
     readonly file: string,
@@ -58,7 +58,7 @@ export class SafetensorsFile {
     return this.header.metadata;
   }
 
-  /** Elements [from, to) of the flattened tensor as 32-bit floats, row-major; all of them unless a range is given. */
+  /** Elements [from, to) of the flattened tensor as 32-bit floats, row-major; all of them without a range. */
   async readFloats(name: string, range?: { from: number; to: number }): Promise<Float32Array> {
     const tensor = this.tensor(name);
     const { from, to } = range ?? { from: 0, to: tensor.elements };
@@ -113,7 +113,7 @@ async function readFully(handle: Handle, into: Uint8Array, position: number, fil
 
 /** All tensors of a model folder, whichever file they are in. */
 export class Weights {
-  /** Names under which tensors are found besides their own. */
+  /** Additional names of tensors. */
   private readonly aliases = new Map<string, string>();
 
   private constructor(
@@ -158,7 +158,7 @@ export class Weights {
     return [...this.fileOf.keys()];
   }
 
-  /** The tensor's dtype and shape, or undefined where the model has none of that name. */
+  /** The tensor's dtype and shape, or undefined if the model has no tensor of that name. */
   info(name: string): TensorInfo | undefined {
     const stored = this.storedName(name);
     return this.fileOf.get(stored)?.tensors.get(stored);
@@ -169,7 +169,7 @@ export class Weights {
     return this.fileOf.get(this.storedName(name))?.file;
   }
 
-  /** From now on `name` is the stored tensor `stored`, which keeps its own name too. */
+  /** Makes `name` an additional name of the stored tensor `stored`. */
   addAlias(name: string, stored: string): void {
     this.aliases.set(name, stored);
   }
@@ -204,7 +204,7 @@ async function readIndex(file: string, fs: FileSystem): Promise<[string, string]
   const map = (index as { weight_map?: unknown } | null)?.weight_map;
   if (typeof map !== 'object' || map === null) throw broken(file, 'has no weight_map');
   return Object.entries(map).map(([tensor, shard]: [string, unknown]): [string, string] => {
-    // A shard lies beside its index: no path may lead elsewhere.
+    // A shard must be in the folder of its index: no path may lead elsewhere.
     if (typeof shard === 'string' && /^[\w-][\w.-]*\.safetensors$/.test(shard)) return [tensor, shard];
     throw broken(file, `names no shard beside it for the tensor ${tensor}`);
   });

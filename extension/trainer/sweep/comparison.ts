@@ -1,5 +1,5 @@
-// What a sweep found: per point the validation success at the end and at its best, as mean over seeds with a 95 % interval, beside the
-// keys in which the points differ. Read from the run folders alone, so that it can be told at any time.
+// Compares the runs of a sweep: per point the final and best validation success, as mean over seeds with a 95 %
+// interval, and the keys in which the points differ. Read only from the run folders, so it can be computed at any time.
 import { estimate } from '../../protocol/estimate';
 import type { Estimate } from '../../protocol/estimate';
 import { maximum } from '../../protocol/lists';
@@ -10,7 +10,7 @@ import { summarize } from '../terminal/summary';
 import type { RunFolder } from '../store/run-folder';
 import type { SweepPlan, SweepPoint } from './sweep-plan';
 
-/** A run of the sweep as far as it came; nulls where nothing was validated or run yet. */
+/** Result so far of a run of the sweep; null where nothing was validated or run yet. */
 export interface Outcome {
   run: string | null;
   seed: number;
@@ -25,7 +25,7 @@ export interface Outcome {
 }
 
 export interface Row extends SweepPoint {
-  /** Over the runs that are finished. */
+  /** Over the finished runs. */
   final: Estimate | null;
   best: Estimate | null;
   runs: Outcome[];
@@ -38,7 +38,7 @@ export interface Comparison {
   points: Row[];
 }
 
-/** How far one run came; a run whose metrics or status cannot be read is a row with the reason. */
+/** The result of one run; a run whose metrics or status cannot be read is a row with the reason. */
 export function outcomeOf(folder: RunFolder | undefined, seed: number): Outcome {
   const nothing = { run: folder?.id ?? null, seed, steps: 0, final: null, best: null, best_step: null, wall_s: 0 };
   if (!folder) return { ...nothing, state: 'new' };
@@ -61,7 +61,7 @@ function readOutcome(folder: RunFolder, seed: number): Outcome {
   return { run: folder.id, seed, state, steps, final, ...top, wall_s };
 }
 
-/** The comparison of a plan; `runs` are the folders of its members, by their index. */
+/** The comparison of a plan; `runs` maps the index of a member to its folder. */
 export function compare(plan: SweepPlan, runs: ReadonlyMap<number, RunFolder>): Comparison {
   const outcomes = plan.members.map((member, m) => ({ point: member.point, ...outcomeOf(runs.get(m), member.seed) }));
   const points = plan.points.map((point, p): Row => {
@@ -73,7 +73,7 @@ export function compare(plan: SweepPlan, runs: ReadonlyMap<number, RunFolder>): 
   return { sweep: plan.id, keys: plan.keys, points };
 }
 
-/** The comparison as a table of text: one line a point, differing keys and named entries only. */
+/** The comparison as a text table: one line per point, with differing keys and named entries only. */
 export function comparisonTable({ keys, points }: Comparison): string {
   const named = points.some(({ name }) => name !== undefined);
   const severalConfigs = new Set(points.map(({ config }) => config)).size > 1;
@@ -107,7 +107,7 @@ export function comparisonTable({ keys, points }: Comparison): string {
     .join('\n');
 }
 
-/** The comparison as CSV (RFC 4180), one line a run. */
+/** The comparison as CSV (RFC 4180), one line per run. */
 export function comparisonCsv({ keys, points }: Comparison): string {
   const columns = ['run', 'seed', 'state', 'steps', 'final', 'best', 'best_step', 'wall_s'] as const;
   const head = ['point', 'config', 'name', ...keys, ...columns];
@@ -117,7 +117,7 @@ export function comparisonCsv({ keys, points }: Comparison): string {
   return [head, ...lines].map(cells => `${cells.map(csvCell).join(',')}\r\n`).join('');
 }
 
-/** What ended badly, in one sentence; undefined where all are finished. */
+/** Which runs are not finished, in one sentence; undefined if all are. */
 export function incomplete(comparison: Comparison): string | undefined {
   const runs = comparison.points.flatMap(({ runs }) => runs);
   const left = runs.filter(({ state }) => state !== 'finished');
@@ -129,7 +129,7 @@ export function incomplete(comparison: Comparison): string | undefined {
   return `sweep ${comparison.sweep}: ${left.length} of ${runs.length} runs are not finished${why}: the same command goes on with them`;
 }
 
-/** Refuses what could not be a number of jobs. */
+/** Parses a number of jobs from 1 to 64. Throws a UserError. */
 export function jobCount(text: string): number {
   const jobs = Number(text);
   if (Number.isInteger(jobs) && jobs >= 1 && jobs <= 64) return jobs;

@@ -1,6 +1,6 @@
-// Runs a sweep, some of its runs at a time: a run that is finished is passed over, one that is being trained is joined, one that was cut
-// short goes on from its checkpoint, and the others are made. A failed run does not end the sweep. When it is halted no further run
-// starts, and those in hand stop after their step with a checkpoint.
+// Runs a sweep, up to `jobs` runs at a time: finished runs are skipped, running ones are joined, interrupted ones
+// resume from their checkpoint, and missing ones are created. A failed run does not end the sweep. On a halt no further
+// run starts, and running ones stop after their step with a checkpoint.
 import { isMadeOf } from '../config/model-length';
 import type { RunStatus } from '../../protocol/run-folder';
 import { UserError } from '../../protocol/user-error';
@@ -14,16 +14,18 @@ import type { SweepMember, SweepPlan } from './sweep-plan';
 
 export interface SweepOptions {
   workspace: string;
-  /** Runs at a time. */
+  /** Maximum number of concurrent runs. */
   jobs: number;
   halt: AbortSignal;
-  /** Draws a run that is followed; null for none. */
+  /** Draws a followed run; null for none. */
   table(): StepTable | null;
-  /** A line on what begins or has ended. */
+  /** Prints a line when a run starts or ends. */
   say(line: string): void;
 }
 
-/** The newest run of each member of the plan, by the member's index; before those that only say so one that was made here. */
+/**
+ * The newest run of each member of the plan, by the member's index; runs signed by this user's trainer take precedence.
+ */
 export function runsOf(plan: SweepPlan, workspace: string): Map<number, RunFolder> {
   const own = RunFolder.list(workspace).filter(({ manifest }) => manifest.sweep?.id === plan.id);
   const found = new Map<number, RunFolder>();
@@ -35,7 +37,7 @@ export function runsOf(plan: SweepPlan, workspace: string): Map<number, RunFolde
   return found;
 }
 
-/** Runs what is not finished. Gives the folders of all members that have one. */
+/** Runs what is not finished. Returns the folders of all members that have one. */
 export async function runSweep(plan: SweepPlan, options: SweepOptions): Promise<Map<number, RunFolder>> {
   const runs = runsOf(plan, options.workspace);
   const told = new Set<string>();
@@ -65,7 +67,7 @@ export async function runSweep(plan: SweepPlan, options: SweepOptions): Promise<
   return runs;
 }
 
-/** Makes, joins or goes on with the run of one member and follows it to its end. */
+/** Creates, joins or resumes the run of one member and follows it to its end. */
 async function play(
   plan: SweepPlan,
   m: number,
@@ -97,7 +99,7 @@ async function play(
 
 const isLive = (run: RunFolder | undefined): boolean => (run ? (readLease(run.path)?.live ?? false) : false);
 
-/** Whether a run's status says so; false of one that cannot be read, which its own turn reports. */
+/** Whether a run's status is finished; false if it cannot be read, which playing the run reports. */
 function isFinished(run: RunFolder | undefined): boolean {
   try {
     return run?.readStatus()?.state === 'finished';
@@ -107,7 +109,7 @@ function isFinished(run: RunFolder | undefined): boolean {
   }
 }
 
-/** The point of a run and, where the point has several, its seed. */
+/** The point of a run and, if the point has several, its seed. */
 function describe(plan: SweepPlan, { point, seed }: SweepMember): string {
   const several = plan.members.filter(other => other.point === point).length > 1;
   return `${plan.points[point].label}${several ? `, seed ${seed}` : ''}`;

@@ -1,6 +1,6 @@
-// A sweep's file and the runs that it stands for: every configuration × entry of the list × point of the grid × seed, each an ordinary
-// configuration with overrides. All are loaded and checked before the first starts. A run belongs to a plan by the sweep's name and its
-// configuration's hash, so that a file may grow, and what is finished is not run again.
+// Expands a sweep file into runs: every configuration × entry of the list × point of the grid × seed, each an ordinary
+// configuration with overrides. All are loaded and checked before the first starts. A run belongs to a plan by the
+// sweep's name and its configuration's hash, so a file can be extended without repeating finished runs.
 import { basename, isAbsolute, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { UserError } from '../../protocol/user-error';
@@ -38,20 +38,23 @@ const sweepSchema = z
     message: 'give either config_name or config',
   });
 
-/** Distance of counted seeds: environments take a seed a group and step from seed.train upwards, and runs must not share them. */
+/**
+ * Distance of counted seeds: environments use one seed per group and step, counting up from seed.train, and runs must
+ * not share them.
+ */
 const seedStride = 1_000_000;
 
-/** A file that stands for more runs than this is a slip of the pen; to check so many takes a quarter of a minute. */
+/** A file that expands to more runs than this is a mistake; checking this many takes about 15 seconds. */
 const mostRuns = 1000;
 
-/** What the runs of one row of the comparison have in common. */
+/** One row of the comparison: what its runs have in common. */
 export interface SweepPoint {
   /** The entry's name and values, such as `GRPO, rollout_filter_value=0.9`. */
   label: string;
   config: string;
-  /** Of its entry in the list, where that has one. */
+  /** The name of its entry in the list, if given. */
   name?: string;
-  /** Values by key, of the keys that the sweep sets. */
+  /** Values of the keys that the sweep sets, by key. */
   values: Record<string, unknown>;
 }
 
@@ -74,22 +77,22 @@ export interface SweepPlan {
   tags: string[];
   points: SweepPoint[];
   members: SweepMember[];
-  /** Keys whose values differ between points; those that named entries of the list set are told by their names. */
+  /** Keys whose values differ between points; keys set by named entries of the list are left out. */
   keys: string[];
   named: boolean;
 }
 
 export interface SweepSource {
   workspace: string;
-  /** Folders of configurations; a sweep by name lies in `sweeps/` below one. */
+  /** Folders of configurations; a sweep given by name is in `sweeps/` below one of them. */
   presetFolders: readonly string[];
   /** Overrides of every run, after the file's own. */
   overrides?: readonly string[];
 }
 
 /**
- * The file of a sweep: a path (from the workspace), or a name in `sweeps/` of the folders of configurations.
- * @throws UserError where there is none
+ * The file of a sweep: a path (relative to the workspace), or a name in `sweeps/` of the configuration folders.
+ * @throws UserError if there is none
  */
 export function findSweep(fileOrName: string, { workspace, presetFolders }: SweepSource): string {
   const folders = presetFolders.map(folder => join(folder, 'sweeps'));
@@ -163,7 +166,7 @@ export function readSweep(fileOrName: string, source: SweepSource): SweepPlan {
         points.push({ label, config, name, values: Object.fromEntries(keys.map(key => [key, valueAt(first, key)])) });
       }
 
-  // A key that one point sets and another leaves alone has its value there, too.
+  // A point that does not set a key set by another point gets the key's value from its configuration.
   const told = [...new Set(points.flatMap(point => Object.keys(point.values)))];
   points.forEach((point, p) => {
     const member = members.find(m => m.point === p)!;
@@ -193,7 +196,7 @@ function parseSweep(file: string): z.infer<typeof sweepSchema> {
   throw new UserError(`sweep: ${file}: ${place}${issue.message}`);
 }
 
-/** Loads one point's configuration, its environments included in the check. */
+/** Loads one point's configuration and checks it, including its environments. */
 function checked(
   id: string,
   label: string,
@@ -217,14 +220,14 @@ function countedSeeds(seeds: number | readonly number[] | undefined, base: numbe
   return Array.from({ length: seeds }, (_, k) => base + k * seedStride);
 }
 
-/** The last part of each key where that tells them apart, else the whole key. */
+/** Shortens each key to its last part if that is unique, else keeps the whole key. */
 function shortNames(keys: readonly string[]): (key: string) => string {
   const last = (key: string) => key.split('.').at(-1)!;
   const distinct = [...new Set(keys)];
   return key => (distinct.filter(other => last(other) === last(key)).length > 1 ? key : last(key));
 }
 
-/** A value as an override writes it. */
+/** A value as written in an override. */
 const written = (v: unknown): string =>
   typeof v === 'string' && /^[\w./-]+$/.test(v) && Number.isNaN(Number(v)) && !/^(true|false|null)$/i.test(v)
     ? v
@@ -232,7 +235,7 @@ const written = (v: unknown): string =>
 
 const keyOf = (override: string): string => override.split('=', 1)[0];
 const valueOf = (override: string): string => override.slice(keyOf(override).length + 1);
-/** A key without Hydra's signs. */
+/** A key without Hydra's prefixes (`+`, `++`, `~`). */
 const bare = (key: string): string => key.replace(/^(\+{1,2}|~)/, '');
 
 function valueAt({ config, resolved }: LoadedConfig, key: string): unknown {

@@ -1,5 +1,6 @@
-// `ragen algo advantage`: every estimator on one batch of rows, by RAGEN's names. A row is an episode, or a turn where `episode` says which
-// rows belong together. Raw values stand also at tokens with mask 0 where the original has some there; whitened ones are 0 there.
+// `ragen algo advantage`: every estimator on one batch of rows, by RAGEN's names. A row is an episode, or a turn if
+// `episode` says which rows belong together. Raw advantages include values at masked tokens where the original computes
+// them; whitened ones are 0 there.
 import { z } from 'zod';
 import { UserError } from '../../protocol/user-error';
 import { biLevelAdvantages, nonZeroRewards } from '../algorithms/bi-level-gae';
@@ -107,7 +108,7 @@ export const advantage = define(advantageForm, input => {
   }
 });
 
-/** What the advantage estimators read, as arrays. */
+/** The arrays that the advantage estimators read. */
 interface TokenBatch {
   masks: Uint8Array[];
   rewards: Float32Array[];
@@ -119,7 +120,10 @@ interface TokenBatch {
 
 type AdvantageCase = z.output<typeof advantageForm>;
 
-/** The batch of a case: a score without rewards stands on the last sampled token, rewards without a score add up to it. */
+/**
+ * The batch of a case: a score without rewards is placed on the last sampled token; scores default to the sum of the
+ * rewards.
+ */
 function tokenBatch({ rewards, scores, values, mask, group, episode, turn_ends }: AdvantageCase): TokenBatch {
   const shape = rewards ?? mask ?? values ?? scores?.map(() => [1]);
   if (!shape || (!rewards && !scores)) throw new UserError('rewards is missing: give rewards by token, or scores');

@@ -1,6 +1,7 @@
-// What `ragen algo` evaluates: for each name the form of a case (zod) and its result. The functions are those that training calls; here
-// numbers are only brought into arrays and back. Inputs are rounded to float32, as the tensors of the originals are.
-// Contract: results hold the keys that docs/TERMINAL.md lists; a case that does not fit is a UserError that begins with the key.
+// The functions that `ragen algo` evaluates: the input schema (zod) and the result for each name. They call the same
+// functions as training; this file only converts numbers to arrays and back. Inputs are rounded to float32, like the
+// tensors of the originals. Contract: results have the keys listed in docs/TERMINAL.md; an invalid case is a UserError
+// that begins with the key.
 import { z } from 'zod';
 import { UserError } from '../../protocol/user-error';
 import { selectGroups } from '../algorithms/group-selection';
@@ -147,7 +148,7 @@ const collapse = define(
   },
 );
 
-/** All functions by the name that the terminal calls them. */
+/** All functions by their name on the command line. */
 export const algoFunctions: Readonly<Record<string, AlgoFunction>> = {
   advantage,
   filter,

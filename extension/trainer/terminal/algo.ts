@@ -1,6 +1,7 @@
-// `ragen algo`: evaluates one of the algorithms on an array of cases, so that anyone can check it against another implementation.
-// Contract: as many results as cases, in their order. A case of the wrong form is one sentence with file, index and key, and nothing is
-// evaluated; where the function itself would refuse (a filter), the case's result is {"error"}.
+// `ragen algo`: evaluates one of the algorithms on an array of cases, so that anyone can check it against another
+// implementation. Contract: as many results as cases, in their order. An invalid case is one sentence with file, index
+// and key, and nothing is evaluated; if the function itself refuses its input (a filter), the case's result is
+// {"error"}.
 import type { Command } from 'commander';
 import { z } from 'zod';
 import { UserError } from '../../protocol/user-error';
@@ -26,7 +27,7 @@ export function addAlgo(program: Command): void {
     );
 }
 
-/** The result of each case of a JSON array; `file` only names it in errors. Throws a UserError. */
+/** The result of each case of a JSON array; `file` is used in errors only. Throws a UserError. */
 export function evaluateCases(name: string, text: string, file: string): unknown[] {
   if (!Object.hasOwn(algoFunctions, name)) throw new UserError(`algo: ${name} is no algorithm: use one of ${names}`);
   const evaluate = algoFunctions[name];
@@ -42,7 +43,7 @@ export function evaluateCases(name: string, text: string, file: string): unknown
   });
 }
 
-/** `.mask[0][3] is 2: use …`, from what zod found first. */
+/** `.mask[0][3] is 2: use …`, from zod's first issue. */
 function issueSentence(issue: z.core.$ZodIssue, input: unknown): string {
   const path = issue.path.map(part => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`)).join('');
   const value = issue.path.reduce<unknown>(

@@ -1,18 +1,18 @@
-// How every command of the terminal ends: with one JSON document (--json) or words for people on standard output, or with one
-// sentence on standard error, exit code 1 and, with --json, the same sentence as a document {"error": {"message"}}.
+// The output of every command: one JSON document (--json) or readable text on standard output; or one sentence on
+// standard error with exit code 1 and, with --json, the same sentence as {"error": {"message"}}.
 import { UserError } from '../../protocol/user-error';
 import { ConfigError } from '../config/config-error';
 
 export interface Answer {
   /** The JSON document of --json. */
   document: unknown;
-  /** The same for people. */
+  /** The same as readable text. */
   words: string;
-  /** Why the run failed: goes to standard error, with exit code 1. */
+  /** Why the command failed: printed to standard error, with exit code 1. */
   failed?: string;
 }
 
-/** Runs a command and gives its answer in the form asked for. */
+/** Runs a command and prints its result in the requested form. */
 export async function answer(flags: { json?: boolean }, command: () => Promise<Answer>): Promise<void> {
   try {
     const { document, words, failed } = await command();

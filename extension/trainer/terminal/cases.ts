@@ -4,10 +4,10 @@ import { text as readStream } from 'node:stream/consumers';
 import { UserError } from '../../protocol/user-error';
 import { shown } from '../config/config-error';
 
-/** What `--input` names, as sentences call it. */
+/** The name of `--input` in sentences. */
 export const inputName = (input: string): string => (input === '-' ? 'standard input' : input);
 
-/** The text of `--input`: of a file, or with `-` of standard input. Throws a UserError. */
+/** Reads the text of `--input`: a file, or standard input for `-`. Throws a UserError. */
 export async function readInput(input: string): Promise<string> {
   if (input === '-') return readStream(process.stdin);
   try {
@@ -18,7 +18,7 @@ export async function readInput(input: string): Promise<string> {
   }
 }
 
-/** The cases of a JSON text; `file` only names it in errors. Throws a UserError. */
+/** Parses the cases of a JSON text; `file` is used in errors only. Throws a UserError. */
 export function parseCases(text: string, file: string): unknown[] {
   let cases: unknown;
   try {

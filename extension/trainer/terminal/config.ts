@@ -1,5 +1,5 @@
-// `ragen config`: what a configuration comes to after `defaults`, overrides and references, before anything is started. What is printed
-// is itself a configuration: saved as a file, it resolves to the same values and the same hash.
+// `ragen config`: the result of a configuration after `defaults`, overrides and references, without starting a run. The
+// output is itself a configuration: saved as a file, it resolves to the same values and the same hash.
 import type { Command } from 'commander';
 import { stringify } from 'yaml';
 import { UserError } from '../../protocol/user-error';
@@ -40,7 +40,7 @@ Output with --json: {"config_name", "sources": [file, â€¦], "hash", "config": {â
     .action((overrides: string[], flags: ConfigFlags) => answer(flags, async () => show(overrides, flags)));
 }
 
-/** The checked configuration in both forms. Throws a ConfigError with all problems. */
+/** Returns the validated configuration as a document and as YAML. Throws a ConfigError with all problems. */
 function show(overrides: readonly string[], flags: ConfigFlags): Answer {
   const workspace = workspaceOf(flags.workspace);
   const load = (more: readonly string[]): LoadedConfig =>
@@ -61,14 +61,14 @@ function show(overrides: readonly string[], flags: ConfigFlags): Answer {
   };
 }
 
-/** Positions of the configuration's model; without end where a service plays it, or where it would have to be fetched. */
+/** Maximum positions of the configuration's model; Infinity if it is behind an API or would have to be fetched. */
 function positionsAtHand({ model_path, model_config, trainer }: RunConfig, workspace: string): number {
   if (model_config !== null && trainer.val_only) return Infinity;
   try {
     const source = modelSource(model_path, { workspace, modelFolders: [installation.models] });
     return 'folder' in source ? readDecoderConfig(source.folder).maxPositions : Infinity;
   } catch (error) {
-    if (error instanceof UserError) return Infinity; // a model that cannot be used is the run's to refuse
+    if (error instanceof UserError) return Infinity; // starting a run reports an unusable model
     throw error;
   }
 }

@@ -1,5 +1,6 @@
-// `ragen doctor`: what this machine has, and whether a run fits into its memory before it is started. The plan needs config.json alone: a
-// model of the hub is planned without its weights being fetched. Contract: the JSON document holds what the words say, and more exactly.
+// `ragen doctor`: reports this machine's resources, and whether a run fits into its memory. The plan only needs
+// config.json, so a hub model is planned without fetching its weights. Contract: the JSON document has everything in
+// the text, with more precision.
 import type { Command } from 'commander';
 import { maximum } from '../../protocol/lists';
 import { autoCandidates, providerStates } from '../engine/devices';
@@ -53,7 +54,7 @@ async function doctor(overrides: readonly string[], flags: PlanFlags): Promise<A
   };
 }
 
-/** The run that the flags of a command describe. */
+/** The run that a command's flags describe. */
 export const questionOf = (overrides: readonly string[], flags: PlanFlags, workspace: string): RunQuestion => ({
   configName: flags.configName,
   configFile: flags.config,
@@ -111,7 +112,7 @@ export function runWords(run: RunReport): string[] {
   ];
 }
 
-/** Rows of cells with their columns under one another. */
+/** Rows of cells with aligned columns. */
 function table(rows: readonly (readonly string[])[]): string[] {
   const widths = [0, 1].map(i => maximum(rows.map(cells => cells[i].length)));
   return rows.map(cells => cells.map((cell, i) => (i < cells.length - 1 ? cell.padEnd(widths[i]) : cell)).join('  '));

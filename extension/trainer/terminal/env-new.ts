@@ -1,5 +1,5 @@
-// `ragen env new NAME`: a new environment with its cases and a configuration that trains on it, from the template that the editor's command
-// writes too. What is there already is never overwritten.
+// `ragen env new NAME`: writes a new environment with its cases and a configuration that trains on it, from the same
+// template as the editor's command. Existing files are never overwritten.
 import { relative } from 'node:path';
 import type { Command } from 'commander';
 import { scaffoldEnvironment } from '../../protocol/environment-scaffold';

@@ -1,5 +1,6 @@
-// `ragen env observations ENVIRONMENT --seeds 10000..19999 --out data.jsonl`: what the first turn of an episode shows, seed by seed, as JSON lines in
-// the form of verl's data sets, as RAGEN's first version made its training data. An environment that fails at a seed ends the command.
+// `ragen env observations ENVIRONMENT --seeds 10000..19999 --out data.jsonl`: writes the first observation of each
+// seed's episode as JSON lines in the format of verl's data sets, like the training data of RAGEN's first version. An
+// environment failure at any seed ends the command.
 import { createWriteStream } from 'node:fs';
 import { resolve } from 'node:path';
 import { once } from 'node:events';
@@ -20,7 +21,7 @@ interface ObservationFlags extends CommonFlags {
   out?: string;
 }
 
-/** Episodes that are open at a time. */
+/** Maximum number of open episodes. */
 const atATime = 256;
 
 /** Adds the subcommand to `ragen env`. */

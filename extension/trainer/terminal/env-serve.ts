@@ -1,5 +1,5 @@
-// `ragen env serve`: environments over HTTP, by OpenEnv's protocol and VAGEN's, until it is interrupted. The key comes from a variable,
-// since a command line can be read by others.
+// `ragen env serve`: serves environments over HTTP with OpenEnv's and VAGEN's protocols until interrupted. The key
+// comes from an environment variable, since command lines are visible to others.
 import type { Command } from 'commander';
 import type { EnvironmentSpec } from '../../protocol/environment-link';
 import { secrets } from '../secrets';
@@ -39,7 +39,7 @@ const atLeast =
     throw new UserError(`env serve: ${text} is no number: give a ${whole ? 'whole ' : ''}number of at least ${least}`);
   };
 
-/** Adds `serve` to the commands about environments. */
+/** Adds `serve` to the environment commands. */
 export function addEnvServe(group: Command): void {
   withCommon(group.command('serve').description('serve environments over HTTP, by the protocols of OpenEnv and VAGEN'))
     .argument(
@@ -74,7 +74,7 @@ export function addEnvServe(group: Command): void {
     .action((environments: string[], flags: ServeFlags) => answer(flags, () => serve(environments, flags)));
 }
 
-/** Starts the server; the terminal then serves until it is interrupted. */
+/** Starts the server, which then runs until it is interrupted. */
 async function serve(environments: readonly string[], flags: ServeFlags): Promise<Answer> {
   if (flags.apiKeyEnv !== undefined) secrets.name(flags.apiKeyEnv);
   const apiKey = flags.apiKeyEnv === undefined ? undefined : process.env[flags.apiKeyEnv];
@@ -83,7 +83,7 @@ async function serve(environments: readonly string[], flags: ServeFlags): Promis
   const offered = await offeredBy(environments, flags);
   secrets.nameAllIn(offered);
   const variables = environmentVariables(offered, installation.environments);
-  if (flags.apiKeyEnv !== undefined) delete variables[flags.apiKeyEnv]; // the server's own key is no environment's
+  if (flags.apiKeyEnv !== undefined) delete variables[flags.apiKeyEnv]; // environments must not see the server's key
   const pool = await EnvironmentProcess.start({
     entry: installation.environmentHost,
     variables,
@@ -130,7 +130,10 @@ async function serve(environments: readonly string[], flags: ServeFlags): Promis
   }
 }
 
-/** The environments asked for, all where none is; a file's name is that of the file, or of its folder where it is an index. */
+/**
+ * The requested environments, by default all built-in ones. A file's name is its base name, or its folder's name if it
+ * is an index.
+ */
 async function offeredBy(environments: readonly string[], { set, workspace }: ServeFlags): Promise<EnvironmentSpec[]> {
   const named = environments.length > 0 ? environments : builtInTypes();
   if (set.length > 0 && environments.length !== 1)

@@ -1,5 +1,5 @@
-// `ragen env versions RUN`: the code that a run's environments ran, edit by edit, where it is kept, and what each edit did to reward
-// and success.
+// `ragen env versions RUN`: the code versions that a run's environments ran, edit by edit, where they are stored, and
+// the effect of each edit on reward and success.
 import type { Command } from 'commander';
 import {
   environmentFile,
@@ -27,10 +27,10 @@ import { withCommon, type CommonFlags } from './serve';
 import { workspaceOf } from './start';
 
 interface ListedVersion extends RanVersion {
-  /** Where its sources are kept, and their names there; null where the run never loaded it. */
+  /** Folder of its stored sources and their names; null if the run never loaded it. */
   folder: string | null;
   sources: string[];
-  /** Against the version before; null for the first, and where one of the two played no step. */
+  /** Compared with the previous version; null for the first, and if one of the two played no step. */
   effect: VersionEffect | null;
 }
 
@@ -46,7 +46,7 @@ export function addEnvVersions(env: Command): void {
     );
 }
 
-/** The versions that a run ran, with what is kept of each and what came of it. */
+/** The versions that a run used, with their stored sources and effects. */
 export function versionsOf(folder: RunFolder): ListedVersion[] {
   const ran = ranVersions(folder.manifest, lines(folder, runFiles.events, eventSchema));
   const read = new Map<number, ComparedEpisode[]>();
@@ -66,7 +66,7 @@ export function versionsOf(folder: RunFolder): ListedVersion[] {
   });
 }
 
-/** The lines of a file that are what they should be; none where there is no file. */
+/** The valid lines of a file; none if the file is missing. */
 function lines<T extends ComparedEpisode | RunEvent>(
   folder: RunFolder,
   name: string,

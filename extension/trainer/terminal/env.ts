@@ -1,5 +1,5 @@
-// `ragen env`: environments without a run. `list` says which there are, `check` holds one against the contract, `play` plays episodes:
-// a person's, a program's over JSON lines (--stdio), or whole transcripts of given actions (--input).
+// `ragen env`: environments without a run. `list` lists them, `check` checks one against the contract, `play` plays
+// episodes: interactively, by a program over JSON lines (--stdio), or complete transcripts of given actions (--input).
 import type { Command } from 'commander';
 import { checkEnvironment } from '../environment-tools/contract-process';
 import { environmentSpec } from '../environment-tools/environment-sources';
@@ -32,7 +32,7 @@ interface PlayFlags extends CommonFlags {
   stdio?: boolean;
 }
 
-/** Adds the group; further subcommands are added to what it returns. */
+/** Adds the group and returns it, so that further subcommands can be added. */
 export function addEnv(program: Command): Command {
   const env = program.command('env').description('environments: list, check and play them');
 
@@ -90,7 +90,7 @@ Input: [{"env": "sokoban", "config": {…}, "seed": 10000, "actions": [id, name 
   return env;
 }
 
-/** Gathers an option that may be given several times. */
+/** Collects an option that can be given several times. */
 export const collect = (value: string, before: string[]): string[] => [...before, value];
 
 const replay = (flags: PlayFlags): Promise<void> =>
@@ -139,7 +139,7 @@ function listWords({ env_type, actions, has_solver, config, missing }: ListedEnv
   return `${env_type.padEnd(14)} ${about}${keys ?? ''}`;
 }
 
-/** The env_config that `--set` options come to. Throws a UserError. */
+/** The env_config from `--set` options. Throws a UserError. */
 export function configOf(values: readonly string[]): Record<string, unknown> {
   const problems: ConfigProblem[] = [];
   const known = { isKnown: () => true, advise: () => '' };

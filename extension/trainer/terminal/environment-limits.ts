@@ -1,17 +1,18 @@
-// What `ragen doctor` says of how environments are held to their limits here: which means of the system there are, found by trying.
+// The part of `ragen doctor` on limits for environments: which means of enforcing them this system offers, found by
+// trying.
 import { platform } from 'node:os';
 import { ControlGroup } from '../../protocol/control-group';
 
 export interface EnvironmentLimits {
-  /** Version of the control groups that environments get; null where this user may make none. */
+  /** Version of the control groups for environments; null if this user cannot create any. */
   control_group: 1 | 2 | null;
   /** Whether the memory of a process's children is measured. */
   children_measured: boolean;
-  /** Whether whatever an environment started is found, however it hides. */
+  /** Whether all processes that an environment started are found, even if they detach. */
   all_processes_found: boolean;
 }
 
-/** Makes a control group and takes it away again. */
+/** Creates a control group and removes it again. */
 export function environmentLimits(): EnvironmentLimits {
   const group = ControlGroup.create(2 ** 30);
   group?.remove();

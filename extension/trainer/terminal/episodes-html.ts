@@ -1,4 +1,5 @@
-// Episodes as one HTML file that any browser shows, without scripts: a heading an episode, then state, answer and reward of each turn.
+// Renders episodes as one HTML file without scripts, for any browser: a heading per episode, then state, response and
+// reward of each turn.
 import type { Episode } from '../../protocol/run-folder';
 
 const style = `body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color-scheme:light dark}
@@ -8,7 +9,7 @@ details{margin:.4rem 0;border-top:1px solid color-mix(in srgb,currentColor 20%,t
 summary{cursor:pointer;font-weight:600}
 .reward{opacity:.75;margin:0 0 .8rem}`;
 
-/** The document of some episodes of a run called `name`. */
+/** The HTML document for episodes of a run called `name`. */
 export function episodesHtml(name: string, episodes: readonly Episode[]): string {
   return `<!doctype html>
 <html lang="en">

@@ -1,5 +1,6 @@
-// `ragen episodes RUN`: the episodes of a run, listed, filtered by the line that the Episodes page takes, printed whole, or written as one HTML
-// file. Columns and filter are the page's own (protocol/episode-table.ts, episode-filter.ts); files are read one after the other.
+// `ragen episodes RUN`: the episodes of a run, listed, filtered with the filter syntax of the Episodes page, printed in
+// full, or written as one HTML file. Columns and filter are shared with the page (protocol/episode-table.ts,
+// episode-filter.ts); files are read one by one.
 import { readdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
@@ -76,7 +77,7 @@ function episodes(run: string, filter: readonly string[], flags: EpisodesFlags):
 
 const none = 'No such episodes.';
 
-/** The newest `limit` episodes that pass a filter line. @throws UserError for a line that is none */
+/** The newest `limit` episodes that match a filter line. @throws UserError for an invalid line */
 function search(folder: RunFolder, line: string, limit: number): Found[] {
   const { terms, problems } = parseFilter(line);
   if (problems.length > 0) throw new UserError(`filter: ${problems[0]}`);
@@ -99,7 +100,7 @@ function search(folder: RunFolder, line: string, limit: number): Found[] {
   return found;
 }
 
-/** Files of episodes, the newest first. */
+/** Files of episodes, newest first. */
 function filesOf(folder: RunFolder): { mode: 'train' | 'val'; step: number }[] {
   return readdirSync(join(folder.path, 'episodes'))
     .flatMap(name => {
@@ -111,7 +112,7 @@ function filesOf(folder: RunFolder): { mode: 'train' | 'val'; step: number }[] {
     .sort((a, b) => b.step - a.step || a.mode.localeCompare(b.mode));
 }
 
-/** What `text:` looks into: states, answers, the final state and the error. */
+/** The text that `text:` searches: states, responses, the final state and the error. */
 const textOf = ({ turns, final_state, error }: Episode): string =>
   [...turns.flatMap(({ state, raw }) => [state, raw]), final_state, error ?? ''].join('\n');
 

@@ -1,5 +1,6 @@
-// `ragen eval`: plays the validation episodes of a configuration once, with a run's checkpoint, any model, or a model behind an API. It is
-// a run like others, so that it outlives the terminal, shows its episodes in the editor, and is resumed by `ragen resume`.
+// `ragen eval`: plays the validation episodes of a configuration once, with a run's checkpoint, any model, or a model
+// behind an API. It is an ordinary run: it outlives the terminal, shows its episodes in the editor, and can be resumed
+// by `ragen resume`.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from 'commander';
@@ -57,7 +58,7 @@ async function evaluate(overrides: string[], flags: EvalFlags): Promise<Answer> 
   return start([...own, ...overrides, only], flags, named ? {} : { from: trained.manifest });
 }
 
-/** Which run and which step of it is evaluated; the digits of the run's id tell it from others of its name. */
+/** A name with run and step; the digits of the run's id distinguish it from others of the same name. */
 const nameOf = ({ id, manifest: { name } }: RunFolder, step: number): string =>
   `eval of ${name} ${id.slice(id.lastIndexOf('-') + 1)} step ${step}`;
 

@@ -1,4 +1,5 @@
-// The end of an evaluation in the terminal: a row a tag with success, its interval and pass@k, then what it cost and where it lies.
+// The summary of an evaluation as text: one row per tag with success rate, confidence interval and pass@k, then cost
+// and output files.
 import { maximum } from '../../protocol/lists';
 import type { EvaluationSummary } from '../evaluation/evaluation-summary';
 import type { Estimate } from '../evaluation/success-statistics';

@@ -1,5 +1,5 @@
-// `ragen export`: a model, or a run's checkpoint, with or without an adapter merged into it, as a folder that other tools load. An
-// interrupted export leaves nothing, as a failed one.
+// `ragen export`: writes a model or a run's checkpoint, optionally with a merged adapter, as a folder that other tools
+// can load. An interrupted or failed export leaves nothing behind.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { SingleBar, Presets } from 'cli-progress';
@@ -119,7 +119,7 @@ async function runExport(flags: ExportFlags): Promise<{ document: unknown; words
   }
 }
 
-/** The folders of the model and of the adapter. A checkpoint that holds an adapter alone has the run's model for its base. */
+/** The folders of model and adapter. For a checkpoint with an adapter only, the base is the run's model. */
 async function sourceOf(flags: ExportFlags): Promise<{ model: string; adapter?: string }> {
   const workspace = workspaceOf(flags.workspace);
   if (flags.run === undefined) {

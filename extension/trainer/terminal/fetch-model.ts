@@ -1,4 +1,5 @@
-// The folder of a model that a command names: a folder, a model that comes along, or one of the hub, which is fetched with a bar.
+// Finds the folder of a model that a command names: a folder, a bundled model, or a hub model, which is fetched with a
+// progress bar.
 import { SingleBar, Presets } from 'cli-progress';
 import { modelSource } from '../config/model-path';
 import { installation } from '../installation';
@@ -6,8 +7,9 @@ import { fetchHubModel, findHubModel } from '../store/hub-model';
 import type { HubProgress } from '../store/hub-model';
 
 /**
- * Absolute path of the model's folder; `asked` names, in errors, what gave `model` (default: the configuration's key). Standard error shows the fetching: a bar on a terminal, else a line. Throws a UserError where
- * there is no such model, or none can be had.
+ * Returns the absolute path of the model's folder. `asked` is the option that gave `model`, for errors (default: the
+ * configuration key). While fetching, standard error shows a progress bar on a terminal, else one line. Throws a
+ * UserError if the model does not exist or cannot be fetched.
  */
 export async function modelFolder(
   model: string,
@@ -31,7 +33,7 @@ export async function modelFolder(
   }
 }
 
-/** How a bar of bytes looks. */
+/** The format of a progress bar of bytes. */
 export const downloadBar = { format: '{bar} {percentage} % of {size} · {file} · {eta_formatted} left', etaBuffer: 50 };
 
 export function showDownload(bar: SingleBar | null | undefined, { file, bytes, total }: HubProgress): void {

@@ -1,5 +1,6 @@
-// Follows a run in the terminal: joins the trainer for live progress, reads the run folder for everything lasting, and draws one bar
-// and a table that grows by a row a step. Interrupting asks the run to stop; twice leaves it running.
+// Follows a run in the terminal: connects to the trainer for live progress, reads the run folder for everything
+// persistent, and draws one progress bar and a table with one row per step. The first interrupt stops the run; the
+// second leaves it running.
 import { createConnection } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { MessageConnection } from 'vscode-jsonrpc/node';
@@ -15,17 +16,17 @@ import { readLines, readValues } from '../store/line-log';
 import type { RunFolder } from '../store/run-folder';
 import type { StepTable } from './step-table';
 
-/** How often the folder is looked at when no message comes. */
+/** Milliseconds between checks of the folder when no message arrives. */
 const lookMs = 250;
 
-/** How long a trainer may take to accept a connection, to greet, and to answer a command: it answers all of these at once. */
+/** Milliseconds in which a trainer must accept a connection, answer `hello`, and answer a command. */
 const answerMs = 10_000;
-/** How long a run with a live lease may be out of reach before a command to it is given up. */
+/** Milliseconds for which a run with a live lease may be unreachable before a command to it fails. */
 const reachMs = 30_000;
 
 /**
- * Follows until the trainer has ended; gives the run's last status. With `halt`, that asks the run to stop, and interrupts are the
- * caller's. `hasEnded` says whether the trainer is known to have ended, whatever the lease names.
+ * Follows until the trainer has ended; returns the run's last status. With `halt`, its abort stops the run, and the
+ * caller handles interrupts. `hasEnded` reports that the trainer is known to have ended, whatever the lease says.
  */
 export async function follow(
   folder: RunFolder,
@@ -61,8 +62,8 @@ export async function follow(
     asked = true;
     table?.note('Stopping; a resume redoes the unfinished step (interrupt again to leave the terminal).');
   };
-  let told = false; // whom: the trainer that is joined
-  let lost = performance.now(); // since when no trainer took the command
+  let told = false; // whether the connected trainer got the stop request
+  let lost = performance.now(); // since when no trainer accepted it
   const tellToStop = (): void => {
     if (told || !(asked || halt?.aborted)) return;
     if (performance.now() - lost > limits.reachMs) throw unreachable(folder, limits.reachMs);
@@ -93,7 +94,7 @@ export async function follow(
       if (hasEnded() || !readLease(folder.path)?.live) {
         showNew();
         const last = folder.readStatus();
-        if (last) table?.status(last); // no message may have told of the end
+        if (last) table?.status(last); // the last message may be missing
         return last;
       }
       if (status) table?.status(status);
@@ -106,12 +107,12 @@ export async function follow(
   }
 }
 
-/** The metric lines of a run, one at a time: a log may be longer than memory. */
+/** The metric lines of a run, one at a time, since a log may exceed memory. */
 export function* metricLines(folder: RunFolder): Generator<MetricsLine> {
   for (const { value } of readValues(folder.file(runFiles.metrics), line => metricsLineSchema.parse(line))) yield value;
 }
 
-/** The events of a run, one at a time; lines that are no event are passed over: they are shown, and no run depends on it. */
+/** The events of a run, one at a time; invalid lines are skipped, since events are only displayed. */
 export function* eventLines(folder: RunFolder): Generator<RunEvent> {
   for (const { value } of eventsFrom(folder, 0)) yield value;
 }
@@ -123,13 +124,13 @@ function* eventsFrom(folder: RunFolder, offset: number): Generator<{ value: RunE
       if (data) yield { value: data, next };
     }
   } catch (error) {
-    if (!(error instanceof UserError)) throw error; // a line beyond all bounds, which ends what can be read
+    if (!(error instanceof UserError)) throw error; // a line above the size limit ends what can be read
   }
 }
 
 /**
  * The trainer's answer to a command.
- * @throws UserError where none comes within the limit
+ * @throws UserError if it does not arrive within the limit
  */
 export async function answered<T>(folder: RunFolder, answer: Promise<T>, limitMs = answerMs): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
@@ -143,7 +144,7 @@ export async function answered<T>(folder: RunFolder, answer: Promise<T>, limitMs
   }
 }
 
-/** Has the trainer that is joined change settings of its run. @throws UserError where it would not */
+/** Changes settings of the run of a connected trainer. @throws UserError if the trainer refuses them */
 export async function changeSettings(
   folder: RunFolder,
   trainer: MessageConnection,
@@ -161,7 +162,7 @@ const unreachable = (folder: RunFolder, limitMs: number): UserError =>
     `run ${folder.id}: what its lease names gave no answer within ${limitMs / 1000} s: see its trainer.log, and remove ${folder.file(runFiles.lease)} where no trainer is running`,
   );
 
-/** Joins the trainer; undefined while it cannot be reached, or does not greet back in time. */
+/** Connects to the trainer; undefined if it cannot be reached, or does not answer `hello` in time. */
 export async function joinTrainer(
   folder: RunFolder,
   onStatus: (status: RunStatus, fraction: number) => void = () => undefined,
@@ -174,16 +175,16 @@ export async function joinTrainer(
   const connected = await new Promise<boolean>(resolve => {
     socket.once('connect', () => resolve(true));
     socket.once('error', () => resolve(false));
-    socket.setTimeout(limitMs, () => resolve(false)); // a queue that nobody takes connections from
+    socket.setTimeout(limitMs, () => resolve(false)); // connections are queued but not accepted
   });
   socket.setTimeout(0);
   if (!connected) return void socket.destroy();
   const connection = socketMessages(socket);
   socket.on('close', () => {
-    connection.dispose(); // what was asked and not answered fails
+    connection.dispose(); // rejects pending requests
     onClose();
   });
-  let isOurs = false; // until the trainer has said which run it serves
+  let isOurs = false; // until the trainer has named the run it serves
   connection.onNotification(statusChanged, ({ status, fraction }) => {
     if (isOurs) onStatus(status, fraction);
   });
@@ -193,8 +194,8 @@ export async function joinTrainer(
     isOurs = run === folder.id;
     if (isOurs) return connection;
   } catch {
-    // It is gone, or knows another token.
+    // It has ended, or has another token.
   }
-  socket.destroy(); // also where it is the trainer of a run that this folder is a copy of
+  socket.destroy(); // also if this folder is a copy and the trainer serves the original run
   return undefined;
 }

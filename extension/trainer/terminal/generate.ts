@@ -1,5 +1,5 @@
-// `ragen generate`: continues prompts by sampling from a model. Each row has a random stream of its own, derived from --seed and the
-// row's index in the input, so that a row's tokens do not depend on which rows are beside it, how many there are, or their order in memory.
+// `ragen generate`: continues prompts by sampling from a model. Each row has a random stream of its own, derived from
+// --seed and the row's index in the input, so a row's tokens do not depend on the other rows or on batching.
 import type { Command } from 'commander';
 import { appendAll } from '../../protocol/lists';
 import { UserError } from '../../protocol/user-error';
@@ -12,7 +12,7 @@ import type { Parse } from './model-options';
 import { withModel } from './open-model';
 import type { ModelFlags, OpenModel } from './open-model';
 
-/** Rows that are generated together. */
+/** Number of rows generated together. */
 const rowsAtOnce = 32;
 
 export interface GenerateFlags extends ModelFlags {
@@ -29,11 +29,11 @@ export interface GenerateFlags extends ModelFlags {
 
 export interface ContinuedRow {
   prompt_tokens: number[];
-  /** Sampled ids, the one that ended the row included. */
+  /** Sampled ids, including the one that ended the row. */
   tokens: number[];
-  /** Natural log of each token's probability at the temperature given, before the cuts. */
+  /** Natural log of each token's probability at the given temperature, before truncation (top-p, top-k, min-p). */
   logprobs: number[];
-  /** The sampled text without special tokens; null where the model folder has no tokenizer. */
+  /** The sampled text without special tokens; null if the model folder has no tokenizer. */
   text: string | null;
   finish: GeneratedRow['finish'];
 }

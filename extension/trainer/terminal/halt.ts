@@ -1,4 +1,5 @@
-// `ragen stop` and `ragen pause`: what the editor's buttons do, for a run without a terminal of its own. `ragen resume` undoes both.
+// `ragen stop` and `ragen pause`: the counterparts of the editor's buttons, for a run that is not followed in a
+// terminal. `ragen resume` undoes both.
 import type { Command } from 'commander';
 import { pause } from '../../protocol/trainer-link';
 import type { RunStatus } from '../../protocol/run-folder';
@@ -36,7 +37,7 @@ function add(program: Command, name: string, says: string, halt: (folder: RunFol
     );
 }
 
-/** Asks, and waits for the end. */
+/** Requests the stop and waits for the end. */
 async function stopped(folder: RunFolder): Promise<RunStatus> {
   const status = await follow(folder, null, AbortSignal.abort());
   if (!status) throw new UserError(`run ${folder.id} has no status: its trainer ended before the first step`);

@@ -1,5 +1,6 @@
-// `ragen inspect`: the tokens of a stored episode under a checkpoint of its run, as a table or as JSON; and, with --stdio, the process that
-// the editor asks about runs. It may run beside the run's trainer: it takes no lease, runs at a low priority and leaves GPUs alone.
+// `ragen inspect`: the tokens of a stored episode under a checkpoint of its run, as a table or JSON; with --stdio, a
+// process that answers the editor's requests about runs. It can run beside the run's trainer: it takes no lease, runs
+// at low priority and uses no GPU.
 import { constants, setPriority } from 'node:os';
 import type { Command } from 'commander';
 import type { EpisodeRef, Rescored } from '../../protocol/inspection';
@@ -37,7 +38,7 @@ log-prob under the reference policy and the critic's value where the run has the
 as they are. With --json: {"checkpoint", "temperature", "hasReference", "hasCritic", "tokens": […]}, one entry a token of the episode.`,
     )
     .action(async (run: string | undefined, episode: string | undefined, flags: InspectFlags) => {
-      setPriority(constants.priority.PRIORITY_LOW); // threads and processes that are started from here on have it too
+      setPriority(constants.priority.PRIORITY_LOW); // inherited by threads and processes started from here on
       if (flags.stdio) return serveInspector(flags.threads);
       return answer(flags, async () => {
         if (run === undefined || episode === undefined)
@@ -60,7 +61,7 @@ async function inspected(ref: EpisodeRef, { checkpoint, all, threads }: InspectF
   }
 }
 
-/** Mode and step of an episode, which its id begins with. */
+/** Parses mode and step from an episode's id. */
 function placeOf(id: string): Pick<EpisodeRef, 'mode' | 'step' | 'id'> {
   const [, mode, step] = /^(train|val)-(\d{6,})-g\d+-m\d+(?:-w\d+)?$/.exec(id) ?? [];
   if (mode !== 'train' && mode !== 'val')

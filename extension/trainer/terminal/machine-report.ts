@@ -1,5 +1,6 @@
-// What `ragen doctor` says of the machine: versions, processor, memory with the limit of the control group, disk, the providers of
-// onnxruntime and what `auto` comes to, and the programs and libraries that some features need. Nothing is changed or downloaded.
+// The machine report of `ragen doctor`: versions, processor, memory including control group limits, disk, onnxruntime's
+// providers and the choice for `auto`, and programs and libraries that some features need. Nothing is changed or
+// downloaded.
 import { execFileSync } from 'node:child_process';
 import { accessSync, constants, existsSync, readFileSync, readdirSync, statfsSync } from 'node:fs';
 import { arch, availableParallelism, cpus, platform, release, tmpdir } from 'node:os';
@@ -19,7 +20,7 @@ import type { EnvironmentLimits } from './environment-limits';
 export type SelfCheck = (provider: Provider) => Promise<Checked>;
 
 export interface ProviderReport extends ProviderState {
-  /** Null for the CPU, which the others are compared with, and for a provider that is not there. */
+  /** Null for the CPU, which is the reference, and for an unavailable provider. */
   self_check: Checked | null;
 }
 
@@ -30,16 +31,16 @@ export interface MachineReport {
   cpu: { model: string; cores: number; usable: number };
   memory: MachineMemory;
   onnxruntime: { version: string; providers: ProviderReport[]; auto: Provider };
-  /** Bytes free where the runs of this folder lie. */
+  /** Free bytes where this folder's runs are stored. */
   disk: { folder: string; free: number };
-  /** Folders that runs write to; `problem` says why that cannot be. */
+  /** Folders that runs write to; `problem` says why one is not writable. */
   folders: { path: string; for: string; problem: string | null }[];
-  /** How environments are held to their limits. */
+  /** How limits are enforced on environments. */
   environments: EnvironmentLimits;
   optional: { name: string; found: string | null; for: string }[];
 }
 
-/** `workspace` is the folder whose runs are asked about; `selfCheck` is run on those of `candidates` that are there. */
+/** `workspace` is the folder whose runs are meant; `selfCheck` runs on the available ones of `candidates`. */
 export async function machineReport(
   workspace: string,
   selfCheck?: SelfCheck,
@@ -74,18 +75,18 @@ export async function machineReport(
   };
 }
 
-/** Whether a version of Node is one that package.json's engines ask for, in the form `>=20`. */
+/** Whether a version of Node satisfies package.json's engines, which has the form `>=20`. */
 export const nodeFits = (version: string, required: string): boolean =>
   Number.parseInt(version) >= Number(/\d+/.exec(required)?.[0]);
 
-/** Free space of the nearest folder that is there. */
+/** Free space of the nearest existing folder. */
 function disk(path: string): MachineReport['disk'] {
   const nearest = nearestFolder(path);
   const { bavail, bsize } = statfsSync(nearest);
   return { folder: nearest, free: bavail * bsize };
 }
 
-/** Whether files can be made in a folder, or the folder itself where it is not there. */
+/** Whether files can be created in a folder, or the folder itself if it is missing. */
 function folder(path: string, use: string): MachineReport['folders'][number] {
   const nearest = nearestFolder(path);
   try {
@@ -114,7 +115,7 @@ async function optional(): Promise<MachineReport['optional']> {
   ];
 }
 
-/** What isolates programs of a model here, found out by running one; null where bubblewrap is not there. */
+/** How programs written by a model are isolated here, tested by running one; null without bubblewrap. */
 async function isolation(): Promise<string | null> {
   const version = firstLine('bwrap', ['--version']);
   if (version === null) return null;
@@ -126,7 +127,7 @@ async function isolation(): Promise<string | null> {
   }
 }
 
-/** First line of what a program says, or null where it is not there. */
+/** First line of a program's output, or null if it cannot be run. */
 function firstLine(program: string, args: string[]): string | null {
   try {
     const said = execFileSync(program, args, {
@@ -141,7 +142,7 @@ function firstLine(program: string, args: string[]): string | null {
   }
 }
 
-/** Path of Vulkan's loader in the folders that the dynamic linker looks in. */
+/** Path of Vulkan's loader in the dynamic linker's folders. */
 function vulkan(): string | null {
   const fromEnvironment = (process.env.LD_LIBRARY_PATH ?? '').split(':').filter(Boolean);
   const folders = [...fromEnvironment, '/usr/lib', '/usr/lib64', '/lib64', '/usr/local/lib'];

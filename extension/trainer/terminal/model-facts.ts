@@ -1,5 +1,6 @@
-// What a run's manifest says of its model, checked before there is a run: of a folder everything but the weights' values; of a model of
-// the hub its configuration and tokenizer, while its weights are known by the checksums in the hub's list and may not be here yet.
+// The manifest's facts about a model, checked before a run is created. For a folder, everything except the weights'
+// values is checked; for a hub model, its configuration and tokenizer, while its weights are identified by the
+// checksums in the hub's listing and may not be fetched yet.
 import type { Manifest } from '../../protocol/run-folder';
 import { UserError } from '../../protocol/user-error';
 import { modelSource } from '../config/model-path';
@@ -12,11 +13,11 @@ import { findHubModel, withSmallFiles } from '../store/hub-model';
 
 export interface ModelFacts {
   model: Manifest['model'];
-  /** Tokens of its longest episode. */
+  /** Maximum tokens of an episode. */
   maxPositions: number;
 }
 
-/** Throws a ConfigError or UserError where the model cannot be used. */
+/** Throws a ConfigError or UserError if the model cannot be used. */
 export async function modelFacts(path: string, workspace: string): Promise<ModelFacts> {
   const source = modelSource(path, { workspace, modelFolders: [installation.models] });
   return 'folder' in source ? folderFacts(path, source.folder) : hubFacts(path, source.hub);
@@ -46,7 +47,7 @@ async function hubFacts(path: string, model: HubModel): Promise<ModelFacts> {
       return { parameters, maxPositions: config.maxPositions };
     } catch (error) {
       if (!(error instanceof UserError)) throw error;
-      throw new UserError(error.message.replaceAll(small, path), { cause: error }); // that folder is gone by then
+      throw new UserError(error.message.replaceAll(small, path), { cause: error }); // that folder is temporary
     }
   });
   const sums = files.filter(({ name }) => isWeights(name)).map(({ name, etag }) => ({ name, sha256: etag }));

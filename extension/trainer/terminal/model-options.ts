@@ -1,14 +1,14 @@
-// Options that the terminal's model commands share, and the parsing of values on the command line: one that cannot be is refused with
-// the option's name and what it takes, before anything is read.
+// Options that the model commands share, and parsers for option values: an invalid value is refused with the option's
+// name and its valid values, before anything is read.
 import type { Command } from 'commander';
 import { UserError } from '../../protocol/user-error';
 import { devices } from '../engine/devices';
 import type { Device } from '../engine/devices';
 
-/** Parser of an option's text. Throws a UserError. */
+/** Parses an option's text. Throws a UserError. */
 export type Parse<T> = (text: string) => T;
 
-/** A whole number in [least, most]. */
+/** An integer in [least, most]. */
 export function wholeNumber(option: string, least: number, most = Number.MAX_SAFE_INTEGER): Parse<number> {
   return text => {
     const value = Number(text);
@@ -18,7 +18,7 @@ export function wholeNumber(option: string, least: number, most = Number.MAX_SAF
   };
 }
 
-/** A number for which `fits` holds; `range` says which those are. */
+/** A number for which `fits` holds; `range` describes these numbers. */
 export function number(option: string, fits: (value: number) => boolean, range: string): Parse<number> {
   return text => {
     const value = Number(text);

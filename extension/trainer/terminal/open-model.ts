@@ -1,5 +1,5 @@
-// A model opened for one command of the terminal: its folder found, its configuration read, an engine in a worker thread that has
-// loaded it, and a tokenizer where the folder has one that can be used. The input's rows become ids here, checked against vocabulary and context.
+// Opens a model for one command: finds its folder, reads its configuration, loads it in an engine in a worker thread,
+// and reads its tokenizer if usable. Input rows become token ids here, checked against vocabulary and context length.
 import { UserError } from '../../protocol/user-error';
 import { chooseProvider, providerStates } from '../engine/devices';
 import type { Device } from '../engine/devices';
@@ -24,14 +24,14 @@ export interface OpenModel {
   folder: string;
   config: DecoderConfig;
   engine: RemoteEngine;
-  /** Null where the folder has none that can be used and no row needs one. */
+  /** Null if the folder has no usable tokenizer and no row needs one. */
   tokenizer: ChatTokenizer | null;
-  /** Each input row's ids, in order, and where it stands. */
+  /** Token ids of each input row, in order, and the row's location for errors. */
   prompts: { ids: number[]; place: () => string }[];
 }
 
 /**
- * Reads the input, opens the model for it, runs `work` and closes the model again.
+ * Reads the input, opens the model, runs `work` and closes the model.
  * @param asGenerationPrompt messages are rendered with the assistant's header, and a row must leave room for a token
  * @throws UserError naming file, line or tensor, and remedy
  */
@@ -79,7 +79,7 @@ export async function withModel<T>(
   }
 }
 
-/** Throws the sentence about ids that the model has no row of embeddings or no position for. */
+/** Throws if ids are outside the vocabulary or exceed the context length. */
 function checkIds(
   ids: readonly number[],
   place: () => string,
@@ -98,7 +98,7 @@ function checkIds(
     );
 }
 
-/** The folder's tokenizer. Where there is none that can be used and it is not needed, that is a note and no error. */
+/** The folder's tokenizer; null if it is unusable and not needed. */
 function tokenizerFor(folder: string, needed: boolean): ChatTokenizer | null {
   try {
     return readTokenizer(folder);

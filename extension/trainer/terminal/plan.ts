@@ -1,5 +1,5 @@
-// `ragen plan`: a run before it is started: its configuration as resolved, what of memory it will hold and how long a step will take.
-// Contract: a run that does not fit is an answer and no failure; a configuration that is none fails as `ragen train` would.
+// `ragen plan`: plans a run without starting it: resolved configuration, memory use and time per step. Contract: a run
+// that does not fit is a valid result; an invalid configuration fails as in `ragen train`.
 import type { Command } from 'commander';
 import { defaultConfig, planRun } from '../run-report';
 import { answer } from './answer';

@@ -1,4 +1,5 @@
-// One bar at the bottom of a terminal, with lines printed above it. Where standard error is no terminal, the lines alone are written.
+// One progress bar at the bottom of a terminal, with lines printed above it. If standard error is not a terminal, only
+// the lines are written.
 import { MultiBar, Presets } from 'cli-progress';
 import type { SingleBar } from 'cli-progress';
 
@@ -11,7 +12,7 @@ export class ProgressLine {
     this.bars = out.isTTY ? new MultiBar({ ...format, stream: out }, Presets.shades_classic) : null;
   }
 
-  /** Shows what is being done, of which `done` of `of` parts are over. */
+  /** Shows the current work `what`, with `done` of `of` parts finished. */
   show(what: string, done: number, of: number): void {
     if (!this.bars) return;
     this.bar ??= this.bars.create(of, done, { what });

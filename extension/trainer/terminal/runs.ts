@@ -1,4 +1,4 @@
-// `ragen runs`: the runs of a folder, as they stand and by what their user says of them.
+// `ragen runs`: lists the runs of a folder with their state and the user's labels.
 import { basename } from 'node:path';
 import type { Command } from 'commander';
 import type { RunStatus } from '../../protocol/run-folder';
@@ -35,7 +35,7 @@ export function addRuns(program: Command): void {
 interface Row {
   run: string;
   name: string;
-  /** The run's, or `damaged` where its manifest or status cannot be used: `error` says why. */
+  /** The run's state, or `damaged` if its manifest or status cannot be used: `error` says why. */
   state: string;
   step: number;
   total_steps: number | null;
@@ -48,7 +48,7 @@ interface Row {
   error?: string;
 }
 
-/** A folder whose manifest cannot be used. */
+/** The row of a folder whose manifest cannot be used. */
 const damagedRow = ({ folder, reason }: { folder: string; reason: string }): Row => ({
   ...{ run: basename(folder), name: basename(folder), state: 'damaged', step: 0, total_steps: null, success: null },
   ...{ live: false, tags: [], archived: false, folder, error: reason },

@@ -1,6 +1,6 @@
-// `ragen score`: log-probabilities of given tokens under a model. Contract: a row's `logprobs` is as long as its `tokens`; entry 0 is
-// null, since nothing comes before it, and entry t is the natural log of the probability of tokens[t] after tokens[0 … t−1],
-// at temperature 1. Rows run in batches of similar length; the answer is in the order of the input.
+// `ragen score`: log-probabilities of given tokens under a model. Contract: a row's `logprobs` is as long as its
+// `tokens`; entry 0 is null, since nothing precedes it, and entry t is the natural log of the probability of tokens[t]
+// given tokens[0 … t−1], at temperature 1. Rows run in batches of similar length; results are in input order.
 import type { Command } from 'commander';
 import { UserError } from '../../protocol/user-error';
 import { answer } from './answer';
@@ -8,7 +8,7 @@ import { withModelOptions } from './model-options';
 import { withModel } from './open-model';
 import type { ModelFlags } from './open-model';
 
-/** Padded tokens of one forward pass. */
+/** Padded tokens per forward pass. */
 const tokensAtOnce = 4096;
 
 export interface ScoredRow {
@@ -58,7 +58,7 @@ export function score(flags: ModelFlags): Promise<ScoredRow[]> {
   });
 }
 
-/** A float32 with as many digits as it has. */
+/** A float32 rounded to the nine digits that identify it. */
 const shortest = (x: number): number => Number(x.toPrecision(9));
 
 function inWords(rows: readonly ScoredRow[]): string {

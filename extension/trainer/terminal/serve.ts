@@ -1,5 +1,5 @@
-// Commands that start a run or go on with one: the run is made, its trainer started and followed to its end, and the answer
-// is what the run came to. An evaluation's answer has its summary too.
+// Commands that start or resume a run: create the run, start its trainer, follow it to its end, and return the run's
+// summary; for an evaluation also the evaluation's summary.
 import type { Command } from 'commander';
 import { hasRunFile, readRunFileSync } from '../../protocol/run-file';
 import { runFiles } from '../../protocol/run-folder';
@@ -26,7 +26,7 @@ export interface CommonFlags {
   workspace?: string;
 }
 
-/** sha256 of what the user lets a run of somebody else's execute, this time. */
+/** sha256 of a manifest from elsewhere that the user allows to be executed once. */
 export interface TrustFlags {
   trustCode?: string;
 }
@@ -43,7 +43,7 @@ export interface ResumeFlags extends CommonFlags, TrustFlags {
   detach?: boolean;
 }
 
-/** States that a run without a trainer cannot be in: its trainer was lost. */
+/** States in which a run must have a trainer; without one, its trainer was lost. */
 export const unended: readonly RunState[] = ['starting', 'running', 'paused', 'stopping'];
 
 /** Adds --workspace and --json. */
@@ -68,8 +68,8 @@ export const withConfig = (command: Command): Command =>
     .option('--detach', 'return as soon as the trainer serves the run');
 
 /**
- * Makes a run and follows it to its end. `earlier` names a run whose configuration is taken in place of a name or file: as it was, with
- * overrides upon it (`from`), or with them in place of its own (`again`).
+ * Creates a run and follows it to its end. `earlier` names a run whose configuration is used instead of a name or file:
+ * with `from`, the overrides are applied on top of it; with `again`, they replace its own overrides.
  */
 export async function start(
   overrides: readonly string[],
@@ -89,8 +89,8 @@ export async function start(
 }
 
 /**
- * Goes on with a run, with `overrides` of settings: with its trainer where that waits, paused, else with a new one, from a checkpoint; and
- * follows it to its end.
+ * Resumes a run, with `overrides` of settings: with its paused trainer if there is one, else with a new trainer from a
+ * checkpoint. Follows it to its end.
  */
 export async function resume(id: string, overrides: readonly string[], flags: ResumeFlags): Promise<Answer> {
   const workspace = workspaceOf(flags.workspace);
@@ -108,7 +108,7 @@ export async function resume(id: string, overrides: readonly string[], flags: Re
   return serveAndFollow(folder, workspace, [...args, ...accepts, ...changes], flags);
 }
 
-/** Has the trainer of a paused run go on, with settings changed; false where there is none. */
+/** Resumes the trainer of a paused run with changed settings; false if there is none. */
 async function wakeTrainer(folder: RunFolder, values: Record<string, number>): Promise<boolean> {
   if (folder.readStatus()?.state !== 'paused' || !readLease(folder.path)?.live) return false;
   const trainer = await joinTrainer(folder);
@@ -123,8 +123,9 @@ async function wakeTrainer(folder: RunFolder, values: Record<string, number>): P
 }
 
 /**
- * Starts a trainer for a run that there is, with the trainer's own `args`, and follows it to its end. Where the trainer ends before it
- * serves the run the answer has the form of any other failed run: whether the terminal sees it serving for a moment is chance.
+ * Starts a trainer with `args` for an existing run and follows it to its end. If the trainer ends before it serves the
+ * run, the result has the form of any other failed run, since it is chance whether the CLI sees it serving for a
+ * moment.
  */
 async function serveAndFollow(
   folder: RunFolder,
@@ -143,7 +144,7 @@ async function serveAndFollow(
   }
 }
 
-/** The summary of a run whose trainer refused it: without its metrics where they are what it refused. */
+/** The summary of a run whose trainer refused it; without metrics if these were refused. */
 function summaryOfReadable(folder: RunFolder): RunSummary {
   const status = folder.readStatus();
   try {
@@ -184,7 +185,7 @@ async function followTrainer(
   };
 }
 
-/** What an evaluation has come to; null for other runs, and before its end. */
+/** The summary of an evaluation; null for other runs, and before its end. */
 function evaluationOf(folder: RunFolder): EvaluationSummary | null {
   return hasRunFile(folder.path, runFiles.evaluation)
     ? (JSON.parse(readRunFileSync(folder.path, runFiles.evaluation).toString('utf8')) as EvaluationSummary)

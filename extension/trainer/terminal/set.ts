@@ -1,4 +1,5 @@
-// `ragen set`: changes settings of a run while it trains, by its trainer; or says what they are.
+// `ragen set`: changes settings of a run during training, through its trainer; without settings it prints the current
+// ones.
 import type { Command } from 'commander';
 import { changeable } from '../../protocol/settings';
 import { UserError } from '../../protocol/user-error';

@@ -1,5 +1,5 @@
-// `ragen sft`: supervised fine-tuning on solvers' demonstrations, to begin reinforcement learning from. Ctrl-C ends it with a checkpoint of the
-// last step; the same command continues from there.
+// `ragen sft`: supervised fine-tuning on solvers' demonstrations, as a starting point for reinforcement learning.
+// Ctrl-C ends it with a checkpoint of the last step; the same command continues from there.
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { loadSftConfig } from '../warm-start/sft-config';

@@ -1,5 +1,5 @@
-// Makes a run and starts its trainer: a detached Node process that outlives the terminal and the editor. Everything that can be wrong
-// with configuration, model or environment code is found here, before there is a run folder.
+// Creates a run and starts its trainer: a detached Node process that outlives the terminal and the editor. All errors
+// in configuration, model and environment code are found before a run folder exists.
 import { spawn } from 'node:child_process';
 import { closeSync, existsSync, fstatSync, readFileSync, readSync } from 'node:fs';
 import { arch, cpus, platform, totalmem } from 'node:os';
@@ -27,21 +27,21 @@ import type { ModelFacts } from './model-facts';
 export interface StartOptions {
   configName?: string;
   configFile?: string;
-  /** The configuration of an earlier run, in place of a name or a file. */
+  /** The configuration of an earlier run, instead of a name or a file. */
   from?: Manifest;
-  /** The configuration of an earlier run with `overrides` in place of its own. */
+  /** The configuration of an earlier run, with `overrides` replacing its own. */
   again?: Manifest;
   overrides: readonly string[];
   workspace: string;
-  /** Of a run that belongs to a sweep. */
+  /** Set for a run that belongs to a sweep. */
   sweep?: Manifest['sweep'];
   tags?: string[];
 }
 
-/** Where configurations are looked up: the workspace's own folder first, then the presets that come along. */
+/** Folders of configurations: first the workspace's own, then the bundled presets. */
 export const presetFolders = (workspace: string): string[] => [join(workspace, 'config'), installation.presets];
 
-/** Resolves the configuration and makes the run folder. Throws ConfigError or UserError. */
+/** Resolves the configuration and creates the run folder. Throws ConfigError or UserError. */
 export async function makeRun(options: StartOptions): Promise<{ folder: RunFolder; notes: string[] }> {
   const { from, again } = options;
   refuseOtherHash(from ?? again);
@@ -80,7 +80,7 @@ export async function makeRun(options: StartOptions): Promise<{ folder: RunFolde
   return { folder: await RunFolder.create(options.workspace, about, new Date()), notes: loaded.notes };
 }
 
-/** Throws a UserError where a manifest's configuration is not the one that its hash was taken of. */
+/** Throws a UserError if a manifest's configuration does not match its hash. */
 function refuseOtherHash(run: Manifest | undefined): void {
   if (run && /^[0-9a-f]{64}$/.test(run.config_hash) && configHash(run.config) !== run.config_hash)
     throw new UserError(
@@ -89,8 +89,9 @@ function refuseOtherHash(run: Manifest | undefined): void {
 }
 
 /**
- * The configuration of an earlier run with other overrides. Where its file or preset still gives what the run had, an override that is
- * gone gives way to what stands there; where it was changed since, the run's own values are the base. Throws ConfigError or UserError.
+ * The configuration of an earlier run with other overrides. If its file or preset still yields the run's configuration,
+ * a removed override falls back to the value there; if the file was changed since, the run's own values are the base.
+ * Throws ConfigError or UserError.
  */
 function loadAgain(run: Manifest, { overrides, workspace }: StartOptions): LoadedConfig {
   const { config_name: configName, config_file: configFile } = run;
@@ -108,7 +109,7 @@ function loadAgain(run: Manifest, { overrides, workspace }: StartOptions): Loade
   return overrideConfig(run.config, changed.map(override => override.replace(/^\+(?!\+)/, '++'))); // prettier-ignore
 }
 
-/** A configuration; undefined where it cannot be loaded (any more). */
+/** A configuration; undefined if it cannot be loaded (any more). */
 function loadable(load: () => LoadedConfig): LoadedConfig | undefined {
   try {
     return load();
@@ -118,21 +119,21 @@ function loadable(load: () => LoadedConfig): LoadedConfig | undefined {
   }
 }
 
-/** How a trainer's process ended, while its parent lives: that alone is told. */
+/** Handle of a trainer's process; only the process that started it can observe how it ended. */
 export interface TrainerProcess {
-  /** Undefined where it is not known. */
+  /** Undefined if unknown. */
   readonly pid: number | undefined;
-  /** Null while it runs, and where its end was not seen. */
+  /** Null while it runs, and if its end was not observed. */
   ended(): { code: number | null; signal: NodeJS.Signals | null } | null;
 }
 
-/** The trainer of a run ended before it served it; the sentence is its own where it left one. */
+/** The trainer of a run ended before it served the run; the message is its own if it left one. */
 export class TrainerEnded extends UserError {}
 
 /**
- * Starts the trainer of a run and waits until it serves the run (or has done so and ended). The trainer runs what the manifest names, as
- * it was read here: whoever calls has made the run, or has seen to it that it is trusted.
- * @throws UserError while another trainer serves the run, TrainerEnded when its own fails at once
+ * Starts the trainer of a run and waits until it serves the run (or has finished). The trainer executes what the
+ * manifest names, as read here: the caller has created the run or checked that it is trusted.
+ * @throws UserError while another trainer serves the run, TrainerEnded if the new one fails at once
  */
 export async function startTrainer(
   folder: RunFolder,
@@ -167,14 +168,14 @@ export async function startTrainer(
   };
   for (;;) {
     const lease = readLease(folder.path);
-    // The lease alone is not enough: the checkpoint to go on from is looked at under it, before the trainer writes a status.
+    // The lease alone is not enough: the trainer checks the checkpoint under the lease before it writes a status.
     if (lease?.live && lease.lease?.pid === child.pid && folder.readStatus()?.updated !== earlier) return trainer;
     if (failed) throw new TrainerEnded(`trainer: ${process.execPath} does not start: ${failed.message}`);
     const end = trainer.ended();
     if (end?.code === 0) return trainer;
     if (end) {
       const status = folder.readStatus();
-      const own = status?.updated === earlier ? undefined : status?.error; // an earlier trainer's is old news
+      const own = status?.updated === earlier ? undefined : status?.error; // ignore an earlier trainer's error
       throw new TrainerEnded(own ?? endBeforeServing(folder, child.pid, end));
     }
     await sleep(20);
@@ -183,7 +184,7 @@ export async function startTrainer(
 
 type End = NonNullable<ReturnType<TrainerProcess['ended']>>;
 
-/** Why a trainer is gone that left no word in the status: its last error in its log, or what its end says. */
+/** Why a trainer that left no error in the status ended: the last error in its log, or its exit. */
 function endBeforeServing(folder: RunFolder, pid: number | undefined, end: End): string {
   const log = folder.file(runFiles.log);
   // A trainer that ends itself at once does so by a signal, after a fatal error in its log.
@@ -194,7 +195,7 @@ function endBeforeServing(folder: RunFolder, pid: number | undefined, end: End):
   );
 }
 
-/** Levels of the log (pino's): an error, and one that the process ended with at once. */
+/** pino's log levels: an error, and an error that ended the process at once. */
 const levels = { error: 50, fatal: 60 };
 
 /** The last error of at least this level that the process logged. */
@@ -204,10 +205,10 @@ const lastError = (folder: RunFolder, pid: number | undefined, level: number): s
     .flatMap(line => errorOf(line, pid, level) ?? [])
     .at(-1);
 
-/** Bytes of the log's end in which the last error is looked for. */
+/** Bytes at the log's end that are searched for the last error. */
 const logTailBytes = 2 ** 20;
 
-/** The end of a run's log; empty where it is no regular file of the run folder. */
+/** The end of a run's log; empty if it is not a regular file of the run folder. */
 function logTail(folder: RunFolder): string {
   let fd: number | undefined;
   try {
@@ -222,12 +223,12 @@ function logTail(folder: RunFolder): string {
   }
 }
 
-/** How long a trainer that is gone may take to be reaped. */
+/** Milliseconds to wait for the exit event of a trainer that is gone. */
 const reapMs = 1000;
 
 /**
- * Why a trainer is gone that was served and left the run unended: by its signal or exit code where this process started it and saw its
- * end, else only that it is gone.
+ * Why a trainer ended that served its run and left it unfinished: its fatal error, or its signal or exit code if this
+ * process started it and observed its end.
  */
 export async function endWithoutWord(folder: RunFolder, trainer: TrainerProcess): Promise<string> {
   for (const deadline = performance.now() + reapMs; trainer.ended() === null && performance.now() < deadline;)
@@ -242,18 +243,18 @@ export async function endWithoutWord(folder: RunFolder, trainer: TrainerProcess)
     : `trainer of ${folder.id}: it ended without a word: see ${log}, then ragen resume ${folder.id}`;
 }
 
-/** The message of a line of the log, where it is an error that this process logged. */
+/** The message of a log line, if it is an error of at least `level` that this process logged. */
 function errorOf(line: string, pid: number | undefined, level: number): string | undefined {
   if (!line.startsWith('{')) return undefined;
   try {
     const entry = JSON.parse(line) as { level?: number; pid?: number; msg?: string };
     return entry.pid === pid && entry.level !== undefined && entry.level >= level ? entry.msg : undefined;
   } catch {
-    return undefined; // what an environment printed
+    return undefined; // output of an environment
   }
 }
 
-/** Builds and loads every environment once, so that a mistake in their code ends the start and not the run. */
+/** Builds and loads every environment once, so that errors in their code are found before the run starts. */
 async function aboutEnvironments({ config }: LoadedConfig, workspace: string): Promise<Manifest['environments']> {
   const { train, val } = config.es_manager;
   const tags = [...(config.trainer.val_only ? [] : train.env_configs.tags), ...val.env_configs.tags];
@@ -262,7 +263,7 @@ async function aboutEnvironments({ config }: LoadedConfig, workspace: string): P
   return loaded.map(({ tag, name, source, version }) => ({ tag, name, source, version }));
 }
 
-/** What is played with. A model behind an API is known by its name alone; that there is a key for it is seen to here. */
+/** The facts about the model. A model behind an API is identified by its name; its key must be set. */
 async function modelOf({ config }: LoadedConfig, workspace: string): Promise<ModelFacts> {
   if (config.model_config === null || !config.trainer.val_only) return modelFacts(config.model_path, workspace);
   const { model } = configuredModel(config, process.env);
@@ -281,5 +282,5 @@ function versions(): Record<string, string> {
 
 const round = (x: number): number => Math.round(x * 10) / 10;
 
-/** Absolute path of the workspace: the folder given, else where the terminal stands. */
+/** Absolute path of the workspace: the given folder, else the current directory. */
 export const workspaceOf = (folder: string | undefined): string => resolve(folder ?? process.cwd());

@@ -1,6 +1,6 @@
-// The live table of a run: a row a step (success, reward, in-group reward deviation, entropy, tokens/s) above one progress bar. On
-// a terminal that is no TTY (a log file, CI) the rows alone are written. An evaluation takes no steps: its bar counts episodes, and where
-// there is no bar a line tells of each tenth of them.
+// The live table of a run: one row per step (success, reward, in-group reward std, entropy, tokens/s) above one
+// progress bar. Without a TTY (a log file, CI) only the rows are written. An evaluation takes no steps: its bar counts
+// episodes, and without a bar it prints a line for each tenth of them.
 import { MultiBar, Presets } from 'cli-progress';
 import type { SingleBar } from 'cli-progress';
 import type { MetricsLine, RunEvent, RunStatus } from '../../protocol/run-folder';
@@ -27,11 +27,11 @@ export class StepTable {
   private fetching = false;
   private headed = false;
   private done = 0;
-  /** Tenths of an evaluation's episodes that were told of. */
+  /** Tenths of an evaluation's episodes reported so far. */
   private tenths = 0;
-  /** The regime that was printed last. */
+  /** The regime printed last. */
   private regime: DiagnosedRegime['regime'] | undefined;
-  /** Why the run waits, as it was said. */
+  /** The last printed reason why the run waits. */
   private waits: string | undefined;
 
   constructor(
@@ -53,7 +53,7 @@ export class StepTable {
   }
 
   row(line: MetricsLine): void {
-    if (this.counts === 'episode') return; // what it came to is told at its end
+    if (this.counts === 'episode') return; // the result of an evaluation is printed at its end
     if (!this.headed) {
       this.print(columns.map(({ title, width }) => title.padStart(width)).join(' '));
       this.headed = true;
@@ -76,7 +76,7 @@ export class StepTable {
     this.regime = diagnosed?.regime ?? this.regime;
   }
 
-  /** A line for an alarm or an early stop. */
+  /** Prints a line for an alarm or an early stop. */
   event(event: RunEvent): void {
     const finding = formatFinding(event);
     if (finding !== null) this.print(finding);
@@ -123,7 +123,7 @@ export class StepTable {
     this.print(`${done}/${of} episodes`);
   }
 
-  /** A bar of its own while the model is fetched; a line where there are no bars. */
+  /** Shows a separate bar while the model is fetched; one line if there are no bars. */
   private showModel({ download }: RunStatus): void {
     if (download && !this.fetching) this.print(`Fetching the model (${megabytes(download.total)})`);
     this.fetching = download !== undefined;

@@ -1,4 +1,4 @@
-// What a finished run comes to: the JSON document of `--json`, and the closing words in the terminal.
+// The summary of a run: the JSON document of `--json`, and the closing text in the terminal.
 import type { MetricsLine, RunEvent, RunStatus } from '../../protocol/run-folder';
 import { validationReturn, validationSuccess } from '../step-metrics';
 import type { RunFolder } from '../store/run-folder';
@@ -15,13 +15,13 @@ export interface RunSummary {
   run: string;
   folder: string;
   state: RunStatus['state'];
-  /** Steps finished. */
+  /** Finished steps. */
   steps: number;
   /** `return` is the mean of the episodes' returns. */
   validation: { step: number; success: number; return: number | null }[];
-  /** Alarms that were raised, in their order. */
+  /** Raised alarms, in order. */
   alarms: Finding[];
-  /** The rule that ended the run. */
+  /** The rule that ended the run, if any. */
   early_stop: Finding | null;
   /** The newest diagnosis of collapse. */
   diagnosis: DiagnosedRegime | null;
@@ -30,7 +30,7 @@ export interface RunSummary {
   tokens_per_s: { rollout: number | null; train: number | null };
 }
 
-/** Metrics and events are gone through once, line by line. */
+/** Summarises a run in one pass over metrics and events. */
 export function summarize(
   folder: RunFolder,
   lines: Iterable<MetricsLine>,
@@ -71,14 +71,14 @@ export function summarize(
   };
 }
 
-/** An alarm or early stop, by the name that its event's data has at `key`. */
+/** An alarm or early stop, named by the value at `key` of its event's data. */
 const findingOf = ({ kind, step, message, data }: RunEvent, key: string): Finding => ({
   step: Number(data?.step ?? step),
   name: String(data?.[key] ?? kind),
   message,
 });
 
-/** The mean of the numbers among what is added; null of none. */
+/** The mean of the numbers among the added values; null if there are none. */
 class Mean {
   private sum = 0;
   private count = 0;
@@ -94,7 +94,10 @@ class Mean {
   }
 }
 
-/** The closing words: before → after, where the run lies and how to open it. `episodes` are those of an evaluation, which takes no steps. */
+/**
+ * The closing text: first → last validation, the run's folder and how to open it. `episodes` counts those of an
+ * evaluation, which takes no steps.
+ */
 export function closingWords(
   { run, folder, steps, validation, alarms, early_stop, diagnosis, wall_s, state }: RunSummary,
   workspace: string,

@@ -1,5 +1,5 @@
-// `ragen sweep`: runs a file of overrides, each point an ordinary run, and compares them. What it knows lies in the run folders: the same
-// command goes on with a sweep that was interrupted. The comparison is also written to .ragen/sweeps/<name>.
+// `ragen sweep`: runs every point of a sweep file as an ordinary run, and compares them. All state is in the run
+// folders, so the same command continues an interrupted sweep. The comparison is also written to .ragen/sweeps/<name>.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
@@ -19,7 +19,7 @@ interface SweepFlags {
   json?: boolean;
 }
 
-/** Where a workspace keeps the comparisons of its sweeps. */
+/** Folder of a workspace for the comparisons of its sweeps. */
 const sweepsFolder = '.ragen/sweeps';
 
 export function addSweep(program: Command): void {
@@ -70,7 +70,7 @@ async function sweep(file: string, overrides: readonly string[], flags: SweepFla
   }
 }
 
-/** Writes the comparison down and tells it. */
+/** Writes the comparison to its folder and returns it as the command's answer. */
 function told(comparison: Comparison, workspace: string): Answer {
   const folder = resolve(workspace, sweepsFolder, comparison.sweep);
   mkdirSync(folder, { recursive: true });

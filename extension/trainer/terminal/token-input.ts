@@ -1,6 +1,6 @@
-// The input of `ragen score` and `ragen generate`: rows of token ids or of chat messages, as a JSON array or as JSON lines, from a file
-// or standard input. Everything is checked before a model is loaded; each mistake is one sentence with file, line and the path of
-// the value, such as rows.json:7: [3].tokens[2].
+// The input of `ragen score` and `ragen generate`: rows of token ids or chat messages, as a JSON array or JSON lines,
+// from a file or standard input. Everything is checked before a model is loaded; each error is one sentence with file,
+// line and the path of the value, such as rows.json:7: [3].tokens[2].
 import { readFileSync } from 'node:fs';
 import { text as readStream } from 'node:stream/consumers';
 import { isRecord } from '../../protocol/json';
@@ -8,19 +8,19 @@ import { UserError } from '../../protocol/user-error';
 import { shown } from '../config/config-error';
 import type { ChatMessage } from '../models/chat-template';
 
-/** A row of the input; `place` tells where it stands, for sentences about it. */
+/** A row of the input; `place` returns its location for errors. */
 export type InputRow = { place: () => string } & ({ tokens: number[] } | { messages: ChatMessage[] });
 
 const roles: readonly ChatMessage['role'][] = ['system', 'user', 'assistant'];
 const forms = '{"tokens": […]} or {"messages": [{"role", "content"}, …]}';
 
-/** Reads the rows of a file, or of standard input where `file` is `-`. Throws a UserError. */
+/** Reads the rows of a file, or of standard input if `file` is `-`. Throws a UserError. */
 export async function readInput(file: string): Promise<InputRow[]> {
   const text = file === '-' ? await readStream(process.stdin) : readText(file);
   return parseInput(text, file === '-' ? 'standard input' : file);
 }
 
-/** Parses and checks an input; `file` only names it in errors. Throws a UserError. */
+/** Parses and checks an input; `file` is used in errors only. Throws a UserError. */
 export function parseInput(content: string, file: string): InputRow[] {
   const text = content.replace(/^\uFEFF/, '');
   const start = text.trimStart()[0];
@@ -33,7 +33,7 @@ export function parseInput(content: string, file: string): InputRow[] {
   return values.map((value, i) => checkRow(value, `[${i}]`, () => `${file}:${lineOf()[i]}`));
 }
 
-/** One JSON object a line; empty lines are passed over. */
+/** Parses one JSON object per line; empty lines are skipped. */
 function parseLines(text: string, file: string): InputRow[] {
   const rows: InputRow[] = [];
   for (const [i, line] of text.split('\n').entries()) {
@@ -128,7 +128,7 @@ function elementLines(text: string): number[] {
   const lines: number[] = [];
   let line = 1;
   let depth = 0;
-  let awaited = false; // an element of the outer array begins at the next character that is no space
+  let awaited = false; // an element of the outer array begins at the next non-blank character
   for (let i = 0; i < text.length; i++) {
     const c = text[i];
     if (c === '\n') line++;

@@ -1,15 +1,16 @@
-// Trains a byte-level BPE vocabulary (Sennrich et al. 2016) on a small corpus and writes it in Hugging Face's tokenizer.json form.
-// The pre-tokenizer isolates digits and board symbols, so that states stay readable to the model symbol by symbol, and lets merges
-// cross spaces elsewhere (as SuperBPE does, Liu et al. 2025): the fixed sentences of a prompt become a token or two each.
+// Trains a byte-level BPE vocabulary (Sennrich et al. 2016) on a small corpus and writes it in Hugging Face's
+// tokenizer.json format. The pre-tokenizer isolates digits and board symbols, so that the model sees states symbol by
+// symbol, and lets merges cross spaces elsewhere (as in SuperBPE, Liu et al. 2025): the fixed sentences of a prompt
+// become one or two tokens each.
 
 export interface BpeOptions {
-  /** Tokens of the whole vocabulary, bytes and added tokens included. */
+  /** Size of the vocabulary, including bytes and added tokens. */
   vocabSize: number;
-  /** Isolated pieces; text between two of them is one piece. A regular expression in Hugging Face's syntax. */
+  /** Regular expression (Hugging Face's syntax) for isolated pieces; text between two of them is one piece. */
   isolate: string;
-  /** Tokens that are never split, in order; special ones are hidden when decoding. */
+  /** Tokens that are never split, in order; special ones are omitted when decoding. */
   added: readonly { content: string; special: boolean }[];
-  /** A pair must occur so often to be merged. */
+  /** Minimum number of occurrences for a pair to be merged. */
   minFrequency: number;
 }
 
@@ -18,7 +19,7 @@ interface Word {
   count: number;
 }
 
-/** The content of tokenizer.json. Ties between pairs go to the smaller pair of strings, so the result is a function of its input. */
+/** Returns the content of tokenizer.json. Deterministic: ties go to the pair whose strings sort first. */
 export function trainBpe(corpus: Iterable<string>, options: BpeOptions): object {
   const addedPattern =
     options.added.length > 0 && new RegExp(`(${options.added.map(a => escape(a.content)).join('|')})`);

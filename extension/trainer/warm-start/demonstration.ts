@@ -1,6 +1,6 @@
-// What a demonstrator says in a turn: it reads the state as the model reads it, writes a thought that follows from it, and answers.
-// Two manners: `looking` says where the goal lies and what the next cells are, and takes the solver's moves; `guessing` names moves
-// without looking. A model that imitates a mix of both has something to gain from reinforcement learning.
+// The demonstrator's response for a turn: it reads the state as the model does, writes a thought that follows from it,
+// and answers. Two manners: `looking` states the goal's position and the next cells, and uses the solver's moves;
+// `guessing` names random moves. A model that imitates a mix of both can improve through reinforcement learning.
 import type { RandomStream } from '../engine/random-stream';
 
 export type Manner = 'looking' | 'guessing';
@@ -18,7 +18,7 @@ const moveNames = Object.keys(moves);
 /**
  * @param state the observation as the model sees it
  * @param plan names of the solver's next actions, best first
- * @returns null where the state is of no kind that the demonstrator knows
+ * @returns null for a state of an unknown kind
  */
 export function demonstrate(
   state: string,
@@ -68,7 +68,7 @@ function cells(state: string, label: string): Cell[] {
 
 const show = ([row, column]: Cell): string => `(${row}, ${column})`;
 
-/** `2 down, 1 left`, `1 up`, `here`. */
+/** For example `2 down, 1 left`, `1 up`, `here`. */
 function offset(from: Cell, to: Cell): string {
   const down = to[0] - from[0];
   const right = to[1] - from[1];
@@ -78,7 +78,7 @@ function offset(from: Cell, to: Cell): string {
   return parts.join(', ') || 'here';
 }
 
-/** `Down (2, 2) free, Left (2, 1) goal.`: each move with the cell it leads to. */
+/** For example `Down (2, 2) free, Left (2, 1) goal.`: each move with the cell it leads to. */
 function walk(from: Cell, goal: Cell, actions: readonly string[], holes: readonly Cell[]): string {
   let [row, column] = from;
   const steps = actions.map(action => {

@@ -1,6 +1,6 @@
-// Demonstrations: episodes that an environment's solver played to success, on levels of seeds of their own. Levels without a
-// solution, or with one that needs more turns than an episode has, are passed over; on ice that carries the solver elsewhere it plans
-// anew each turn, and only what came out well is shown.
+// Creates demonstrations: episodes that an environment's solver played successfully, on separate seeds. Levels without
+// a solution, or with one that needs more turns than an episode has, are skipped. On slippery ice the solver plans
+// again each turn, and only successful episodes are used.
 import type { LoadedEnvironment } from '../../protocol/environment-link';
 import { appendAll } from '../../protocol/lists';
 import { UserError } from '../../protocol/user-error';
@@ -11,9 +11,9 @@ import type { PromptTokenizer } from '../rollout/context-manager';
 import type { RolloutEpisode } from '../rollout/rollout-batch';
 import { SolverDemonstrator } from './solver-demonstrator';
 
-/** Episodes that are played at a time. */
+/** Number of concurrent episodes. */
 const batch = 64;
-/** Give up when so many levels were tried for each demonstration asked for. */
+/** Maximum number of levels tried per requested demonstration. */
 const triesEach = 20;
 
 export interface DemonstrationTools {
@@ -25,22 +25,22 @@ export interface DemonstrationTools {
 }
 
 export interface DemonstrationsAsked {
-  /** Whose turns and environments; `actor_rollout_ref.rollout.max_model_len` bounds an episode. */
+  /** Defines turns and environments; `actor_rollout_ref.rollout.max_model_len` bounds an episode. */
   config: RunConfig;
   tag: string;
   count: number;
   /** First seed. */
   seed: number;
   maxDepth: number;
-  /** Ends the playing at once; what is thrown is its reason. */
+  /** Aborts at once; its reason is thrown. */
   signal?: AbortSignal;
-  /** Hears how many are there. */
+  /** Receives the number of finished demonstrations. */
   onProgress?(solved: number): void;
 }
 
 /**
- * `count` solved episodes of a tag, in the order of their seeds.
- * @throws UserError where the environment has no solver, or too few levels are solved
+ * Returns `count` solved episodes of a tag, in seed order.
+ * @throws UserError if the environment has no solver, or too few levels are solved
  */
 export async function demonstrations(
   { config, tag, count, seed, maxDepth, signal, onProgress }: DemonstrationsAsked,

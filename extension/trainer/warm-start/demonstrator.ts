@@ -1,18 +1,19 @@
-// A demonstrator that plays episodes in the model's place: it is a Generator like the engine's, so demonstrations come out of the
-// same agent proxy, context manager and masks as rollouts, token for token. It knows the environments' solvers; the model does not.
+// A demonstrator that plays episodes instead of the model: it implements the engine's Generator, so demonstrations pass
+// through the same agent proxy, context manager and masks as rollouts, token for token. It uses the environments'
+// solvers, which the model does not have.
 import type { GeneratedRow, GenerationRow, SamplingOptions } from '../engine/engine';
 import { RandomStream } from '../engine/random-stream';
 import type { Generator } from '../rollout/agent-proxy';
 import { demonstrate } from './demonstration';
 
 export interface DemonstratorOptions {
-  /** Chance that a turn is played looking; otherwise it is guessed. May be changed between rollouts. */
+  /** Probability that a turn is played `looking` instead of `guessing`. May be changed between rollouts. */
   looking: number;
   actionsPerTurn: number;
   actionSeparator: string;
 }
 
-/** What the demonstrator needs of the environments and the tokenizer. */
+/** What the demonstrator needs from the environments and the tokenizer. */
 export interface DemonstratorTools {
   /** The solver's next actions of each episode, by name, best first. */
   solve(episodes: readonly string[]): Promise<Map<string, string[]>>;
@@ -36,7 +37,7 @@ export class Demonstrator implements Generator {
   }
 
   release(): void {
-    // nothing is kept between turns
+    // no state between turns
   }
 
   /** The text after the prompt's `<think>`. */

@@ -1,5 +1,6 @@
-// Supervised fine-tuning: optimizer steps on the cross-entropy of the tokens that a demonstrator wrote, and nothing else of an episode.
-// After a checkpoint and a resume the numbers are those of one go: the order of an epoch follows from its seed.
+// Supervised fine-tuning: optimizer steps on the cross-entropy of the tokens that a demonstrator wrote; other tokens of
+// an episode are not trained on. A resume from a checkpoint gives the same numbers as an uninterrupted training, since
+// an epoch's order depends only on its seed.
 import { splitMiniBatches } from '../algorithms/mini-batches';
 import { learningRate } from '../algorithms/learning-rate';
 import type { Engine, PassBudget, TrainingSample } from '../engine/engine';
@@ -10,38 +11,38 @@ import type { SftConfig } from './sft-config';
 export type Shown = Pick<TrainingSample, 'ids' | 'mask'>;
 
 export type FineTuneStep = {
-  /** Steps done, counted from 1. */
+  /** Number of the step, from 1. */
   step: number;
   epoch: number;
-  /** Mean cross-entropy of the batch before the step, in nats a token. */
+  /** Mean cross-entropy of the batch before the step, in nats per token. */
   'train/loss': number;
   'train/lr': number;
-  /** Over all validation demonstrations, after the step; where one was due. */
+  /** Over all validation demonstrations, after the step; only if a validation was due. */
   'val/loss'?: number;
 };
 
-/** Steps of the whole training. */
+/** Number of steps of the whole training. */
 export function stepsOf(samples: number, { data, trainer }: Pick<SftConfig, 'data' | 'trainer'>): number {
   const all = trainer.total_epochs * Math.ceil(samples / data.train_batch_size);
   return Math.min(all, trainer.total_training_steps ?? all);
 }
 
-/** Where a training continues from. */
+/** Where a training continues. */
 export interface FineTuneStart {
-  /** Steps done. */
+  /** Finished steps. */
   done: number;
-  /** The step after them, whose validation a stop cut off. */
+  /** The step after them, if a stop interrupted its validation. */
   unvalidated?: FineTuneStep;
 }
 
 export interface FineTuneListener {
-  /** The optimizer step is made; the validation, where one is due, is still to come. */
+  /** Called after the optimizer step, before a validation that may be due. */
   onTrained?(step: FineTuneStep): void;
-  /** The step is over; `save` where a checkpoint is due. False ends the training. */
+  /** Called at the end of a step; `save` if a checkpoint is due. False ends the training. */
   onStep(step: FineTuneStep, save: boolean): Promise<boolean>;
 }
 
-/** Trains to the last step. @throws RunStopped what the engine throws: steps that were told of are whole */
+/** Trains to the last step. @throws RunStopped as the engine does; reported steps are complete */
 export async function fineTune(
   engine: Pick<Engine, 'imitate' | 'score'>,
   samples: { train: readonly Shown[]; val: readonly Shown[] },

@@ -1,6 +1,7 @@
-// Makes media/models/ragen-tiny: `npm run make:tiny-model`. A vocabulary is trained on transcripts of demonstrated episodes, then a
-// small Qwen2 decoder imitates demonstrations (supervised warm start). The demonstrator guesses in most turns, so the model knows
-// how to look and reason but rarely does: reinforcement learning has something to gain. Everything is seeded.
+// Creates media/models/ragen-tiny: `npm run make:tiny-model`. Trains a vocabulary on transcripts of demonstrated
+// episodes, then a small Qwen2 decoder on demonstrations (supervised warm start). The demonstrator guesses in most
+// turns, so the model can look and reason but rarely does, which leaves room for reinforcement learning. Everything is
+// seeded.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { cpus } from 'node:os';
@@ -30,11 +31,14 @@ import { trainBpe } from './bpe';
 import { Demonstrator } from './demonstrator';
 import { addedTokens, chatTemplate, codePointStop, codePointTokenizer, codePoints, transcript } from './plain-chat';
 
-/** Seeds of the demonstrations' levels: far from those of training (10000…) and validation (123…). */
+/** First seed of the demonstrations' levels, far from those of training (10000…) and validation (123…). */
 const firstSeed = 50_000_000;
 const steps = { learn: 1000, forget: 120 };
 const rates = { learn: 2e-3, forget: 5e-4 };
-/** Chance of a turn played looking. First the model learns to look; then the demonstrator mostly guesses, and the model comes to do so too. */
+/**
+ * Probability that a turn is played `looking`. The model first learns to look; then the demonstrator mostly guesses,
+ * and the model follows.
+ */
 const looking = { learn: 0.9, forget: 0.15 };
 const folder = process.env.TINY_MODEL_FOLDER ?? join(installation.models, 'ragen-tiny');
 const tags = ['QuickFrozenLake', 'CoordFrozenLake', 'CoordSokoban', 'Bandit'];
@@ -149,7 +153,7 @@ async function makeVocabulary(
   );
 }
 
-/** Demonstrations are short: a batch is one pass. */
+/** Demonstrations are short: a batch fits into one pass. */
 const wholeBatch = { maxTokens: Infinity, maxRows: Infinity };
 
 /** Trains the weights on demonstrations and writes them. */
@@ -237,7 +241,7 @@ function demonstratorOf(
   );
 }
 
-/** Which of `tags` a group belongs to. */
+/** Index into `tags` of a group's tag. */
 function tagIndex(group: number): number {
   let last = 0;
   return groups.findIndex(count => group < (last += count));

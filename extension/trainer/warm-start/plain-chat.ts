@@ -1,13 +1,13 @@
-// The chat format of the tiny model (ChatML, as Qwen's), and a tokenizer of single characters that plays episodes with it before
-// there is a vocabulary: its transcripts are the corpus from which the vocabulary is made.
+// The chat format of the tiny model (ChatML, like Qwen's), and a tokenizer of single characters for playing episodes
+// before there is a vocabulary: their transcripts are the vocabulary's training corpus.
 import type { ChatMessage, PromptTokenizer } from '../rollout/context-manager';
 
-/** chat_template.jinja of the tiny model. */
+/** The chat_template.jinja of the tiny model. */
 export const chatTemplate =
   "{% for message in messages %}{{ '<|im_start|>' + message.role + '\\n' + message.content + '<|im_end|>' + '\\n' }}{% endfor %}" +
   "{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}";
 
-/** Tokens that are one id each; the special ones never reach decoded text. */
+/** Tokens with one id each; special ones never appear in decoded text. */
 export const addedTokens = [
   { content: '<|endoftext|>', special: true },
   { content: '<|im_start|>', special: true },
@@ -20,7 +20,7 @@ export const addedTokens = [
 
 const turn = ({ role, content }: ChatMessage): string => `<|im_start|>${role}\n${content}<|im_end|>\n`;
 
-/** The conversation as the chat template writes it. */
+/** The conversation as rendered by the chat template. */
 export const transcript = (messages: readonly ChatMessage[]): string => messages.map(turn).join('');
 
 export const codePoints = {

@@ -1,5 +1,6 @@
-// Configuration of supervised fine-tuning: verl's keys (sft_trainer.yaml) for data, model, optimizer and course, and `demonstrations` for
-// what is shown. Composed and overridden as the other configurations are; defaults live in media/presets/sft.yaml.
+// Configuration of supervised fine-tuning: verl's keys (sft_trainer.yaml) for data, model, optimizer and schedule, and
+// `demonstrations` for the training data. Composed and overridden like the other configurations; defaults are in
+// media/presets/sft.yaml.
 import { z } from 'zod';
 import { compose, findConfig, unknownConfig } from '../config/compose';
 import { ConfigError } from '../config/config-error';
@@ -85,7 +86,7 @@ export type SftConfig = z.infer<typeof sftSchema>;
 
 const jsonSchema = z.toJSONSchema(sftSchema, { io: 'input' }) as JsonSchema;
 
-/** Keys of verl's that steer what is not here: GPUs, FSDP, data files of other forms. */
+/** verl's keys for features that do not exist here: GPUs, FSDP, other data file formats. */
 const ignored = [
   'trainer.nnodes',
   'trainer.n_gpus_per_node',
@@ -101,7 +102,7 @@ export interface SftSource {
   presetFolders: readonly string[];
 }
 
-/** Loads and checks it. Throws a ConfigError with all problems. */
+/** Loads and validates it. Throws a ConfigError with all problems. */
 export function loadSftConfig(source: SftSource): { config: SftConfig; hash: string; notes: string[] } {
   const problems: ConfigProblem[] = [];
   const file = source.configFile ?? findConfig(source.configName, source.presetFolders);

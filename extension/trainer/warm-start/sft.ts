@@ -1,6 +1,6 @@
-// Supervised fine-tuning from a configuration to a model folder: demonstrations by solvers, training, checkpoints, and at the end
-// the model with its adapters merged, which reinforcement learning takes as model_path. Everything lies in one folder; what was
-// interrupted goes on from its newest checkpoint when the same is asked for again.
+// Supervised fine-tuning from a configuration to a model folder: demonstrations by solvers, training, checkpoints, and
+// finally the model with merged adapters, which reinforcement learning takes as model_path. Everything is in one
+// folder; an interrupted training continues from its newest checkpoint when it is requested again.
 import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
@@ -39,30 +39,30 @@ export interface SftRequest {
   hash: string;
   workspace: string;
   presetFolders: readonly string[];
-  /** Absolute path of the model to begin with. */
+  /** Absolute path of the model to start from. */
   modelFolder: string;
-  /** Aborted with RunStopped, it ends what is in hand at once, with a checkpoint of the last step that is made. */
+  /** An abort with RunStopped ends the current work at once, with a checkpoint of the last finished step. */
   signal: AbortSignal;
   onStep(step: FineTuneStep, total: number): void;
-  /** What is being done, and how much of it is. */
+  /** Receives the current work and its progress. */
   onProgress?(what: string, done: number, of: number): void;
   say(line: string): void;
 }
 
 export interface SftResult {
   folder: string;
-  /** The finished model's folder; null where the training was stopped. */
+  /** The finished model's folder; null if the training was stopped. */
   model: string | null;
   steps: number;
   total_steps: number;
   demonstrations: { train: number; val: number };
-  /** Cross-entropy of the validation demonstrations in nats a token, before the first step and after the last. */
+  /** Cross-entropy of the validation demonstrations in nats per token, before the first step and after the last. */
   val_loss: { before: number | null; after: number | null };
 }
 
 const names = { about: 'sft.json', metrics: 'metrics.jsonl', model: 'model' } as const;
 
-/** Fine-tunes a model, or goes on with it. Throws a UserError or ConfigError. */
+/** Fine-tunes a model, or continues an earlier training. Throws a UserError or ConfigError. */
 export async function sft(request: SftRequest): Promise<SftResult> {
   const { config, hash, workspace, modelFolder } = request;
   const folder = resolve(workspace, config.trainer.default_local_dir, config.trainer.experiment_name);
@@ -88,7 +88,7 @@ export async function sft(request: SftRequest): Promise<SftResult> {
   }
 }
 
-/** @throws RunStopped where it is stopped before it trains */
+/** @throws RunStopped if it is stopped before it trains */
 async function demonstrateAndTrain(request: SftRequest, folder: string): Promise<SftResult> {
   const { config, hash } = request;
   const shown = await demonstrate(request);
@@ -111,7 +111,7 @@ async function demonstrateAndTrain(request: SftRequest, folder: string): Promise
   return result;
 }
 
-/** Solved episodes to train and to validate on; those to validate on have later seeds. */
+/** Solved episodes for training and validation; those for validation have later seeds. */
 async function demonstrate(request: SftRequest): Promise<{ train: RolloutEpisode[]; val: RolloutEpisode[] }> {
   const { config, workspace, presetFolders, modelFolder, signal, say, onProgress } = request;
   const { demonstrations: asked, data } = config;
@@ -171,7 +171,7 @@ function demonstrationLine(episode: RolloutEpisode, index: number): Uint8Array {
 const newestOf = ({ config, hash }: Pick<SftRequest, 'config' | 'hash'>, folder: string) =>
   newestCheckpoint(folder, { id: config.trainer.experiment_name, manifest: hash }, name => `remove the damaged one to continue from ${name}`); // prettier-ignore
 
-/** Trains from the newest checkpoint on; the model is exported once the last step is done. */
+/** Trains from the newest checkpoint on; exports the model after the last step. */
 async function trainAndExport(
   { config, hash, modelFolder, signal, onStep, onProgress, say }: SftRequest,
   folder: string,
@@ -260,7 +260,7 @@ async function trainAndExport(
         );
       } catch (error) {
         if (!(error instanceof RunStopped)) throw error;
-        isCut = true; // also where the last validation alone is missing
+        isCut = true; // even if only the last validation is missing
       }
       const isDone = () => done === total && !isCut;
       if (trained) await write((done = trained.step), trained);
@@ -296,7 +296,9 @@ async function save(
   );
 }
 
-/** sha256 (hex) of the metrics up to `offset`: a line a step, so that they are hashed whole each time. */
+/**
+ * sha256 (hex) of the metrics up to `offset`: the file has one line per step, so hashing all of it each time is cheap.
+ */
 const sumOf = async (folder: string, offset: number): Promise<string> =>
   (
     await digestFile(join(folder, names.metrics), { to: offset }).catch((error: unknown) => {
@@ -304,7 +306,7 @@ const sumOf = async (folder: string, offset: number): Promise<string> =>
     })
   ).sha256;
 
-/** Throws a UserError where the metrics are not those that the checkpoint was written with. */
+/** Throws a UserError if the metrics differ from those that the checkpoint was written with. */
 async function refuseOtherMetrics(
   folder: string,
   { manifest: { offsets, log_chain } }: StoredCheckpoint,
@@ -315,7 +317,7 @@ async function refuseOtherMetrics(
     );
 }
 
-/** The finished model: the checkpoint itself, or the base with the checkpoint's adapter merged into it. */
+/** Exports the finished model: the checkpoint itself, or the base with the checkpoint's adapter merged into it. */
 async function exportTo(out: string, base: string, { lora }: LoadedModel, { folder }: StoredCheckpoint): Promise<void> {
   await rm(out, { recursive: true, force: true });
   await exportModel({

@@ -1,6 +1,6 @@
-// A demonstrator that plays by an environment's solver alone, for supervised fine-tuning: it is a Generator like the engine's, so that a
-// demonstration has the same prompts, turns and masks as the episodes of reinforcement learning, token for token. Where the
-// state is one that it can read, the thought says what is seen; elsewhere it names the plan.
+// A demonstrator that follows an environment's solver, for supervised fine-tuning: it implements the engine's
+// Generator, so that a demonstration has the same prompts, turns and masks as rollouts, token for token. If it can read
+// the state, the thought describes it; otherwise the thought names the plan.
 import type { GeneratedRow, GenerationRow } from '../engine/engine';
 import { RandomStream } from '../engine/random-stream';
 import type { Generator } from '../rollout/agent-proxy';
@@ -8,13 +8,13 @@ import { demonstrate } from './demonstration';
 import type { DemonstratorTools } from './demonstrator';
 
 export interface SolverOptions {
-  /** An episode whose solution is longer is not solved. */
+  /** An episode with a longer solution counts as unsolved. */
   maxDepth: number;
   actionsPerTurn: number;
   actionSeparator: string;
-  /** Actions are named moves, and no text of the environment's own kind. */
+  /** Actions are named moves, not free text. */
   named: boolean;
-  /** Answers begin with `<think>`; otherwise with `<answer>`. */
+  /** Responses begin with `<think>`; otherwise with `<answer>`. */
   thinks: boolean;
 }
 
@@ -34,10 +34,10 @@ export class SolverDemonstrator implements Generator {
   }
 
   release(): void {
-    // nothing is kept between turns
+    // no state between turns
   }
 
-  /** What follows the prompt's `<think>` or `<answer>`. Without a plan no action is named, and the episode fails. */
+  /** The text after the prompt's `<think>` or `<answer>`. Without a plan no action is named, and the episode fails. */
   private answer(prompt: string, plan: readonly string[]): string {
     const { maxDepth, actionsPerTurn, actionSeparator, named, thinks } = this.options;
     const actions = plan.length > maxDepth ? [] : plan.slice(0, actionsPerTurn);
