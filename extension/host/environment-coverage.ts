@@ -28,7 +28,7 @@ export interface FileCoverage {
  */
 export function fileCoverage(counted: readonly CoverageLine[], name: string, text: string): FileCoverage | undefined {
   const { map } = counted.at(-1) ?? {};
-  const byStep = new Map(counted.filter(line => line.map === map).map(line => [line.step, line])); // a resume repeats steps
+  const byStep = new Map(counted.filter(line => line.map === map).map(line => [line.step, line])); // for repeated steps
   const newest = [...byStep.values()].sort((a, b) => a.step - b.step).slice(-coveredSteps);
   const sums = new Map<number, [most: number, least: number]>();
   for (const { files } of newest)

@@ -77,7 +77,7 @@ function serveEpisodes(page: OpenPage, store: RunStore, { extensionPath, storage
     if (young) again = setTimeout(queue, pace.young);
   };
   const queue = () => {
-    if (sent && panel.visible) update().catch(() => undefined); // the folder is gone or being written: the next touch reads it again
+    if (sent && panel.visible) update().catch(() => undefined); // folder gone or being written: retried on touch
   };
 
   // Resolves when the indexed episodes are known. Files without an index follow as they are scanned.

@@ -54,7 +54,7 @@ export async function* lineSlices(handle: FileHandle, from: LineCursor, size: nu
     const first = skipping ? bytes.indexOf(0x0a) + 1 : 0;
     const end = bytes.lastIndexOf(0x0a) + 1;
     const isSkipped = skipping && first === 0;
-    if (!isSkipped && end === 0 && bytes.length < length && bytes.length < mostLineBytes) return; // an incomplete last line
+    if (!isSkipped && end === 0 && bytes.length < length && bytes.length < mostLineBytes) return; // partial last line
     if (!isSkipped && end === 0 && length < mostLineBytes) {
       length *= 2; // a line longer than a slice
       continue;

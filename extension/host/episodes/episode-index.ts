@@ -193,7 +193,7 @@ export class EpisodeIndex {
         if (!match) return [];
         const path = join(this.folder, runFiles.episodes, name);
         const [mode, step] = [match[1] === 'step' ? ('train' as const) : ('val' as const), Number(match[2])];
-        const about = await lstat(path).catch(() => undefined); // the folder was listed safely, so it belongs to the run
+        const about = await lstat(path).catch(() => undefined); // listed safely: it belongs to the run
         if (!about?.isFile() || about.size > mostLogBytes) return [];
         return [[`${runFiles.episodes}/${name}`, { size: about.size, mtimeMs: about.mtimeMs, file: { path, mode, step } }] as const]; // prettier-ignore
       }),

@@ -51,7 +51,7 @@ export function indexOfFile({ path, mode, step }: ScanFile, from: number): Episo
       }
       const messages = bytes.indexOf(beforeMessages, start);
       const turns = bytes.indexOf(beforeTurns, start);
-      const usual = turns >= 0 && turns < messages && messages < end; // false if the keys have another order: then the whole line is searched
+      const usual = turns >= 0 && turns < messages && messages < end; // other key orders: the whole line is searched
       addToIndex(line, data, at + end + 1, usual ? messages - start : end - start);
     }
     line.to = to;
