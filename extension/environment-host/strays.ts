@@ -116,7 +116,7 @@ export function catchStrays(log: (text: string) => void): () => void {
 
 /**
  * Prevents environment code from ending the thread or using its message port, because the thread holds other episodes.
- * A call of `process.exit` throws. `parentPort` and `workerData` are null, as in a main thread.
+ * Its calls of `process.exit` throw. `parentPort` and `workerData` are null, as in a main thread.
  */
 export function keepThread(): void {
   Object.assign(threads, { parentPort: null, workerData: null });

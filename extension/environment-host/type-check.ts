@@ -118,8 +118,8 @@ class Project {
   }
 
   /**
-   * Whether errors in the file are reported. Files shipped with the extension are checked in its own build; a built-in
-   * environment that is opened as the user's source is checked here.
+   * Whether errors in the file are reported: not in packages, and not in files shipped with the extension, which are
+   * checked in its own build, unless the checked environment is one of them.
    */
   private isUsers(file: string): boolean {
     if (file.includes('/node_modules/')) return false;

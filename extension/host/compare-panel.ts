@@ -111,7 +111,7 @@ export class ComparePanels implements vscode.WebviewPanelSerializer<PageState>, 
         if (panel.visible) messenger.sendNotification(compareGrew, page, null);
       }, tellMs);
     };
-    // Touch events come with every poll of a live run's folder, and for other runs only when something changed.
+    // Every poll fires a touch event. It is ignored for runs that are not live: their changes fire onDidChange.
     const listening = this.store.onDidTouch(folder => this.store.get(folder)?.summary.live && grew(folder));
     const listChanged = this.store.onDidChange(() => grew());
     this.open.set(key, panel);

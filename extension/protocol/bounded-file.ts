@@ -30,7 +30,7 @@ export interface Bounds {
 /** An entry of a folder. */
 export interface FolderEntry {
   name: string;
-  /** `other` for links. */
+  /** `other` for links and special files. */
   kind: 'file' | 'folder' | 'other';
 }
 

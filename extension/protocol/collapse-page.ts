@@ -62,7 +62,7 @@ export interface DiagnosedSteps {
   groups: number[];
 }
 
-/** Thresholds above which H(Z|X), in nats per token, and the mutual information, as a share of ln N, count as high. */
+/** H(Z|X), in nats per token, and the mutual information, as a share of ln N, count as high from these values on. */
 export interface RegimeThresholds {
   entropy: number;
   informationShare: number;

@@ -1,4 +1,4 @@
-// `episodes/index.jsonl`: index of a run's episodes in about 70 bytes each, so that a list of 100,000 episodes does not
+// `episodes/index.jsonl`: index of a run's episodes in about 70 bytes each, so that listing 100,000 episodes does not
 // read their gigabyte of data. A line describes, by columns, the episodes appended to one file at one time. Derived
 // data: the episode files are authoritative, and the index lines of a file are used only if they cover all of it. The
 // trainer writes it beside the episodes; for runs of older trainers the editor computes the same lines and keeps them

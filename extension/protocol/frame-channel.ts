@@ -29,8 +29,8 @@ export class FrameChannel {
   }
 
   /**
-   * Sends plain data. `sent` is called when the system has accepted the data, or the channel is closed. @throws
-   * FrameError when the message is too large for a frame
+   * Sends plain data. `sent` is called when the system has accepted the data, or the channel is closed.
+   * @throws FrameError when the message is too large for a frame
    */
   send(message: unknown, sent?: () => void): void {
     if (!this.open) return sent?.();

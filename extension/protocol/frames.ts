@@ -31,8 +31,8 @@ export class FrameWriter {
   private sequence = 0;
 
   /**
-   * Returns the frame of plain data: numbers, strings, booleans, null, undefined, arrays, objects, byte arrays. @throws
-   * FrameError when it is too large
+   * Returns the frame of plain data: numbers, strings, booleans, null, undefined, arrays, objects, byte arrays.
+   * @throws FrameError when it is too large
    */
   frame(message: unknown): Buffer {
     const chunks: Uint8Array[] = [];
@@ -66,8 +66,8 @@ export class FrameReader {
   private broken: FrameError | undefined;
 
   /**
-   * Yields the messages completed by this chunk, in order. @throws FrameError at the first invalid bytes and on every
-   * later call
+   * Yields the messages completed by this chunk, in order.
+   * @throws FrameError at the first invalid bytes and on every later call
    */
   *push(chunk: Buffer): Generator<unknown, void> {
     if (this.broken) throw this.broken;

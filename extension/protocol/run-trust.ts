@@ -42,8 +42,8 @@ export const manifestSignature = (run: string, sha256: string): string =>
   document({ hmac: manifestHmac(signingKeyOrNew(), run, sha256) });
 
 /**
- * Returns the `signature.json` of a saved environment, whose files are given by their SHA-256. @throws UserError when
- * the user's key cannot be created
+ * Returns the `signature.json` of a saved environment, whose files are given by their SHA-256.
+ * @throws UserError when the user's key cannot be created
  */
 export const environmentSignature = (run: string, kept: KeptCode): string =>
   document({ tags: kept.tags, hmac: environmentHmac(signingKeyOrNew(), run, kept) });

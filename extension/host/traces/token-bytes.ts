@@ -8,7 +8,7 @@ import { UserError } from '../../protocol/user-error';
 /** Bytes of a token by id; undefined if the vocabulary lacks the id. */
 export interface TokenBytes {
   of(id: number): Uint8Array | undefined;
-  /** Whether the tokenizer omits the token when decoding, such as turn markers. */
+  /** Whether the tokenizer omits the token when decoding, as it does turn markers. */
   isSpecial(id: number): boolean;
 }
 
