@@ -42,7 +42,7 @@ export class BuildError extends Error {
 const mapComment = '//# sourceMappingURL=data:application/json;base64,';
 
 /**
- * Restores the bundle that was saved as `code`: same code, map and version, independent of the present content of the
+ * Restores the bundle that was saved as `code`: same code, map and version, independent of the current content of the
  * file.
  */
 export function keptBundle(source: string, code: string, files: string[]): Bundle {

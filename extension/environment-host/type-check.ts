@@ -28,7 +28,7 @@ export class TypeCheckService {
     this.registry = ts.createDocumentRegistry();
   }
 
-  /** Checks the file and all its imports, except packages, in their present state on disk. */
+  /** Checks the file and all its imports, except packages, in their current state on disk. */
   check(source: string): TypeCheck {
     const settings = this.ts.findConfigFile(dirname(source), this.ts.sys.fileExists);
     const stamp = settings === undefined ? '' : `${settings}\n${this.ts.sys.readFile(settings)}`;

@@ -1,4 +1,4 @@
-// Attaches VS Code's debugger to the environment processes of a running run. The trainer opens their inspectors on the
+// Attaches VS Code's debugger to the environment processes of an active run. The trainer opens their inspectors on the
 // loopback interface and restores the time limits when the last debug session has ended. Training itself only waits for
 // halted environments.
 import * as vscode from 'vscode';

@@ -196,7 +196,7 @@ export class MetricColumns {
     });
   }
 
-  /** Runs one read at a time on the present metrics.jsonl. If nothing was read yet, loads the column files first. */
+  /** Runs one read at a time on the current metrics.jsonl. If nothing was read yet, loads the column files first. */
   private inTurn<T>(work: (handle: FileHandle | undefined) => Promise<T>): Promise<T> {
     const next = this.current.then(async () => {
       const handle = await openOrNothing(this.file, this.folder);

@@ -222,7 +222,7 @@ async function exportRuns(host: Host, runs: Run[]): Promise<void> {
   tellBriefly(vscode.l10n.t('Exported to {0}', into.fsPath), 8000, 'check');
 }
 
-/** Throws `refusal` with the run's name if the run is active, according to its present files. */
+/** Throws `refusal` with the run's name if the run is active, according to its current files. */
 async function refuseLive({ reader, summary }: Run, refusal: (name: string) => string): Promise<void> {
   await reader.refresh();
   if (reader.summary?.live) throw new UserError(refusal(summary.name));

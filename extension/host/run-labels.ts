@@ -23,7 +23,7 @@ export async function readLabels(folder: string): Promise<Labels> {
 export type LabelChange = Omit<Labels, 'schema'>;
 
 /**
- * Replaces a run's labels with the result of `change` on the present ones. Throws a UserError if the folder cannot be
+ * Replaces a run's labels with the result of `change` on the current ones. Throws a UserError if the folder cannot be
  * written.
  */
 export async function changeLabels(folder: string, change: (now: Labels) => LabelChange): Promise<void> {

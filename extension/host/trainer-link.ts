@@ -58,7 +58,7 @@ export class TrainerLink {
   private watching: { choice: WatchChoice; watcher: EpisodeWatcher } | undefined;
   private readonly waiting = new Set<() => void>();
 
-  /** `lease` reads the run's present lease. The trainer must serve the run `id`. The link connects immediately. */
+  /** `lease` reads the run's current lease. The trainer must serve the run `id`. The link connects immediately. */
   constructor(
     readonly run: string,
     private readonly id: string,

@@ -256,7 +256,7 @@ function askForMove({ episode, actions }: WhatIfStanding): Promise<GivenAnswer |
   });
 }
 
-/** Returns the episode so far as text: states, answers, rewards, and the present state. */
+/** Returns the episode so far as text: states, answers, rewards, and the current state. */
 function textOf({ turns, final_state, reward }: Episode): string {
   const played = turns.flatMap(({ turn, state, raw, reward: earned }) => [
     vscode.l10n.t('── turn {0} ──', turn),

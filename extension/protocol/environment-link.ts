@@ -16,7 +16,7 @@ export interface EnvironmentSpec {
   source: string;
   /** `env_config`: overrides of the environment's defaults. */
   config: Record<string, unknown>;
-  /** Code from an earlier `LoadedEnvironment` to run, instead of the file's present content. */
+  /** Code from an earlier `LoadedEnvironment` to run, instead of the file's current content. */
   built?: Pick<LoadedEnvironment, 'bundle' | 'files'>;
 }
 
@@ -130,7 +130,7 @@ export interface EpisodeStep extends EpisodeState {
 
 export type EnvironmentRequest =
   | { id: number; method: 'load'; environments: EnvironmentSpec[]; timeout_ms: number }
-  /** Builds, checks and loads the present files alongside the running code. The result is not used until `use`. */
+  /** Builds, checks and loads the current files alongside the running code. The result is not used until `use`. */
   | { id: number; method: 'prepare'; environments: EnvironmentSpec[]; timeout_ms: number; check_types: boolean }
   /** Episodes reset from here on use the code last prepared for these tags. */
   | { id: number; method: 'use'; tags: string[] }

@@ -1,4 +1,4 @@
-// Messages between the extension host and the Live page, which shows an episode of a running run token by token.
+// Messages between the extension host and the Live page, which shows an episode of an active run token by token.
 import type { NotificationType, RequestType } from 'vscode-messenger-common';
 import type { RunSummary } from './pages';
 import type { WatchChoice, WatchedEpisode, WatchedTurn } from './trainer-link';

@@ -22,7 +22,7 @@ export interface Processes {
   isAlive(pid: number): boolean;
   /** Start time in a form that clock adjustments do not affect; undefined if unknown. */
   startOf(pid: number): string | undefined;
-  /** Start time in milliseconds since 1970, by the present clock. */
+  /** Start time in milliseconds since 1970, by the current clock. */
   startTimeOf?(pid: number): number | undefined;
 }
 

@@ -39,7 +39,7 @@ export const overlays: Record<Exclude<OverlayKind, 'none'>, Overlay> = {
   value: { scale: 'signed', needsModel: true, value: facts => facts.value, edges: null },
 };
 
-/** Shades per token, and the range of the present values. */
+/** Shades per token, and the range of the values; null if there are none. */
 export interface Painted {
   shades: Shade[];
   range: [number, number] | null;

@@ -1,4 +1,4 @@
-// Checks whether an episode is reproducible: replays its seed and actions in the present environment, and compares each
+// Checks whether an episode is reproducible: replays its seed and actions in the current environment, and compares each
 // turn's reward and next state with the recorded ones. Pure functions; the caller runs the CLI.
 import { z } from 'zod';
 import { formatSigned } from '../../protocol/numbers';
