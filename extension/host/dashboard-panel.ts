@@ -46,7 +46,7 @@ export interface DashboardStorage {
 /** Key of the view settings in the workspace state. */
 const viewKey = 'ragen.dashboard.view';
 
-/** Key of the last page's first charts in the workspace state. */
+/** Workspace state key of the columns that the last page requested first. */
 const askedKey = 'ragen.dashboard.asked';
 
 /** Maximum number of overviews computed before a page requests them. */
@@ -55,7 +55,7 @@ const mostAhead = 64;
 /** Number of rows above which a column is first sent as an overview. */
 const longRun = 20_000;
 
-/** Number of new lines above which they are not sent, and the page requests the data again. */
+/** Maximum number of new lines per message. If more arrive, the page must request the data again. */
 const mostLines = 2000;
 
 /** Epoch of the newest part, while the rest is read. */

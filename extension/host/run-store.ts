@@ -70,7 +70,7 @@ export class RunStore implements vscode.Disposable {
   /** Fires with the path of a run folder that was deleted, here or elsewhere. */
   readonly onDidDelete = this.deleted.event;
 
-  /** Resolves after the first scan of the workspace folders. A command that activates the extension runs earlier. */
+  /** Resolves after the first scan of the workspace folders. A command that activates the extension may run before. */
   get scanned(): Promise<void> {
     return this.scanning;
   }

@@ -22,8 +22,8 @@ export interface FilterSettings {
   include_zero: boolean;
   top_p_prob_mode: string;
   /**
-   * Groups with zero reward variance are dropped after the filter, and further batches are sampled
-   * (`algorithm.filter_groups`).
+   * Dynamic sampling (`algorithm.filter_groups`): groups whose episodes do not differ are dropped after the filter, and
+   * further batches are sampled.
    */
   dynamic_sampling: boolean;
   /** The filter uses normalised scores (`workbench.compat: ragen`). */

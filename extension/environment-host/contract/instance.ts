@@ -92,7 +92,7 @@ export class Instance {
     return { ...state, reward, over: this.over, info: plain };
   }
 
-  /** Steps an episode that is over. Returns undefined if the step throws, which is allowed. `over` stays true. */
+  /** Calls `step` after the end of the episode. Returns undefined if it throws, which is allowed. `over` stays true. */
   async stepAfterEnd(action: Action): Promise<Step | undefined> {
     try {
       return await this.step(action);
