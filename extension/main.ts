@@ -1,4 +1,4 @@
-// The extension's entry: what there is and how it hangs together. Everything else is under `host/`.
+// Entry point and composition root of the extension. All other host code is under `host/`.
 import { join } from 'node:path';
 import * as vscode from 'vscode';
 import { collapseKind } from './host/collapse-panel';
@@ -30,7 +30,7 @@ import { Terminals } from './host/terminals';
 import { Walkthrough } from './host/walkthrough';
 import { addTraces } from './host/traces/traces';
 
-/** Runs outlive the window: on every activation those at work are found again, and nothing needs to be undone at its end. */
+/** Runs outlive the window: each activation finds the active ones again, and deactivation needs no cleanup. */
 export function activate(context: vscode.ExtensionContext): void {
   const { extensionPath, extensionUri, subscriptions } = context;
   const log = vscode.window.createOutputChannel('RAGEN', { log: true });
@@ -83,7 +83,7 @@ export function activate(context: vscode.ExtensionContext): void {
   ]);
 
   const closePages = (folder: string) => [dashboards, episodes, collapses].forEach(pages => pages.close(folder));
-  subscriptions.push(store.onDidDelete(closePages)); // another window, or a terminal
+  subscriptions.push(store.onDidDelete(closePages)); // also when deleted by another window or a terminal
   const host: Host = {
     extensionPath,
     terminal,

@@ -1,6 +1,7 @@
-// Builds an environment's TypeScript into one CommonJS text. `zod` and `ragen-workbench/api` stay outside: the worker provides them,
-// so a user's file builds in a folder without node_modules. Invariant: the version depends on the code alone, never on the
-// machine's paths: names in the bundle are relative to the source's folder and the source map is not hashed.
+// Bundles an environment's TypeScript into one CommonJS text. `zod` and `ragen-workbench/api` stay external and the
+// worker provides them, so a user's file builds in a folder without node_modules. Invariant: the version depends on the
+// code only, never on paths of the machine. File names in the bundle are relative to the source's folder, and the
+// source map is not hashed.
 import { build, type BuildFailure, type Message } from 'esbuild';
 import { createHash } from 'node:crypto';
 import { existsSync, statSync } from 'node:fs';
@@ -11,19 +12,22 @@ import { builtInSource, builtInText } from './built-in';
 import { isProvided } from './provided-names';
 
 export interface Bundle {
-  /** The code with its source map inline. */
+  /** The code with its inline source map. */
   code: string;
-  /** The source map's JSON. */
+  /** The source map as JSON. */
   map: string;
-  /** First 16 hex digits of the code's sha256. */
+  /** First 16 hex digits of the SHA-256 of the code. */
   version: string;
-  /** Where the bundle would lie: beside its source. */
+  /** Virtual path of the bundle, beside its source. */
   filename: string;
-  /** Absolute paths of all files that went in. */
+  /** Absolute paths of all bundled files. */
   files: string[];
 }
 
-/** Why a source did not build: the first mistake's place `file:line` where known, a sentence's predicate, and all mistakes. */
+/**
+ * Thrown when a source does not build. Carries the location of the first error (`file:line` where known), a message
+ * phrased as a predicate, and all problems.
+ */
 export class BuildError extends Error {
   override readonly name = 'BuildError';
   constructor(
@@ -37,7 +41,10 @@ export class BuildError extends Error {
 
 const mapComment = '//# sourceMappingURL=data:application/json;base64,';
 
-/** The bundle that `code` was written down from: the same code, map and version, whatever the file holds now. */
+/**
+ * Restores the bundle that was saved as `code`: same code, map and version, independent of the current content of the
+ * file.
+ */
 export function keptBundle(source: string, code: string, files: string[]): Bundle {
   const end = code.lastIndexOf(mapComment);
   const map = Buffer.from(code.slice(end + mapComment.length), 'base64').toString('utf8');
@@ -55,12 +62,13 @@ function bundleOf(source: string, code: string, map: string, files: string[]): B
   };
 }
 
-/** The folder that holds the bundles' one and `envs`. */
+/** Parent of the folder that holds this bundle; it also holds `envs`. */
 const installation = dirname(dirname(fileURLToPath(import.meta.url)));
 
 /**
- * Code that names the files of the installation without saying where that is, as seen from the source's folder. esbuild names a file in
- * a comment above it and as the key of a CommonJS module, `"…"(exports, module) {`; texts of the code itself stay as they are.
+ * Replaces the path from `folder` to the installation with `ragen-workbench/`, so that the code does not depend on
+ * where the installation lies. esbuild writes a file's path in a comment above its code and as the key of a CommonJS
+ * module, `"…"(exports, module) {`. String literals in the code are not changed.
  */
 function placeless(code: string, folder: string): string {
   const way = relative(folder, installation).replaceAll('\\', '/');
@@ -74,7 +82,7 @@ function placeless(code: string, folder: string): string {
 const stemOf = (source: string): string => join(dirname(source), basename(source, extname(source)));
 
 /**
- * Bundles the environment whose entry is `source` (absolute path).
+ * Bundles the environment with the entry file `source` (absolute path).
  * @throws BuildError when the file is missing or does not build.
  */
 export async function bundleEnvironment(source: string): Promise<Bundle> {
@@ -102,7 +110,7 @@ export async function bundleEnvironment(source: string): Promise<Bundle> {
       target: 'node20',
       charset: 'utf8',
       sourcemap: 'external',
-      tsconfigRaw: {}, // a tsconfig.json somewhere above must not change the code
+      tsconfigRaw: {}, // ignore any tsconfig.json in a parent folder
       supported: { 'dynamic-import': false },
       define: { 'import.meta.url': '__importMetaUrl' },
       logLevel: 'silent',
@@ -142,7 +150,7 @@ export async function bundleEnvironment(source: string): Promise<Bundle> {
     }
     const problems = errors.map(({ text, location }): SourceProblem => {
       if (!location) return whole(text);
-      const { file, line, column, length } = location; // esbuild counts columns from 0, in bytes
+      const { file, line, column, length } = location; // esbuild's columns are 0-based byte offsets
       const place = { file: resolve(folder, file), line, column: characters(location.lineText, column) + 1 };
       if (length === 0) return { ...place, message: text, kind: 'build' };
       const endColumn = characters(location.lineText, column + length) + 1;
@@ -153,16 +161,19 @@ export async function bundleEnvironment(source: string): Promise<Bundle> {
   }
 }
 
-/** Bytes of the largest file that goes into a bundle. */
+/** Maximum size in bytes of a file in a bundle. */
 const mostBytes = 2 ** 26;
 
-/** Why a file does not go into a bundle, as a predicate; undefined where it may: esbuild itself would wait for the writer of a pipe. */
+/**
+ * Returns why a file cannot be bundled, as a predicate, or undefined if it can. Checked before esbuild reads the file,
+ * because reading a pipe would block until a writer opens it.
+ */
 function refusalOf(path: string): string | undefined {
   const found = statSync(path, { throwIfNoEntry: false });
-  if (found === undefined) return undefined; // esbuild says so
+  if (found === undefined) return undefined; // esbuild reports the missing file
   if (!found.isFile()) return 'is no regular file: put the environment’s code there';
   return found.size > mostBytes ? `has ${found.size} bytes, more than the ${mostBytes} of a file of code: restore it` : undefined; // prettier-ignore
 }
 
-/** UTF-16 units in the first `bytes` of a line. */
+/** Number of UTF-16 code units in the first `bytes` bytes of a line. */
 const characters = (line: string, bytes: number): number => Buffer.from(line).subarray(0, bytes).toString().length;

@@ -1,12 +1,16 @@
-// Built-in environments as modules: `ragen-workbench/envs/sokoban` is the source of env_type sokoban, so that a user's file can wrap it.
-// It is bundled with what imports it and becomes part of that environment's version. Where it looks for files beside itself
-// (`import.meta.url`), the worker says where that is, so that no path of this machine gets into the bundle.
+// Makes built-in environments importable: `ragen-workbench/envs/sokoban` resolves to the source of env_type sokoban, so
+// that a user's file can wrap it. The source is bundled with the importing file and is part of that environment's
+// version. `import.meta.url` in it is replaced by a URL that the worker supplies at run time, so the bundle contains no
+// path of the machine.
 import { existsSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 
 const prefix = 'ragen-workbench/envs/';
 
-/** The file that a module's name stands for, or undefined. `installation` is the folder that holds `envs` with its registry.json. */
+/**
+ * Returns the source file for a module name, or undefined. `installation` is the folder that holds
+ * `envs/registry.json`.
+ */
 export function builtInSource(installation: string, name: string): string | undefined {
   const registry = join(installation, 'envs', 'registry.json');
   if (!name.startsWith(prefix) || !existsSync(registry)) return undefined;
@@ -15,10 +19,10 @@ export function builtInSource(installation: string, name: string): string | unde
   return Object.hasOwn(files, type) ? join(installation, 'envs', files[type]) : undefined;
 }
 
-/** The name under which the worker tells a bundle the URL of the folder of built-in environments. */
+/** Name of the variable through which the worker passes the URL of the built-in environments' folder to a bundle. */
 export const builtInFolder = '__builtInEnvironments';
 
-/** The text of a built-in environment's file, to be bundled elsewhere; lines stay where they are. */
+/** Returns the text of a built-in environment's file for bundling. Line numbers do not change. */
 export function builtInText(installation: string, file: string): string {
   const place = relative(join(installation, 'envs'), file).replaceAll('\\', '/');
   const url = `new URL(${JSON.stringify(place)}, ${builtInFolder}).href`;

@@ -1,10 +1,11 @@
-// Keeps environment code from replacing what the worker's own code stands on while episodes run: an episode that changed Array.prototype would
-// fail the others of its tag. Changes at load are the environment's own, for all of its episodes alike. Math, Date and Object's methods stay
-// open, since environments seed and extend these.
+// Freezes the built-ins that the worker's code relies on while episodes run, because an episode that changed
+// Array.prototype would break the other episodes of its tag. Changes made at load time are allowed: they affect all
+// episodes of the environment equally. Math, Date and the methods of Object stay mutable, since environments seed and
+// extend them.
 
 import { MessagePort } from 'node:worker_threads';
 
-/** Prototypes and namespaces whose functions the worker calls. */
+/** Prototypes and namespaces with functions that the worker calls. */
 const used = (): object[] => [
   ...[Array, Map, Set, Promise, String, Number, Uint8Array, Int32Array, WeakMap, MessagePort].map(
     ({ prototype }) => prototype,
@@ -16,7 +17,7 @@ const used = (): object[] => [
 const iterators = (): object[] =>
   [[], new Map(), new Set(), ''].map(list => Object.getPrototypeOf(list[Symbol.iterator]()) as object);
 
-/** From now on these throw where they are changed, or ignore it in sloppy code. */
+/** Locks the built-ins. A later write throws in strict mode and is ignored in sloppy mode. */
 export function lockBuiltIns(): void {
   for (const object of used()) Object.freeze(object);
   for (const object of [Object.prototype, Function.prototype, Error.prototype]) Object.preventExtensions(object);

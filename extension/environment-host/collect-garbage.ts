@@ -1,15 +1,19 @@
-// Memory outside JavaScript that a thread held is let go of with its `Worker` object, which V8 sees no reason to collect for a long time,
-// small as it is. After every so many ended threads the collector is called by hand.
+// Runs the garbage collector after every few ended threads. A thread's memory outside the JavaScript heap is freed with
+// its `Worker` object, which is small, so V8 would not collect it for a long time.
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
-/** A collection takes some milliseconds in a process whose own heap is small. */
+/**
+ * Number of ended threads between collections. A collection takes a few milliseconds in a process with a small heap.
+ */
 const threadsBetween = 4;
 
 let ended = 0;
 let collect: (() => void) | undefined;
 
-/** A thread has ended and nothing refers to it any more. With `now` it held much. */
+/**
+ * Records that a thread has ended and is unreferenced. `now` forces a collection, for a thread that held much memory.
+ */
 export function threadEnded(now = false): void {
   if (++ended % threadsBetween !== 0 && !now) return;
   if (!collect) {

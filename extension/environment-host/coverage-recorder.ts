@@ -1,5 +1,5 @@
-// Counts how often each part of an environment's code is reached, in its worker thread, by V8's own precise coverage. It must be started
-// before the code is compiled; counted code takes about two and a half times as long.
+// Counts how often each range of an environment's code runs, in its worker thread, with V8's precise coverage. Must
+// start before the code is compiled. Counted code takes about 2.5 times as long.
 import { Session, type Profiler } from 'node:inspector';
 import { pathToFileURL } from 'node:url';
 import type { CoveredRange } from './work';
@@ -8,7 +8,7 @@ export class CoverageRecorder {
   private readonly session = new Session();
   private readonly names: readonly string[];
 
-  /** `filename` is the path that the code will be compiled under. */
+  /** `filename` is the path under which the code will be compiled. */
   constructor(filename: string) {
     this.names = [filename, pathToFileURL(filename).href];
     this.session.connect();
@@ -16,10 +16,10 @@ export class CoverageRecorder {
     this.session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: true });
   }
 
-  /** Counts since the last time, outer ranges before those within them. */
+  /** Returns the counts since the last call, outer ranges before inner ones. */
   take(): CoveredRange[] {
     let scripts: Profiler.ScriptCoverage[] = [];
-    // Within one thread the session answers before it returns.
+    // A session connected to its own thread calls back synchronously.
     this.session.post('Profiler.takePreciseCoverage', (_, answer) => (scripts = answer.result));
     const own = scripts.find(({ url }) => this.names.includes(url));
     return (own?.functions ?? []).flatMap(({ ranges }) =>

@@ -1,4 +1,4 @@
-// From counts of ranges of built code to counts of lines of the sources, through the bundle's source map.
+// Converts coverage counts of ranges in a bundle into counts of source lines, through the bundle's source map.
 import { eachMapping, TraceMap, type EachMapping } from '@jridgewell/trace-mapping';
 import { createHash } from 'node:crypto';
 import { dirname, resolve, sep } from 'node:path';
@@ -6,7 +6,10 @@ import type { CoveredCode } from '../protocol/environment-link';
 import type { Bundle } from './build';
 import type { CoveredRange } from './work';
 
-/** What an environment's lines were reached by. Packages are left out. `ranges` come outer before inner, as V8 has them. */
+/**
+ * Returns how often each source line ran. Packages in node_modules are left out. `ranges` are ordered outer before
+ * inner, as V8 returns them.
+ */
 export function coveredLines(
   tag: string,
   { code, map, version, filename }: Pick<Bundle, 'code' | 'map' | 'version' | 'filename'>,
@@ -24,10 +27,10 @@ export function coveredLines(
   const files = new Map<string, Map<number, [most: number, least: number]>>();
   for (const [place, { source, originalLine }] of mapped) {
     if (source === null || originalLine === null || source.split('/').includes('node_modules')) continue;
-    // A statement may be mapped from the start of its line, where its indentation is.
+    // A mapping may start at the beginning of a line, before its indentation.
     const at = place + /^[ \t]*/.exec(code.slice(place, place + 1000))![0].length;
     if (at > place && mapped.has(at)) continue;
-    if (!/[^\s{}();,]/.test(code[at] ?? '')) continue; // brackets behind a return count as never reached
+    if (!/[^\s{}();,]/.test(code[at] ?? '')) continue; // brackets after a return count as never reached
     const lines = files.get(source) ?? new Map<number, [number, number]>();
     files.set(source, lines);
     const [most, least] = lines.get(originalLine) ?? [0, Infinity];

@@ -1,5 +1,6 @@
-// Turns a bundle into a definition, inside the worker: compiles it beside its source (so that breakpoints and stack traces find the
-// user's .ts), checks what it exports, and fills in its configuration. Every fault says what to mend.
+// Turns a bundle into an environment definition, inside the worker: compiles it under a path beside its source (so that
+// breakpoints and stack traces resolve to the user's .ts), checks its exports, and parses its configuration. Every
+// fault names its remedy.
 import { createRequire } from 'node:module';
 import { dirname } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -16,14 +17,14 @@ import type { Description, WorkerSetup } from './work';
 
 const badDefinition = (what: string, remedy: string) => new FaultError({ kind: 'build', what, remedy });
 
-/** Evaluates the bundle and returns its default export, checked. */
+/** Evaluates the bundle and returns its checked default export. */
 export function loadDefinition({ code, filename, source }: WorkerSetup): EnvironmentDefinition {
   const ownRequire = createRequire(source);
   const require = (name: string): unknown => (isProvided(name) ? providedModules[name] : ownRequire(name));
   const module = { exports: {} as { default?: unknown } };
   const parameters = ['exports', 'require', 'module', '__filename', '__dirname', '__importMetaUrl', builtInFolder];
   const run = compileFunction(code, parameters, { filename }) as (...values: unknown[]) => void;
-  const builtIn = new URL('../envs/', import.meta.url).href; // beside the folder of this bundle
+  const builtIn = new URL('../envs/', import.meta.url).href; // relative to the parent folder of this bundle
   run(module.exports, require, module, source, dirname(source), pathToFileURL(source).href, builtIn);
 
   const found = module.exports.default as Partial<EnvironmentDefinition> | undefined;
@@ -47,15 +48,15 @@ export function loadDefinition({ code, filename, source }: WorkerSetup): Environ
   return found as EnvironmentDefinition;
 }
 
-/** A day, in milliseconds. */
+/** One day in milliseconds. */
 const longestPatience = 86_400_000;
 
-/** What the definition says of itself under a parsed configuration. Makes one environment to see what it can do. */
+/** Describes the definition under a parsed configuration. Creates one environment to detect its optional methods. */
 export async function describe(
   { name, instruction, legend, actions, wholeAnswer = false, dependencies, patience, create }: EnvironmentDefinition,
   config: Record<string, unknown>,
 ): Promise<Description> {
-  await present(dependencies, config); // first, since what it finds may be what the instruction tells
+  await present(dependencies, config); // first, because the instruction may depend on it
   const text = typeof instruction === 'function' ? instruction(config) : instruction;
   if (typeof text !== 'string' || text.length > largest)
     throw badValue(`gave the instruction ${shown(text)}`, `return a text of at most ${largest} characters from it`);
@@ -78,7 +79,10 @@ export async function describe(
   };
 }
 
-/** Looks for what the environment needs. The fault says the configuration too, which is sound whatever is missing. */
+/**
+ * Checks the environment's dependencies. A fault also carries the parsed configuration, which is valid even if a
+ * dependency is missing.
+ */
 async function present(
   dependencies: EnvironmentDefinition['dependencies'],
   config: Record<string, unknown>,
@@ -90,7 +94,7 @@ async function present(
   }
 }
 
-/** @throws FaultError where `create` has returned something else than an environment */
+/** @throws FaultError when `create` has not returned an environment */
 export function checkedEnvironment(environment: Environment): Environment {
   if (typeof environment?.reset !== 'function' || typeof environment.step !== 'function')
     throw badValue(`gave ${shown(environment)} from create(config)`, 'return an object with reset and step');
@@ -100,7 +104,7 @@ export function checkedEnvironment(environment: Environment): Environment {
 const isEmpty = (names: unknown): boolean =>
   names === undefined || (typeof names === 'object' && names !== null && Object.keys(names).length === 0);
 
-/** Names of actions by their ids, copied. @throws FaultError where they are something else */
+/** Returns a copy of the action names by id. @throws FaultError when `actions` has another form */
 export function checkedActions(actions: unknown): Record<number, string> {
   const entries = actions === null || typeof actions !== 'object' ? [] : Object.entries(actions);
   if (entries.length === 0 || !entries.every(([id, name]) => Number.isInteger(Number(id)) && typeof name === 'string'))
@@ -121,7 +125,7 @@ function checkedLegend(legend: unknown): Record<string, string> {
   return plainValue(Object.fromEntries(entries)) as Record<string, string>;
 }
 
-/** The configuration with its defaults; a fault names the key as the configuration file has it. */
+/** Parses the configuration and fills in defaults. A fault names the key by its path in the configuration file. */
 export function parseConfig(schema: z.ZodType, given: Record<string, unknown>, tag: string): Record<string, unknown> {
   const place = (path: readonly PropertyKey[]) => ['custom_envs', tag, 'env_config', ...path.map(String)].join('.');
   const known = knownKeys(schema);
@@ -140,7 +144,10 @@ export function parseConfig(schema: z.ZodType, given: Record<string, unknown>, t
   throw badValue(`refuses ${place(issue.path)}, which is ${shown(value)} (${allowed})`, 'give it an allowed value');
 }
 
-/** The keys of an object schema, looking through a transform; undefined for other schemas and those that let any key pass. */
+/**
+ * Returns the keys of an object schema, also of one behind a transform. Undefined for other schemas and for objects
+ * that accept unknown keys.
+ */
 function knownKeys(schema: z.ZodType): string[] | undefined {
   const def = schema.def as { type: string; in?: z.ZodType; shape?: object; catchall?: z.ZodType };
   if (def.type === 'pipe' && def.in) return knownKeys(def.in);

@@ -1,11 +1,11 @@
-// The end of a process that runs environments, with everything that they have started.
+// Ends an environment process together with all processes that it has started.
 import { endStarted, markVariable } from '../protocol/end-processes';
 
-/** Ends this process and all that environments have started: those that left its group first. */
+/** Ends all processes started by environments, first those that left this process group, then this process. */
 export function endAll(code: number): void {
   if (process.platform !== 'win32') {
     endStarted(undefined, process.env[markVariable] ?? '');
-    if (code === 0) endStarted(process.pid, ''); // the group: this process too, where it leads one
+    if (code === 0) endStarted(process.pid, ''); // the process group, with this process if it leads the group
   }
   process.exit(code);
 }

@@ -1,5 +1,5 @@
-// Makes the one sentence that a user reads of a fault: which environment, where in his source, at which seed and after which actions,
-// and what to do about it.
+// Turns a fault into the sentence shown to the user: which environment, where in the source, at which seed and after
+// which actions, and how to fix it.
 import type { EnvironmentFailure } from '../protocol/environment-link';
 import type { Bundle } from './build';
 import { placeOf } from './place';
@@ -11,18 +11,18 @@ export interface FailureContext {
   source: string;
   bundle: Pick<Bundle, 'filename' | 'map'>;
   timeoutMs: number;
-  /** Names of the actions by id, where they have some. */
+  /** Action names by id, if any. */
   names?: Record<number, string>;
-  /** What was being done; absent while the environment loads. */
+  /** The work item that failed; absent while the environment loads. */
   item?: WorkItem;
-  /** The episode in hand, with the actions executed before the item. */
+  /** The episode of the item, with the actions executed before the item. */
   episode?: { seed: number; member: number; actions: readonly (number | string)[] };
 }
 
-/** Actions shown before the rest is left out. */
+/** Maximum number of actions listed; the newest are shown. */
 const actionsShown = 20;
 
-/** The failure that a fault amounts to in its context. */
+/** Returns the failure for a fault in its context. */
 export function failureOf(fault: Fault, context: FailureContext): EnvironmentFailure {
   const { tag, source, item, episode, names } = context;
   const place = placeOf(fault.stack, context.bundle);

@@ -1,11 +1,12 @@
-// Faults of environment code: those that we find, as an error that carries its sentence, and those that were thrown.
+// Faults of environment code: those found by our checks, as an error that carries its message, and those thrown by the
+// code.
 import { longestText } from '../protocol/environment-bounds';
 import { shown } from './values';
 import type { Fault } from './work';
 
 type Found = Omit<Fault, 'action'>;
 
-/** A fault found by a check of ours. */
+/** A fault found by one of our checks. */
 export class FaultError extends Error {
   override readonly name = 'FaultError';
   readonly #fault: Found;
@@ -15,36 +16,36 @@ export class FaultError extends Error {
     this.#fault = fault;
   }
 
-  /** The fault of an error of this class; asks nothing of a value that may be a trap. */
+  /** Returns the fault of a FaultError, else undefined. Runs no getter or proxy trap of the value. */
   static faultIn(error: unknown): Found | undefined {
     return typeof error === 'object' && error !== null && #fault in error ? error.#fault : undefined;
   }
 }
 
-/** A value that an environment must not return. */
+/** Fault for an invalid value returned by an environment. */
 export function badValue(what: string, remedy: string): FaultError {
   return new FaultError({ kind: 'bad_value', what, remedy });
 }
 
-/** A call that took too long. */
+/** Fault for a call that exceeded its time limit. */
 export const timedOut = (limitMs: number): Found => ({
   kind: 'timed_out',
   what: `did not return within ${limitMs} ms`,
   remedy: 'make it return, or allow it more time',
 });
 
-/** Whatever was thrown, as a fault. */
+/** Converts any thrown value into a fault. */
 export function faultOf(error: unknown): Found {
   const own = FaultError.faultIn(error);
   if (own) return own;
   const { name, message, stack, remedy } = partsOf(error);
-  // By its name, since a bundle may carry a MissingDependency class of its own.
+  // Compared by name, since a bundle may contain its own copy of the MissingDependency class.
   if (name === 'MissingDependency' && message !== undefined && remedy !== undefined)
     return { kind: 'threw', what: message, remedy };
   return { kind: 'threw', what: `threw ${shown(message ?? error)}`, remedy: 'mend the file and save it', stack };
 }
 
-/** What was thrown where nothing awaits it, as a fault. */
+/** Converts a value thrown where nothing awaits it into a fault. */
 export function strayFault(error: unknown): Found {
   const fault = faultOf(error);
   if (FaultError.faultIn(error)) return fault;
@@ -52,7 +53,7 @@ export function strayFault(error: unknown): Found {
   return { ...fault, what, remedy: 'await it, or catch what it throws' };
 }
 
-/** The texts of an error, each read once; a getter that throws counts as missing. */
+/** Reads the text properties of an error, each once. A getter that throws counts as missing. */
 function partsOf(error: unknown): Record<'name' | 'message' | 'stack' | 'remedy', string | undefined> {
   const read = (key: string): string | undefined => {
     try {

@@ -1,7 +1,8 @@
-// Answers the trainer's requests: keeps one thread for each tag, sends each episode's work to the thread that began it, and puts the
-// results back in the order of the request. A tag that is loaded again with changed code or configuration gets a new thread for its
-// next episodes; the old thread lives until its last episode is closed. A build that fails leaves the old one in place. Code that is
-// edited while it runs is prepared beside it first, and used from a point in the order of requests on that the trainer chooses.
+// Answers the trainer's requests. Keeps one thread per tag, sends each episode's work to the thread that started the
+// episode, and returns results in request order. Loading a tag with changed code or configuration starts a new thread
+// for later episodes; the old thread lives until its last episode is closed. A failed build keeps the old thread. Code
+// edited during a run is first prepared alongside the running code; the trainer decides from which request on it is
+// used.
 import * as inspector from 'node:inspector';
 import type {
   CoveredCode,
@@ -23,31 +24,34 @@ import { EnvironmentThread, type ThreadItem, type ThreadResult } from './thread'
 import { TypeChecker } from './type-checker';
 import type { Description } from './work';
 
-/** Milliseconds that a timer can take at most. */
+/** Maximum delay of a Node.js timer, in milliseconds. */
 const longestTimer = 2 ** 31 - 1;
 
 interface Loaded {
   thread: EnvironmentThread;
   spec: EnvironmentSpec;
-  /** Configuration as given, to tell a change. */
+  /** Serialized source and configuration, for change detection. */
   given: string;
   environment: LoadedEnvironment;
 }
 
 export class EnvironmentHost {
   private readonly loaded = new Map<string, Loaded>();
-  /** New code that nobody uses yet. */
+  /** New code that no episode uses yet. */
   private readonly prepared = new Map<string, Loaded>();
   private readonly owners = new Map<string, EnvironmentThread>();
-  /** Threads whose code is being loaded. */
+  /** Threads that are loading their code. */
   private readonly starting = new Set<EnvironmentThread>();
   private readonly types: TypeChecker;
   private debugging = false;
   private covering = false;
-  /** As the trainer said last. */
+  /** From the last request of the trainer. */
   private timeoutMs = 0;
 
-  /** `files` are the built worker.ts and type-check-worker.ts; `mostBytes` is what the process may hold. */
+  /**
+   * `files` are the paths of the bundled worker.ts and type-check-worker.ts. `mostBytes` limits the memory of the
+   * process.
+   */
   constructor(
     private readonly files: { worker: string; typeCheck: string },
     private readonly notify: (notice: EnvironmentNotice) => void,
@@ -57,7 +61,10 @@ export class EnvironmentHost {
     new MemoryWatch(mostBytes, () => [...this.threads, ...this.starting]);
   }
 
-  /** `part` is given the episodes of a reset or step that are ready before the others, which the reply then leaves out. */
+  /**
+   * Answers a request. `part` receives episodes of a reset or step that finish before the others; the reply then omits
+   * them.
+   */
   async answer(
     request: EnvironmentRequest,
     part: (reply: EnvironmentReply) => void = () => undefined,
@@ -153,7 +160,7 @@ export class EnvironmentHost {
     return { environment: started.environment };
   }
 
-  /** Types are checked while the code is loaded; where either fails the code is let go of. */
+  /** Builds, loads and type-checks new code, the last two concurrently. If either fails, the code is discarded. */
   private async prepare(spec: EnvironmentSpec, timeoutMs: number, checkTypes: boolean): Promise<PreparedEnvironment> {
     const { tag, source } = spec;
     this.forget(tag);
@@ -178,7 +185,7 @@ export class EnvironmentHost {
     return { ...about, environment: started.environment };
   }
 
-  /** Episodes of the tag that begin from now on run the prepared code, where there is some. */
+  /** Makes episodes of the tag that start from now on run the prepared code, if there is any. */
   private use(tag: string): void {
     const next = this.prepared.get(tag);
     this.prepared.delete(tag);
@@ -227,7 +234,10 @@ export class EnvironmentHost {
     };
   }
 
-  /** What a debugger halts is not to be ended for its slowness. On the loopback alone, whatever asks. */
+  /**
+   * Opens or closes the inspector, on the loopback interface only. Lifts the call time limit while debugging, because a
+   * breakpoint may halt a call.
+   */
   private debug(on: boolean): { url?: string } {
     this.debugging = on;
     if (on && inspector.url() === undefined) inspector.open(0, '127.0.0.1');
@@ -237,7 +247,10 @@ export class EnvironmentHost {
     return url === undefined ? {} : { url };
   }
 
-  /** Code is counted from its compilation on: threads that are of the other kind get a successor for the next episodes. */
+  /**
+   * Switches coverage on or off and returns the counts so far. Coverage starts at compilation, so each thread of the
+   * other kind gets a replacement for later episodes.
+   */
   private async cover(on: boolean): Promise<CoveredCode[]> {
     this.covering = on;
     const counted = await Promise.all(
@@ -257,7 +270,7 @@ export class EnvironmentHost {
       .map(({ thread, ranges }) => coveredLines(thread.tag, thread.bundle, ranges));
   }
 
-  /** What the threads hold; those of a tag that was edited count separately. */
+  /** Memory per thread. Old and new threads of an edited tag are listed separately. */
   private get memory(): ThreadMemory[] {
     return [...this.threads, ...this.starting].map(({ tag, bytes }) => ({ tag, bytes }));
   }
@@ -271,7 +284,7 @@ export class EnvironmentHost {
     return new Set([...this.owners.values(), ...held]);
   }
 
-  /** Results in the order of the items; undefined where no thread owns the episode. */
+  /** Returns results in the order of the items; undefined where no thread owns the episode. */
   private async dispatch(
     items: readonly ThreadItem[],
     onResult?: (i: number, result: ThreadResult) => void,
@@ -296,7 +309,10 @@ export class EnvironmentHost {
     return results;
   }
 
-  /** What became of the items' episodes; those that are there while others still work are handed to `ready` and left out. */
+  /**
+   * Returns the episodes' states after the items. States that are ready while others still run go to `ready` and are
+   * omitted from the result.
+   */
   private async states(
     items: readonly ThreadItem[],
     unknown: (i: number) => string,
@@ -327,7 +343,7 @@ export class EnvironmentHost {
     };
     const results = await this.dispatch(items, (i, result) => {
       fresh.push([i, result]);
-      telling ??= setImmediate(tell); // with all that come at the same time
+      telling ??= setImmediate(tell); // batch all results of this event loop turn
     });
     clearImmediate(telling);
     return [...open].map(i => state(i, results[i]));

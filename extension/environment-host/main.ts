@@ -1,6 +1,6 @@
-// Entry of the environment process, started by the trainer: requests come in and replies go out as frames over the pipe that is its
-// descriptor 3. Its argument is how many bytes it may hold. The process ends with its trainer, and takes whatever environments have
-// spawned with it.
+// Entry of the environment process, started by the trainer. Requests and replies are frames over the pipe on file
+// descriptor 3. The argument is the memory limit in bytes. The process exits with the trainer and ends all processes
+// that environments have started.
 import { Socket } from 'node:net';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';

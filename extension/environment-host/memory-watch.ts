@@ -1,19 +1,20 @@
-// Ends environment code that takes more memory than the process may hold, before the trainer, or the system, ends the process for it. Threads
-// count what they hold between calls and while they wait; code that fills memory without a pause does not come to it, so that where no thread
-// is known to hold a good part, the call that runs longest is blamed: code that fills memory takes long, others take microseconds. After an end
-// memory needs a moment to come back before it says anything new. What children hold the trainer sees.
+// Ends environment code that exceeds the memory limit of the process, before the trainer or the system kills the
+// process. Threads report their memory between calls and while they wait. Code that allocates without a pause reports
+// nothing, so if no thread has reported a large share, the thread with the longest-running call is blamed: filling
+// memory takes long, other calls take microseconds. After a thread is ended, memory takes a moment to be returned, so
+// no check runs until then. The trainer watches the memory of child processes.
 import type { EnvironmentThread } from './thread';
 
 const lookMs = 100;
-/** Milliseconds after an end in which no other is to blame. */
+/** Milliseconds after a thread is ended in which no other is blamed. */
 const settleMs = 1000;
-/** Share of the limit at which a thread is to blame by what it has counted. */
+/** Share of the limit above which a thread is blamed for the memory it reported. */
 const goodPart = 0.5;
 
 export class MemoryWatch {
   private quietUntil = 0;
 
-  /** @param limit bytes that the process may hold */
+  /** @param limit memory limit of the process in bytes */
   constructor(
     private readonly limit: number,
     private readonly threads: () => Iterable<EnvironmentThread>,

@@ -1,9 +1,11 @@
-// Where in the user's source a stack trace points, through the bundle's source map.
+// Maps a stack trace to a location in the user's source, through the bundle's source map.
 import { SourceMap, type SourceMapPayload } from 'node:module';
 import { dirname, resolve } from 'node:path';
 import type { Bundle } from './build';
 
-/** `file:line` of the innermost frame that lies in the bundle, with an absolute path; undefined where none does. */
+/**
+ * Returns `file:line` of the innermost frame in the bundle, with an absolute path, or undefined if no frame is in it.
+ */
 export function placeOf(
   stack: string | undefined,
   { filename, map }: Pick<Bundle, 'filename' | 'map'>,

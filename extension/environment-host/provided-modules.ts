@@ -1,4 +1,5 @@
-// The modules that the worker hands to environments, so that they need no node_modules: the schema library and the environment API.
+// Modules that the worker provides to environments, so that they need no node_modules: zod, pngjs and the environment
+// API.
 import * as pngjs from 'pngjs';
 import * as zod from 'zod';
 import * as boardText from '../../envs/api/board-text';

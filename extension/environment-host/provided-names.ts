@@ -1,9 +1,10 @@
-// Names of the modules that every environment can import wherever its file lies. `provided-modules.ts` holds what they stand for.
+// Names of the modules that every environment can import, wherever its file lies. `provided-modules.ts` holds the
+// modules.
 
 export const providedNames = [
   'zod',
   'zod/v4',
-  'pngjs', // of envs/api/picture, for copies of built-in environments
+  'pngjs', // used by envs/api/picture, for copies of built-in environments
   'ragen-workbench/api',
   'ragen-workbench/api/board-text',
   'ragen-workbench/api/picture',

@@ -1,15 +1,16 @@
-// What leaves the environment process: replies within the bounds of the protocol, in frames that are not too large, and what environments
-// print, gathered for a moment, since they print line by line. A state that no frame can carry fails its own episode.
+// Sends the output of the environment process: replies, checked against the protocol's bounds and split into frames of
+// limited size, and printed text, batched because environments print line by line. A state that fits no frame fails its
+// own episode only.
 import { stateProblem } from '../protocol/environment-bounds';
 import type { EnvironmentNotice, EnvironmentReply, EpisodeStep } from '../protocol/environment-link';
 import { FrameError } from '../protocol/frames';
 import { OutputBudget } from '../protocol/output-budget';
 
-/** Milliseconds for which printed text is gathered. */
+/** Milliseconds for which printed text is batched. */
 const gatherMs = 50;
-/** Characters of printed text, from all environments, that are passed on in a second: as many as the trainer takes. */
+/** Printed characters forwarded per second, over all environments. Equals the rate that the trainer accepts. */
 const printedPerSecond = 131_072;
-/** States of a reply that are sent in one frame where they might be large. */
+/** Approximate maximum of characters and bytes of states in one frame. */
 const characters = 2 ** 22;
 
 type States = Extract<EnvironmentReply, { method: 'reset' | 'step' }>;
@@ -30,7 +31,7 @@ export class ReplySender {
     this.gathering ??= setTimeout(() => this.flush(), gatherMs).unref();
   }
 
-  /** Sends a reply behind what was printed before it. */
+  /** Sends a reply after the text that was printed before it. */
   reply(reply: EnvironmentReply, sent?: () => void): void {
     this.flush();
     if (reply.method === 'reset' || reply.method === 'step') this.states(reply, sent);
@@ -70,7 +71,10 @@ export class ReplySender {
   }
 }
 
-/** A state, or the failure of its episode where a thread has sent what no runner of ours sends. */
+/**
+ * Returns the state, or a failure of its episode if the state exceeds the bounds. Only messages forged by environment
+ * code do.
+ */
 function withinBounds(state: EpisodeStep): EpisodeStep {
   const problem = stateProblem(state);
   return problem === undefined ? state : failed(state, `sent a state that ${problem}`);
@@ -84,7 +88,7 @@ const failed = ({ episode, version }: EpisodeStep, why: string): EpisodeStep => 
   error: { kind: 'bad_value', message: `environment of episode ${episode} ${why}: return less, and post no messages` },
 });
 
-/** Characters and bytes of a state, and of its outcomes as if each had a good many. */
+/** Approximate size of a state: characters and bytes, with its outcomes. */
 function sizeOf({ observation, images = [], outcomes, info }: EpisodeStep): number {
   const pictures = images.reduce((sum, { length }) => sum + length, 0);
   const infos = [info, ...outcomes.map(outcome => outcome.info)];

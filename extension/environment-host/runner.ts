@@ -1,5 +1,5 @@
-// Runs work items on the episodes of one environment, inside the worker. Nothing an environment returns is believed: each value is
-// checked before it leaves, and whatever it throws ends its own episode alone.
+// Runs work items on the episodes of one environment, inside the worker. No returned value is trusted: each is checked
+// before it is sent. An error thrown by environment code ends only its own episode.
 import { types } from 'node:util';
 import type { Environment, EnvironmentDefinition, MaybePromise, Observation } from '../../envs/api/environment';
 import { largest, largestImages } from '../protocol/environment-bounds';
@@ -12,19 +12,22 @@ import type { Outcome, WorkerSetup, WorkItem, WorkResult } from './work';
 
 const mostImages = 1024;
 
-/** Watches over an item's calls into environment code. */
+/** Supervises an item's calls into environment code. */
 export interface CallWatch {
-  /** A call begins; index of its action, −1 in other calls. */
+  /** Called when a call starts. `action` is the index of its action, −1 for other calls. */
   enters(action: number): void;
-  /** A call returned a promise: ends as it does, or with a fault after the time limit or when its owner is interrupted. */
+  /**
+   * Called when a call returns a promise. Settles like the promise, or rejects with a fault at the time limit or when
+   * the owner is interrupted.
+   */
   waits<T>(promise: PromiseLike<T>, owner: Owner): Promise<T>;
 }
 
-/** An item being done. */
+/** The item that is running. */
 interface InHand {
   watch: CallWatch;
   owner: Owner;
-  /** Index of the action in hand, for faults. */
+  /** Index of the current action, for faults. */
   action: number;
 }
 
@@ -47,8 +50,8 @@ export class Runner {
   constructor(private readonly setup: WorkerSetup) {}
 
   /**
-   * Does one item; a fault is part of the result, never thrown. Items of different episodes may overlap. What the owner leaves behind until
-   * `sent` becomes part of the result.
+   * Runs one item. A fault is part of the result, never thrown. Items of different episodes may overlap. Stray errors
+   * of the owner before `sent` is called become part of the result.
    */
   run(item: WorkItem, watch: CallWatch): MaybePromise<Finished> {
     const owner = this.ownerOf(item);
@@ -78,7 +81,7 @@ export class Runner {
     let result = reached;
     if (thrown || owner.fault) {
       const fault = { ...(owner.fault ?? faultOf(thrown?.error)), action };
-      const asEnded = owner.fault !== undefined || fault.kind === 'timed_out'; // as where the worker had to be ended
+      const asEnded = owner.fault !== undefined || fault.kind === 'timed_out'; // as when the worker was ended
       result = asEnded ? { fault } : { ...reached, fault };
       owner.fault = undefined;
       if (item.do !== 'solve') this.forget(item, owner);
@@ -89,7 +92,7 @@ export class Runner {
     return { result, owner };
   }
 
-  /** The result was sent: what its owner leaves behind from now on counts for the next. */
+  /** Marks the result as sent: later stray errors of its owner fail the next item. */
   sent(item: WorkItem, { result, owner }: Finished): void {
     if (owner.unsent !== result) return;
     owner.unsent = undefined;
@@ -110,7 +113,7 @@ export class Runner {
     return held?.owner ?? new Owner(`environment ${this.setup.tag} in episode ${episode}${member}`);
   }
 
-  /** A call into environment code: what it returned, or a promise of that where it is one. */
+  /** Calls into environment code. Returns its value, or a supervised promise if it returned one. */
   private call<T>(hand: InHand, action: number, code: () => MaybePromise<T>): MaybePromise<T> {
     hand.action = action;
     hand.watch.enters(action);
@@ -118,7 +121,7 @@ export class Runner {
     return isThenable(returned) ? hand.watch.waits(returned, hand.owner) : returned;
   }
 
-  /** Answers at once where the environment does, since most steps do. */
+  /** Runs an item. Stays synchronous if the environment does, as most steps do. */
   private perform(item: WorkItem, result: Partial<WorkResult>, hand: InHand): MaybePromise<void> {
     if (item.do !== 'step') return this.performOther(item, result, hand);
     const outcomes: Outcome[] = [];
@@ -182,7 +185,7 @@ export class Runner {
     return environment;
   }
 
-  /** Executes the actions from index `from` on; becomes asynchronous where the environment does. */
+  /** Executes the actions from index `from`. Becomes asynchronous if the environment does. */
   private step(
     environment: Environment,
     actions: (number | string)[],
@@ -209,7 +212,7 @@ export class Runner {
   }
 }
 
-/** @throws FaultError where the owner has left something behind that failed */
+/** @throws FaultError when the owner has a stray error */
 function refuseFaulty({ fault }: Owner): void {
   if (fault) throw new FaultError(fault);
 }
@@ -221,7 +224,7 @@ function isThenable<T>(value: MaybePromise<T>): value is Promise<T> {
   );
 }
 
-/** Of what `call` answers: its promises are the worker's own. */
+/** Whether a return value of `call` is a promise, which is always the worker's own. */
 const isPending = <T>(value: MaybePromise<T>): value is Promise<T> => types.isPromise(value);
 
 function checkedStep(step: unknown, action: number | string): Outcome & { observation: unknown } {
@@ -272,7 +275,7 @@ function checkedInfo(info: unknown): Record<string, unknown> {
   try {
     return plainValue(info) as Record<string, unknown>;
   } catch (error) {
-    if (!isNotPlain(error)) throw error; // the environment's own
+    if (!isNotPlain(error)) throw error; // thrown by environment code
     throw badValue(`returned an info in which ${error.message}`, 'put plain data into info');
   }
 }

@@ -1,6 +1,7 @@
-// Finds whose code threw where nothing awaits it: a promise without an await, a timer, an event. Each item of work runs as its
-// owner's; a hook marks whatever is created meanwhile (promises, timers, requests), and what these create. AsyncLocalStorage does the same,
-// but not in every version where Node.js reports an error, and costs twice as much.
+// Attributes errors that nothing awaits (a promise without await, a timer, an event) to the episode whose code caused
+// them. Each work item runs as its owner; an async hook tags every resource created meanwhile (promises, timers,
+// requests) and those that they create. AsyncLocalStorage would do the same, but some Node.js versions lose its context
+// where they report an error, and it costs twice as much.
 import { createHook, executionAsyncResource } from 'node:async_hooks';
 import { syncBuiltinESMExports } from 'node:module';
 import threads from 'node:worker_threads';
@@ -9,23 +10,26 @@ import type { Fault, WorkResult } from './work';
 
 type Found = Omit<Fault, 'action'>;
 
-/** An episode's life in the worker, or the loading of the code: what its code leaves behind belongs to it. */
+/** The lifetime of an episode in the worker, or the loading of the code. Stray errors are attributed to it. */
 export class Owner {
-  /** Items in hand. */
+  /** Number of running items. */
   working = 0;
-  /** Nothing of it can be failed any more. */
+  /** No item of this owner can be failed any more. */
   over = false;
-  /** Found while no item was in hand, or by the item in hand: fails it. */
+  /** Stray fault that fails the running item, or the next one if none is running. */
   fault: Found | undefined;
-  /** Ends the call that waits. */
+  /** Rejects the call that is waiting. */
   interrupt: ((error: FaultError) => void) | undefined;
-  /** Its newest result, until it is sent. */
+  /** Newest result, until it is sent. */
   unsent: WorkResult | undefined;
 
-  /** `name` says who it is in a log. */
+  /** `name` identifies the owner in logs. */
   constructor(readonly name: string) {}
 
-  /** Fails the item in hand, or the one whose result was not sent yet, or else the next. False where none can be failed. */
+  /**
+   * Fails the running item, else the result that is not sent yet, else the next item. Returns false if none can be
+   * failed.
+   */
   strike(fault: Found): boolean {
     if (this.over) return false;
     if (this.working === 0 && this.unsent) {
@@ -45,10 +49,10 @@ interface Marked {
   [mark]?: Owner;
 }
 
-/** Whose code runs now, up to its first await. */
+/** Owner of the code that runs now, up to its first await. */
 let active: Owner | undefined;
 
-/** Whose code runs now, in whatever it has begun. */
+/** Owner of the code that runs now, also in asynchronous continuations. */
 const currentOwner = (): Owner | undefined => active ?? (executionAsyncResource() as Marked)[mark];
 
 createHook({
@@ -58,7 +62,7 @@ createHook({
   },
 }).enable();
 
-/** Runs code in its owner's context. */
+/** Runs code in the context of its owner. */
 export function runFor<T>(owner: Owner, code: () => T): T {
   const before = active;
   active = owner;
@@ -70,9 +74,10 @@ export function runFor<T>(owner: Owner, code: () => T): T {
 }
 
 /**
- * Hands what was thrown in nobody's sight to its owner; `log` is told of what comes when that can't be failed any more. An error without an
- * owner ends the thread, as it would without this. Environments that listen for such errors themselves keep them. What is returned listens
- * again where environment code has ended that.
+ * Attributes unhandled errors to their owners. `log` receives errors of owners that can no longer be failed. An error
+ * without an owner ends the thread, as it would by default. If environment code installs its own listeners for such
+ * errors, these get them instead. The returned function installs our listeners again after environment code has removed
+ * them.
  */
 export function catchStrays(log: (text: string) => void): () => void {
   const strike = (owner: Owner | undefined, error: unknown) => {
@@ -97,7 +102,7 @@ export function catchStrays(log: (text: string) => void): () => void {
       try {
         callback();
       } catch (error) {
-        strike(owner, error); // Node.js reports these without their context
+        strike(owner, error); // Node.js reports these errors without their context
       }
     });
   };
@@ -110,8 +115,8 @@ export function catchStrays(log: (text: string) => void): () => void {
 }
 
 /**
- * Keeps the thread's end and its channel from environment code: the thread holds other episodes too. Whoever asks for its end gets an error;
- * the channel looks as it does in a main thread.
+ * Prevents environment code from ending the thread or using its message port, because the thread holds other episodes.
+ * Its calls of `process.exit` throw. `parentPort` and `workerData` are null, as in a main thread.
  */
 export function keepThread(): void {
   Object.assign(threads, { parentPort: null, workerData: null });

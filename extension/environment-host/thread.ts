@@ -1,6 +1,7 @@
-// One loaded environment and the worker thread that runs it, supervised: a call that does not return in time or a worker that ends takes
-// its own episode down and no other. A new worker is started and the other live episodes are rebuilt from (seed, member, actions),
-// which the trainer never notices. Calls that return promises overlap, as do batches; items of one episode keep their order.
+// One loaded environment and the supervised worker thread that runs it. A call that times out or a worker that exits
+// fails only its own episode: a new worker is started and the other live episodes are rebuilt from (seed, member,
+// actions), invisibly to the trainer. Batches, and calls that return promises, overlap; items of one episode run in
+// order.
 import type { EventLoopUtilization } from 'node:perf_hooks';
 import { getHeapStatistics } from 'node:v8';
 import { Worker, type ResourceLimits } from 'node:worker_threads';
@@ -35,18 +36,18 @@ export interface ThreadOptions {
   source: string;
   bundle: Bundle;
   config: Record<string, unknown>;
-  /** Count how often each part of the code is reached. */
+  /** Whether to count how often each part of the code runs. */
   cover: boolean;
-  /** Bytes that the whole process may hold, and so this thread's heap. */
+  /** Memory limit of the process in bytes, and therefore of this thread's heap. */
   mostBytes: number;
-  /** Path of the worker's bundle. */
+  /** Path of the bundled worker. */
   workerFile: string;
-  /** Limit of one call into environment code, in milliseconds. */
+  /** Time limit of one call into environment code, in milliseconds. */
   timeoutMs: number;
   onLog(stream: 'stdout' | 'stderr', text: string): void;
 }
 
-/** What is needed to rebuild an episode, and its newest observation. */
+/** Data to rebuild an episode, and its newest observation. */
 interface EpisodeRecord {
   seed: number;
   member: number;
@@ -60,45 +61,48 @@ export type ThreadItem = Exclude<WorkItem, { do: 'load' | 'replay' }>;
 export interface ThreadResult extends Omit<WorkResult, 'fault'> {
   failure?: EnvironmentFailure;
 }
-/** Hears the result of the item with this index. */
+/** Called with the result of the item at `index`. */
 export type ThreadListener = (index: number, result: ThreadResult) => void;
 
-/** A fault that took the worker down. */
+/** A fault that ended the worker. */
 interface Ending {
   fault: Fault;
-  /** Number of the item that it struck, or `nobody` or `several`. */
+  /** Number of the item at fault, or `nobody` or `several`. */
   item: number;
 }
 
-/** Items in the worker's hands. */
+/** Items sent to the worker. */
 interface Batch {
   first: number;
   size: number;
-  /** Indices of those that are done. */
+  /** Indices of the finished items. */
   done: Set<number>;
   onResult(index: number, result: WorkResult): void;
-  /** All are done, or the worker has ended. */
+  /** Called when all items are done, or the worker has ended. */
   finish(ending?: Ending): void;
 }
 
 const stoppedFault = { kind: 'died', what: 'was stopped', remedy: 'start the run again' } as const;
 
-/** Milliseconds beyond the limit that a worker may take while no environment code is announced: to start, or between items. */
+/** Milliseconds beyond the time limit for which the worker may run no environment code, at start or between items. */
 const startAllowance = 10_000;
 
-/** Times a worker may end without an item in hand before the batch is given up. */
+/** How often a worker may end without a current item before the batch fails. */
 const strayEndings = 2;
 
-/** Times that code which has loaded before is loaded again before it counts as code that does not. */
+/** Attempts to reload code that has loaded before, until it counts as broken. */
 const reloads = 2;
 
-/** Items whose promises are waited for at the same time. */
+/** Maximum number of items whose promises are awaited concurrently. */
 const overlap = 64;
 
-/** Characters that a worker prints in a second past its own limit and that are passed on. */
+/** Characters per second forwarded from output that bypasses the worker's own limit. */
 const strayOutputPerSecond = 16_384;
 
-/** Milliseconds without a call in which a thread is looked at after a call has timed out, and the share of them that it may be busy. */
+/**
+ * After a call has timed out: idle milliseconds over which the thread is measured, and the share of them that it may be
+ * busy.
+ */
 const spinMs = 1000;
 const spinShare = 0.05;
 
@@ -108,7 +112,7 @@ const strayMessage = {
   remedy: 'do not use the parentPort of node:worker_threads: it belongs to the process that runs the environment',
 } as const;
 
-/** Items are numbered up to here, then from 0 again. */
+/** Item numbers wrap to 0 after this. */
 const lastNumber = 2 ** 30;
 
 export class EnvironmentThread {
@@ -117,19 +121,24 @@ export class EnvironmentThread {
   private number = 0;
   private readonly batches = new Set<Batch>();
   private watch: NodeJS.Timeout | undefined;
-  /** When the call in hand was first seen (`performance.now()`). */
+  /** When the current call was first seen (`performance.now()`). */
   private since = 0;
   private starting: Promise<Fault | undefined> | undefined;
-  /** Work during which the worker has ended while several items waited: it is done one item at a time, so that the one to blame is known. */
+  /**
+   * Work during which the worker ended while several items waited. It is retried one item at a time to identify the
+   * item at fault.
+   */
   private readonly suspect = new Set<readonly unknown[]>();
-  /** Of episodes. */
+  /** Queues by episode. */
   private readonly turns = new Turns();
   private readonly records = new Map<string, EpisodeRecord>();
-  /** Who waits for counts. */
+  /** Pending requests for coverage counts. */
   private readonly asking: ((ranges: CoveredRange[]) => void)[] = [];
   private loaded: Description | undefined;
   private stopped = false;
-  /** Looks at a thread in which a call has timed out; the utilization since which no call was in hand. */
+  /**
+   * Timer that measures a thread after a timed-out call, and the utilization at the start of the measured idle period.
+   */
   private spinning: NodeJS.Timeout | undefined;
   private spin: { worker?: Worker; from?: EventLoopUtilization } = {};
 
@@ -155,7 +164,10 @@ export class EnvironmentThread {
     return this.options.bundle.code;
   }
 
-  /** Live episodes, failed ones included until they are closed, and those that begin; at 0 nobody needs the thread. */
+  /**
+   * Number of live episodes, including failed ones until they are closed and those being started. At 0 the thread is
+   * unused.
+   */
   get episodes(): number {
     return Math.max(this.records.size, this.turns.size);
   }
@@ -164,7 +176,7 @@ export class EnvironmentThread {
     this.options.timeoutMs = limit;
   }
 
-  /** Starts the worker and evaluates the environment; a thread that fails is of no further use. */
+  /** Starts the worker and evaluates the environment. A thread that fails to load cannot be used again. */
   async load(): Promise<{ description: Description } | { failure: EnvironmentFailure }> {
     const fault = await this.ready([]);
     if (!fault) return { description: this.loaded! };
@@ -173,8 +185,8 @@ export class EnvironmentThread {
   }
 
   /**
-   * Does the items, one an episode at most, each after what its episode has in hand already; results in the order of the items.
-   * `onResult` hears of each as soon as it is there.
+   * Runs the items, at most one per episode, each after the pending items of its episode. Returns results in the order
+   * of the items. `onResult` receives each result as soon as it is there.
    */
   async run(items: readonly ThreadItem[], onResult?: ThreadListener): Promise<ThreadResult[]> {
     const episodes = items.map(({ episode }) => episode);
@@ -192,26 +204,26 @@ export class EnvironmentThread {
     return this.options.cover;
   }
 
-  /** Counts of the worker's code since the last time; none where there is no worker or it ends before it answers. */
+  /** Returns the worker's counts since the last call. Empty if there is no worker or it ends before it answers. */
   covered(): Promise<CoveredRange[]> {
     if (!this.worker || !this.options.cover) return Promise.resolve([]);
     if (this.asking.length === 0) this.worker.postMessage('coverage' satisfies CoverageQuestion);
     return new Promise(resolve => this.asking.push(resolve));
   }
 
-  /** When the call in hand began, as far as was seen; undefined where there is none. */
+  /** When the current call was first seen, or undefined if no item is running. */
   get busySince(): number | undefined {
     return this.batches.size > 0 ? this.since : undefined;
   }
 
-  /** Bytes that the worker holds, as far as it knows: it counts between calls and while it waits. */
+  /** Memory of the worker in bytes, as last reported. The worker measures between calls and while it waits. */
   get bytes(): number {
     return this.worker ? Math.max(0, Atomics.load(this.shared, progress.kibibytes)) * 1024 : 0;
   }
 
   /**
-   * Ends the worker, whose process holds more than its `limit` in bytes; what it held is let go of at once. Where no call is in hand, all its
-   * episodes end: what holds the memory would hold it again when they were rebuilt.
+   * Ends the worker because its process exceeds `limit` bytes, and frees its memory at once. If no call is running, all
+   * its episodes fail, because rebuilding them would allocate the same memory again.
    */
   endForMemory(limit: number): void {
     const what = `took more memory than the ${gibibytes(limit)} that environments may`;
@@ -219,7 +231,7 @@ export class EnvironmentThread {
     this.endForOffence({ kind: 'died', what, remedy }, true);
   }
 
-  /** Ends the worker for what it does, and its episodes where no call is in hand that could be to blame. */
+  /** Ends the worker for misbehaviour. If no call is running that could be at fault, all its episodes fail. */
   private endForOffence(fault: Omit<Fault, 'action'>, collect = false): void {
     const idle = this.batches.size === 0;
     this.end(fault, collect);
@@ -229,7 +241,7 @@ export class EnvironmentThread {
     this.options.onLog('stderr', `${failure.message}\n`);
   }
 
-  /** Ends the worker without waiting for it: code that blocks outside JavaScript may hold it for long. */
+  /** Ends the worker without waiting for it, since native code may block it for long. */
   stop(): void {
     this.stopped = true;
     this.end(stoppedFault);
@@ -237,7 +249,7 @@ export class EnvironmentThread {
 
   private async perform(items: readonly ThreadItem[], onResult: ThreadListener): Promise<ThreadResult[]> {
     if (!this.worker && !this.starting && items.every(item => item.do === 'close')) {
-      for (const { episode } of items) this.records.delete(episode); // nothing holds them any more
+      for (const { episode } of items) this.records.delete(episode); // no worker holds them
       return items.map(() => ({}));
     }
     const results: (ThreadResult | undefined)[] = items.map(() => undefined);
@@ -246,7 +258,7 @@ export class EnvironmentThread {
       onResult(i, result);
     };
     for (let strays = 0; ;) {
-      const left = items.filter((_, i) => !results[i]); // what is done must be rebuilt with the others
+      const left = items.filter((_, i) => !results[i]); // finished items are rebuilt with the other episodes
       const fault = left.length > 0 ? await this.ready(left) : undefined;
       items.forEach((item, i) => {
         if (results[i]) return;
@@ -271,7 +283,7 @@ export class EnvironmentThread {
     }
   }
 
-  /** Keeps the records up to what an item did. */
+  /** Updates the episode records with the result of an item. */
   private settle(item: ThreadItem, { fault, ...result }: WorkResult): ThreadResult {
     if (item.do === 'close') {
       this.records.delete(item.episode);
@@ -302,7 +314,7 @@ export class EnvironmentThread {
     return failure ? { ...result, failure } : result;
   }
 
-  /** The result of an item that was struck down; the episode stays failed until it is reset. */
+  /** Returns the result of a failed item. The episode stays failed until it is reset. */
   private failed(item: ThreadItem, failure: EnvironmentFailure): ThreadResult {
     if (item.do === 'close') {
       this.records.delete(item.episode);
@@ -312,7 +324,7 @@ export class EnvironmentThread {
     const { seed, member, mode } = item.do === 'reset' ? item : (held ?? { seed: 0, member: 0, mode: 'train' });
     const observation = item.do === 'reset' ? '' : (held?.observation ?? '');
     const actions = item.do === 'reset' ? [] : (held?.actions ?? []);
-    // A solver that fails spoils no episode: it is rebuilt as it was.
+    // A failed solver does not fail the episode; it is rebuilt unchanged.
     if (item.do !== 'solve') this.records.set(item.episode, { seed, member, mode, actions, observation, failure });
     return { observation, outcomes: [], failure };
   }
@@ -325,7 +337,7 @@ export class EnvironmentThread {
     return { tag, source, bundle, timeoutMs, names: this.loaded?.actions, item, episode };
   }
 
-  /** A running worker that holds all live episodes; a fault only when the environment does not load any more. */
+  /** Ensures a running worker that holds all live episodes. Returns a fault only if the environment no longer loads. */
   private async ready(items: readonly ThreadItem[]): Promise<Fault | undefined> {
     if (this.worker && !this.starting) return undefined;
     return (this.starting ??= this.restart(items).finally(() => (this.starting = undefined)));
@@ -336,7 +348,7 @@ export class EnvironmentThread {
     let tries = this.loaded ? reloads : 1;
     while (!this.worker) {
       const fault = await this.start();
-      if (fault && --tries > 0 && !this.stopped) continue; // it has loaded before: what it met may have been of the moment
+      if (fault && --tries > 0 && !this.stopped) continue; // it has loaded before, so the failure may be transient
       if (fault) return fault;
       const live = [...this.records].filter(([episode, record]) => !record.failure && !leaving.has(episode));
       const replays = live.map(([episode, { seed, member, mode, actions }]): WorkItem => {
@@ -376,7 +388,7 @@ export class EnvironmentThread {
       stdin: false,
       name: tag,
     });
-    // The worker bounds what it prints; this is what passes it by.
+    // The worker limits its own output; this limits output that bypasses it.
     const printed = new OutputBudget(strayOutputPerSecond);
     for (const stream of ['stdout', 'stderr'] as const)
       worker[stream].on('data', (chunk: Buffer) => {
@@ -399,7 +411,7 @@ export class EnvironmentThread {
       else onLog('stderr', `${failureOf({ ...fault, action: -1 }, this.context()).message}\n`);
     });
     worker.on('message', (message: unknown) => {
-      if (this.worker !== worker) return; // it was ended; what it sent before may still come
+      if (this.worker !== worker) return; // messages sent before it was ended may still arrive
       if (!isFromWorker(message) || !this.accept(message)) this.endForOffence(strayMessage);
     });
     this.worker = worker;
@@ -411,7 +423,7 @@ export class EnvironmentThread {
     return loaded.fault;
   }
 
-  /** Takes a message of the worker; false where it is none that it owes. */
+  /** Handles a message of the worker. Returns false if the message was not expected. */
   private accept(message: FromWorker): boolean {
     if ('stream' in message) this.options.onLog(message.stream, message.text);
     else if ('covered' in message) {
@@ -421,7 +433,7 @@ export class EnvironmentThread {
     return true;
   }
 
-  /** False where nobody waits for the result. */
+  /** Returns false if no batch waits for the result. */
   private receive(number: number, result: WorkResult): boolean {
     for (const batch of this.batches) {
       const index = number - batch.first;
@@ -438,8 +450,9 @@ export class EnvironmentThread {
   }
 
   /**
-   * A call was given up, but its code may go on: where it keeps the thread busy while nothing is asked of it, the thread is begun anew and
-   * its episodes are rebuilt. Others' calls are not counted: the thread is looked at while no call is in hand.
+   * A call has timed out, but its code may still run. If it keeps the thread busy while no item is pending, the worker
+   * is ended, and later rebuilt with its episodes. Time with pending items is not measured, so that other episodes'
+   * calls do not count.
    */
   private watchSpin(): void {
     this.spinning ??= setInterval(() => {
@@ -466,7 +479,7 @@ export class EnvironmentThread {
     this.spinning = undefined;
   }
 
-  /** Hands items to the running worker and watches over it. Without an ending all are done. */
+  /** Sends items to the running worker and supervises it. If `ending` is absent, all items are done. */
   private attempt(
     items: readonly WorkItem[],
     onResult: Batch['onResult'],
@@ -488,12 +501,12 @@ export class EnvironmentThread {
     });
   }
 
-  /** Milliseconds that a call may take. */
+  /** Time limit of a call in milliseconds. */
   private get limitMs(): number {
     return Math.max(this.options.timeoutMs, this.loaded?.patience_ms ?? 0);
   }
 
-  /** Looks from time to time whether the worker gets on, and ends it when it does not. */
+  /** Starts a timer that ends the worker when it makes no progress. */
   private watchWorker(): NodeJS.Timeout {
     const { shared, limitMs } = this;
     let calls = -1;
@@ -502,7 +515,7 @@ export class EnvironmentThread {
     let limit = limitMs;
     const look = () => {
       const now = performance.now();
-      if (limit !== this.limitMs) [limit, this.since] = [this.limitMs, now]; // a debugger came or left
+      if (limit !== this.limitMs) [limit, this.since] = [this.limitMs, now]; // a debugger was attached or detached
       const newestCalls = Atomics.load(shared, progress.calls);
       const newestItem = Atomics.load(shared, progress.item);
       if (newestCalls !== calls || newestItem !== item) [calls, item, this.since] = [newestCalls, newestItem, now];
@@ -518,7 +531,7 @@ export class EnvironmentThread {
     this.watch = undefined;
   }
 
-  /** Ends the worker, with what it has in hand. */
+  /** Ends the worker and all its pending batches. */
   private end(fault: Omit<Fault, 'action'>, collect = false): void {
     this.drop(collect);
     const item = Atomics.load(this.shared, progress.item);
@@ -537,13 +550,13 @@ export class EnvironmentThread {
   }
 }
 
-/** A heap of one thread may be no larger than the process, where that is less than V8 would allow it. */
+/** Limits a thread's heap to the limit of the process, if that is below V8's default. */
 function heapLimit(mostBytes: number): ResourceLimits | undefined {
   if (mostBytes >= getHeapStatistics().heap_size_limit) return undefined;
   return { maxOldGenerationSizeMb: Math.max(64, Math.floor(mostBytes / 2 ** 20)) };
 }
 
-/** Whether a message has the form of those that the worker sends: environment code can reach the port, too. */
+/** Whether a message has the form of a worker message. Environment code can also reach the port. */
 function isFromWorker(message: unknown): message is FromWorker {
   if (!isRecord(message)) return false;
   const { stream, text, covered, results } = message;

@@ -1,11 +1,11 @@
-// The worker thread that checks types, so that neither environments nor the trainer wait for it. TypeScript lies in this bundle and is
-// made ready with the first check; its library's types come from the installation.
+// Worker thread for type checks, so that neither environments nor the trainer wait for them. TypeScript is in this
+// bundle and is initialized on the first check; its library types come from the installation.
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parentPort } from 'node:worker_threads';
 import { TypeCheckService, type TypeCheck } from './type-check';
 
-/** Asks for the types of the environment whose entry is `source`. */
+/** Requests a type check of the environment with the entry file `source`. */
 export interface TypeCheckRequest {
   id: number;
   source: string;

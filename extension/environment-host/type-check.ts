@@ -1,7 +1,7 @@
-// The types of an environment, checked with TypeScript's language service, which stays warm: a second check takes a fraction of the
-// first. Settings are those of the nearest tsconfig.json, else strict ones of our own; what concerns tidiness alone (unused names,
-// unreachable code) refuses no code, and modules are found as esbuild finds them. `zod`, the environment API and Node's types
-// come from the installation, so that a folder without node_modules is checked too.
+// Type-checks an environment with TypeScript's language service, which stays warm: a second check takes a fraction of
+// the first. Options come from the nearest tsconfig.json, else strict defaults. Style errors (unused names, unreachable
+// code) are off, and modules resolve as in esbuild. Types of `zod`, the environment API and Node.js come from the
+// installation, so a folder without node_modules is checked too.
 import { existsSync } from 'node:fs';
 import { dirname, join, sep } from 'node:path';
 import type TypeScript from 'typescript';
@@ -11,12 +11,12 @@ import { isProvided } from './provided-names';
 
 export interface TypeCheck {
   problems: SourceProblem[];
-  /** Absolute paths of the user's files that types came from. */
+  /** Absolute paths of the user's files that the types came from. */
   files: string[];
 }
 
 export class TypeCheckService {
-  /** By source. What they read of packages is parsed once for all. */
+  /** By source. Package files are parsed once and shared. */
   private readonly projects = new Map<string, Project>();
   private readonly registry: TypeScript.DocumentRegistry;
 
@@ -28,7 +28,7 @@ export class TypeCheckService {
     this.registry = ts.createDocumentRegistry();
   }
 
-  /** Checks the file and all it imports but packages, as they are on disk now. */
+  /** Checks the file and all its imports, except packages, in their current state on disk. */
   check(source: string): TypeCheck {
     const settings = this.ts.findConfigFile(dirname(source), this.ts.sys.fileExists);
     const stamp = settings === undefined ? '' : `${settings}\n${this.ts.sys.readFile(settings)}`;
@@ -42,7 +42,7 @@ export class TypeCheckService {
   }
 }
 
-/** What holds whatever a tsconfig.json says: esbuild bundles, nothing is written, and tidiness is no ground for refusal. */
+/** Options that override every tsconfig.json: esbuild bundles, nothing is emitted, and style is not checked. */
 function forced(ts: typeof TypeScript): TypeScript.CompilerOptions {
   return {
     module: ts.ModuleKind.ESNext,
@@ -62,12 +62,12 @@ function forced(ts: typeof TypeScript): TypeScript.CompilerOptions {
   };
 }
 
-/** One environment under its tsconfig.json, or without. */
+/** One environment, with its tsconfig.json if it has one. */
 class Project {
   private readonly declarations: string[];
   private readonly options: TypeScript.CompilerOptions;
   private readonly settingsProblems: SourceProblem[];
-  /** Text and version of the files that may change. */
+  /** Text and version of each file that may change. */
   private readonly texts = new Map<string, { text: string; version: number; read: number }>();
   private readonly service: TypeScript.LanguageService;
   private checks = 0;
@@ -78,7 +78,7 @@ class Project {
     private readonly installation: string,
     private readonly source: string,
     settings: string | undefined,
-    /** The settings' file and text, to tell a change. */
+    /** Path and text of the tsconfig.json, for change detection. */
     readonly stamp: string,
   ) {
     const folder = dirname(source);
@@ -117,7 +117,10 @@ class Project {
     this.service.dispose();
   }
 
-  /** What ships with the extension is checked where it is made; a built-in environment that lies in the workspace is the user's. */
+  /**
+   * Whether errors in the file are reported: not in packages, and not in files shipped with the extension, which are
+   * checked in its own build, unless the checked environment is one of them.
+   */
   private isUsers(file: string): boolean {
     if (file.includes('/node_modules/')) return false;
     const shipped = join(this.installation, 'envs') + sep;
@@ -151,7 +154,7 @@ class Project {
         join(installation, 'node_modules', 'typescript', 'lib', ts.getDefaultLibFileName(options)),
       useCaseSensitiveFileNames: () => sys.useCaseSensitiveFileNames,
       resolveModuleNameLiterals: (names, from, redirected, options) => {
-        cache.clear(); // files come and go
+        cache.clear(); // files may have been added or removed
         return names.map(({ text }) => {
           const builtIn = builtInSource(installation, text);
           if (builtIn !== undefined)
@@ -164,11 +167,11 @@ class Project {
     };
   }
 
-  /** A file as it is at this check; packages are read once. */
+  /** Returns a file's content at this check. Package files are read once. */
   private read(file: string): { text: string; version: number } | undefined {
     const known = this.texts.get(file);
     if (known && (known.read === this.checks || file.includes('/node_modules/'))) return known;
-    const text = this.ts.sys.fileExists(file) ? this.ts.sys.readFile(file) : undefined; // regular files alone
+    const text = this.ts.sys.fileExists(file) ? this.ts.sys.readFile(file) : undefined; // regular files only
     if (text === undefined) {
       this.texts.delete(file);
       return undefined;
@@ -180,7 +183,7 @@ class Project {
   }
 }
 
-/** Folders from this one up to the root. */
+/** The folder and all its parents up to the root. */
 function aboveOf(folder: string): string[] {
   const above = dirname(folder);
   return above === folder ? [folder] : [folder, ...aboveOf(above)];
@@ -192,7 +195,7 @@ function readSettings(ts: typeof TypeScript, file: string) {
     error?: TypeScript.Diagnostic;
   };
   const parsed = ts.parseJsonConfigFileContent(config ?? {}, ts.sys, dirname(file), undefined, file);
-  // That a folder has no further sources (18003) is no mistake here.
+  // Error 18003 (no input files found) does not apply: the entry is passed explicitly.
   const errors = [...(error ? [error] : []), ...parsed.errors].filter(({ code }) => code !== 18003);
   return {
     options: parsed.options,

@@ -1,10 +1,10 @@
-// Asks the type-checking thread, which is started with the first check. A check that takes too long, or takes its thread down, is
-// answered with why it is missing: code whose types nobody could check is used unchecked.
+// Client of the type-check thread, which starts with the first check. A check that times out, or crashes the thread,
+// returns the reason in `unchecked`; such code is used unchecked.
 import { Worker } from 'node:worker_threads';
 import { programEnvironment } from '../../envs/api/program-environment';
 import type { TypeCheckReply, TypeCheckRequest } from './type-check-worker';
 
-/** Milliseconds that a check may take. The first loads TypeScript and its libraries. */
+/** Time limit of a check in milliseconds. The first check loads TypeScript and its libraries. */
 const patience = 30_000;
 
 export class TypeChecker {
@@ -12,7 +12,7 @@ export class TypeChecker {
   private checks = 0;
   private readonly open = new Map<number, (reply: TypeCheckReply) => void>();
 
-  /** `workerFile` is the built type-check-worker.ts, two folders below the installation's. */
+  /** `workerFile` is the bundled type-check-worker.ts, two folders below the installation. */
   constructor(private readonly workerFile: string) {}
 
   check(source: string): Promise<TypeCheckReply> {

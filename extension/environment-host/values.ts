@@ -1,5 +1,6 @@
-// Values that environment code hands out: shown in a sentence, and copied so that they survive the way to the trainer. A value may be a trap:
-// its methods may be its own, its getters may throw or answer otherwise each time. A copy reads each property once and calls no method.
+// Values returned by environment code: formatted for messages, and copied for transfer to the trainer. A value may be
+// hostile: it may override its methods, and its getters may throw or return different values each time. A copy reads
+// each property once and calls no method.
 import { types } from 'node:util';
 import { largest, longestKey } from '../protocol/environment-bounds';
 
@@ -10,10 +11,10 @@ const { isArray } = Array;
 const { getPrototypeOf, keys, prototype: plain } = Object;
 const { toString: toText } = plain;
 
-/** As much of a text as a sentence can show: a longer one may have a gigabyte. */
+/** Truncates strings to what a message shows: a string may have a gigabyte. */
 const cutText = (_key: string, value: unknown): unknown => (typeof value === 'string' ? value.slice(0, 81) : value);
 
-/** A value as it reads in an error's sentence, at most 80 characters. */
+/** Formats a value for an error message, in at most 80 characters. */
 export function shown(value: unknown): string {
   if (value === undefined) return 'missing';
   let text: unknown;
@@ -38,7 +39,9 @@ function kindOf(value: unknown): string {
 }
 
 const notPlain = new WeakSet<Error>();
-/** Whether the error says that a value is no plain data, rather than coming from the value itself. */
+/**
+ * Whether the error was raised by `plainValue` for a value that is not plain data, rather than by the value's own code.
+ */
 export const isNotPlain = (error: unknown): error is TypeError => notPlain.has(error as Error);
 
 function refuse(what: string): never {
@@ -48,8 +51,9 @@ function refuse(what: string): never {
 }
 
 /**
- * A copy made of plain data: numbers, texts, booleans, null, arrays, objects, byte arrays.
- * @throws TypeError naming the path of a value that is none of these (a function, a cycle, a Map), or where there are too many.
+ * Copies plain data: numbers, strings, booleans, null, arrays, objects, byte arrays.
+ * @throws TypeError naming the path of a value of another type (a function, a cycle, a Map), or when there are too many
+ * values.
  */
 export function plainValue(value: unknown, path = '', depth = 0, room = { left: largest }): unknown {
   const take = (size: number) => {
@@ -87,24 +91,24 @@ export function plainValue(value: unknown, path = '', depth = 0, room = { left: 
 
 const { defineProperty } = Reflect;
 
-/** Sets an own property whatever its name, `__proto__` too. */
+/** Sets an own property, also one named `__proto__`. */
 function set(object: object, key: PropertyKey, value: unknown): void {
   defineProperty(object, key, { value, writable: true, enumerable: true, configurable: true });
 }
 
-/** An array of the elements 0 … length − 1, each read once and copied. */
+/** Copies the elements 0 … length − 1 of a list, reading each once. */
 export function copied<T>(list: ArrayLike<unknown>, length: number, copy: (index: number, item: unknown) => T): T[] {
   const copies: T[] = [];
   for (let i = 0; i < length; i++) copies.push(copy(i, list[i]));
   return copies;
 }
 
-/** Bytes as they are; a class of its own or overridden methods do not matter. */
+/** Copies the bytes. Subclasses and overridden methods have no effect. */
 export const bytesOf = (value: Uint8Array): Uint8Array<ArrayBuffer> => new Uint8Array(value);
 
 const lengthOf = Object.getOwnPropertyDescriptor(getPrototypeOf(Uint8Array.prototype) as object, 'length')!.get!;
 
-/** Elements of a typed array, whatever it says itself. */
+/** Number of elements of a typed array, unaffected by overridden properties. */
 export const elementsOf = (value: object): number => Reflect.apply(lengthOf, value, []) as number;
 
 function className(value: object): string {

@@ -1,66 +1,70 @@
-// What passes between the environment process's main thread and the worker thread that runs one environment. Types alone.
-// While the worker works, a shared array says where it is, so that the main thread can tell which call never returned. A call that returns
-// a promise lets others go on meanwhile, and has a time limit of its own.
+// Messages between the main thread of the environment process and the worker thread that runs one environment. Types,
+// and the slots of the shared array. The worker publishes its current call in the shared array, so that the main thread
+// can identify a call that never returns. A call that returns a promise lets other items run meanwhile and has its own
+// time limit.
 
-/** What the worker is given at its start (`workerData`). */
+/** The worker's `workerData`. */
 export interface WorkerSetup {
   tag: string;
   /** Absolute path of the user's source. */
   source: string;
-  /** Path under which the bundle is compiled: beside the source, so that its source map's relative paths hold. */
+  /** Path under which the bundle is compiled: beside the source, so that the relative paths in its source map hold. */
   filename: string;
-  /** Bundle with an inline source map. */
+  /** The bundle with an inline source map. */
   code: string;
   config: Record<string, unknown>;
-  /** Count how often each part of the code is reached. */
+  /** Whether to count how often each part of the code runs. */
   cover?: boolean;
-  /** Int32Array, see `progress`. */
+  /** Buffer of an Int32Array; its slots are in `progress`. */
   progress: SharedArrayBuffer;
 }
 
 /** Slots of the shared array. */
 export const progress = {
-  /** Number of the work item whose code runs or which alone is waited for; else `nobody` or `several`. */
+  /** Number of the item whose code runs, or of the only item that waits; else `nobody` or `several`. */
   item: 0,
-  /** Index of the action in hand within a step or replay; −1 in any other call. */
+  /** Index of the current action of a step or replay, −1 in any other call. */
   action: 1,
-  /** Grows with each call into environment code, and from time to time while the worker waits for promises and nothing blocks it. */
+  /**
+   * Incremented at each call into environment code, and periodically while the worker waits for promises and its event
+   * loop is not blocked.
+   */
   calls: 2,
-  /** KiB that the thread's heap and what belongs to it outside take, as of the last time that its event loop turned. */
+  /** KiB of the thread's heap and its native memory, as of the last turn of its event loop. */
   kibibytes: 3,
   slots: 4,
 } as const;
 
-/** No environment code runs, and none is waited for. */
+/** No environment code runs and no item waits. */
 export const nobody = -1;
-/** Several items wait for their promises: whose code runs now is not known. */
+/** Several items wait for promises, so the item whose code runs is unknown. */
 export const several = -2;
 
 export type WorkItem =
   | { do: 'load' }
   | { do: 'reset'; episode: string; seed: number; member: number; mode: 'train' | 'val' }
   | { do: 'step'; episode: string; actions: (number | string)[] }
-  /** Rebuilds an episode of a worker that is gone. */
+  /** Rebuilds an episode of a worker that has ended. */
   | { do: 'replay'; episode: string; seed: number; member: number; mode: 'train' | 'val'; actions: (number | string)[] }
   | { do: 'solve'; episode: string }
   | { do: 'close'; episode: string };
 
-/** A fault of environment code, still without place and remedy-giving context. */
+/** A fault of environment code, before its location and context are added. */
 export interface Fault {
   kind: 'threw' | 'timed_out' | 'bad_value' | 'died' | 'build';
-  /** What happened, as the predicate of a sentence whose subject is the environment. */
+  /** What happened, as a predicate; the subject is the environment. */
   what: string;
   /** What the user can do, as an imperative. */
   remedy: string;
-  /** The thrown error's stack in terms of the bundle. */
+  /** Stack of the thrown error, with positions in the bundle. */
   stack?: string;
-  /** Index of the action in hand, −1 in any other call. */
+  /** Index of the current action, −1 in any other call. */
   action: number;
-  /** `env_config` with its defaults, where the environment does not load for want of something else alone. */
+  /** `env_config` with its defaults, when only a missing dependency prevents loading. */
   config?: Record<string, unknown>;
 }
 
-/** What a definition says of itself under its configuration. */
+/** A definition's properties under its configuration. */
 export interface Description {
   name: string;
   config: Record<string, unknown>;
@@ -68,9 +72,9 @@ export interface Description {
   legend: Record<string, string>;
   actions?: Record<number, string>;
   has_solver: boolean;
-  /** An answer is one action, never split. */
+  /** Whether an answer is one action, never split. */
   whole_answer: boolean;
-  /** Milliseconds that a call may take at least. */
+  /** Minimum time limit of a call, in milliseconds. */
   patience_ms: number;
 }
 
@@ -93,21 +97,21 @@ export interface WorkResult {
   fault?: Fault;
 }
 
-/** Items to do, numbered on from `first`. */
+/** Items to run, numbered from `first`. */
 export interface ToWorker {
   first: number;
   items: WorkItem[];
-  /** Milliseconds after which a promise of environment code is given up. */
+  /** Milliseconds after which a promise of environment code is abandoned. */
   limitMs: number;
-  /** Items that may wait for their promises at the same time. */
+  /** Maximum number of items that wait for promises concurrently. */
   overlap: number;
 }
 
-/** Asks for the counts of reached code since the last time. */
+/** Requests the coverage counts since the last request. */
 export type CoverageQuestion = 'coverage';
-/** Offsets into the code, and how often what lies between was reached. */
+/** Offsets into the code, and how often the range between them ran. */
 export type CoveredRange = [from: number, to: number, count: number];
 
-/** Results by their items' numbers, of as many as are done; or what was printed; or counts of reached code. */
+/** Results of finished items by item number, or printed text, or coverage counts. */
 export type FromWorker =
   { results: [number, WorkResult][] } | { stream: 'stdout' | 'stderr'; text: string } | { covered: CoveredRange[] };

@@ -1,6 +1,6 @@
-// The worker thread that runs one environment. It announces each call into environment code in the shared array. Work items are begun in
-// their order; one whose call returned a promise lets the next begin. What the environment prints is sent along as a log and reaches no
-// stream of the process.
+// The worker thread that runs one environment. Publishes each call into environment code in the shared array. Items
+// start in order; while one waits for a promise, the next may start. Printed text is sent as log messages and does not
+// reach the streams of the process.
 import { types } from 'node:util';
 import { getHeapStatistics } from 'node:v8';
 import { parentPort, workerData } from 'node:worker_threads';
@@ -21,14 +21,14 @@ import {
   type WorkResult,
 } from './work';
 
-// Kept as they are now: environment code may replace them for itself.
+// Saved at load, since environment code may replace the globals.
 const { setTimeout, clearTimeout, setInterval, clearInterval, setImmediate } = globalThis;
 const turn = () => new Promise<void>(resolve => setImmediate(resolve));
 
-/** Characters of output that are logged in a second. */
+/** Maximum number of characters of output logged per second. */
 const logLimit = 65_536;
 
-/** Milliseconds between two notes of the memory that the thread holds. */
+/** Milliseconds between two updates of the thread's memory in the shared array. */
 const memoryMs = 200;
 
 const setup = workerData as WorkerSetup;
@@ -50,7 +50,7 @@ for (const stream of ['stdout', 'stderr'] as const) {
   }) as typeof process.stdout.write;
 }
 
-/** Items that wait for a promise, with their actions. */
+/** Items that wait for a promise, with the index of their action. */
 const waiting = new Map<number, number>();
 const queue: { number: number; item: WorkItem }[] = [];
 let { limitMs, overlap }: Pick<ToWorker, 'limitMs' | 'overlap'> = { limitMs: 0, overlap: 1 };
@@ -75,7 +75,7 @@ port.on('message', (message: ToWorker | CoverageQuestion) => {
   if (!working) void work();
 });
 
-/** Does what is queued, in order; an item that waits lets the next one begin. */
+/** Runs the queue in order. While an item waits, the next one starts. */
 async function work(): Promise<void> {
   working = true;
   while (queue.length > 0) {
@@ -87,21 +87,24 @@ async function work(): Promise<void> {
       if (overlap === 1) await settled();
       const begins = begun(next.number, next.item);
       if (begins) await begins;
-      if (waiting.size > 0) await turn(); // what is waited for may have come
+      if (waiting.size > 0) await turn(); // a promise may have settled
     }
-    await settled(); // what was left behind may have failed by now
+    await settled(); // stray promises may have failed by now
   }
   working = false;
   answer();
 }
 
-/** Lets what an item left behind (microtasks, ticks) run; until then the item counts as in hand where items are done one at a time. */
+/** Runs the pending microtasks and ticks of the last item. With `overlap` 1 the item counts as current until then. */
 async function settled(): Promise<void> {
   await turn();
   idle();
 }
 
-/** Begins an item. What is returned resolves when it is done or waits for the first time; nothing where it is done at once. */
+/**
+ * Starts an item. The returned promise resolves when the item is done or first waits; undefined if it finishes
+ * synchronously.
+ */
 function begun(number: number, item: WorkItem): Promise<void> | undefined {
   let action = -1;
   let resolve: () => void = () => undefined;
@@ -131,7 +134,7 @@ function begun(number: number, item: WorkItem): Promise<void> | undefined {
     done.push({ number, item, ...finished });
     if (overlap > 1) idle();
     resolve();
-    if (!working) answering ??= setImmediate(answer); // with what else is done by then
+    if (!working) answering ??= setImmediate(answer); // batch with other results of this turn
   };
   const running = runner.run(item, watch);
   if (!types.isPromise(running)) return void finish(running as Finished);
@@ -140,8 +143,8 @@ function begun(number: number, item: WorkItem): Promise<void> | undefined {
 }
 
 /**
- * As the promise, or a fault after the limit: not before what came in meanwhile is looked at, since others' code may have held it up. Its
- * owner may interrupt it.
+ * Settles like the promise, or rejects with a timeout fault. At the time limit, pending events are processed first,
+ * since code of other episodes may have blocked the event loop. The owner may interrupt the wait.
  */
 function within<T>(promise: PromiseLike<T>, owner: Owner): Promise<T> {
   return new Promise<T>((resolve, reject) => {
@@ -160,14 +163,14 @@ function within<T>(promise: PromiseLike<T>, owner: Owner): Promise<T> {
   });
 }
 
-/** Says for whom the worker waits now that no environment code runs. */
+/** Publishes the item that the worker waits for, now that no environment code runs. */
 function idle(): void {
   const [first] = waiting;
   Atomics.store(shared, progress.action, first?.[1] ?? -1);
   Atomics.store(shared, progress.item, waiting.size > 1 ? several : (first?.[0] ?? nobody));
 }
 
-/** Sends what is done. */
+/** Sends the finished results. */
 function answer(): void {
   answering = undefined;
   if (done.length > 0) send({ results: done.map(({ number, result }) => [number, result]) });
@@ -175,7 +178,7 @@ function answer(): void {
   done = [];
 }
 
-/** KiB of this thread's heap, and of buffers and native memory that belong to it. */
+/** KiB of this thread's heap, its buffers and its native memory. */
 function heldKibibytes(): number {
   const { total_heap_size, external_memory, malloced_memory } = getHeapStatistics();
   return Math.ceil((total_heap_size + external_memory + malloced_memory) / 1024);

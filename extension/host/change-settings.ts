@@ -1,5 +1,5 @@
-// Changes a setting of a run that is being trained: which one, then its value. The trainer looks at each value as it is typed, by the rules
-// that it goes by itself, and puts it into effect with its next step.
+// Changes a setting of a training run: asks for the setting, then for its value. The trainer validates each value as it
+// is typed, and applies the change from its next step on.
 import * as vscode from 'vscode';
 import { isEvaluation } from '../protocol/run-progress';
 import { changeable, configInEffect } from '../protocol/settings';
@@ -8,7 +8,7 @@ import { tellBriefly } from './notices';
 import type { Run } from './run-store';
 import { isActive } from './run-words';
 
-/** Names of the settings by key. */
+/** Display names of the settings by key. */
 const names = (): Record<string, string> => ({
   'actor_rollout_ref.actor.optim.lr': vscode.l10n.t('Learning rate'),
   'critic.optim.lr': vscode.l10n.t('Learning rate of the critic'),
@@ -61,7 +61,7 @@ export const changeSettings: Command = host => async argument => {
   tellBriefly(said, 8000, changes.length === 0 ? undefined : 'check');
 };
 
-/** Which setting, of those that have an effect in the run; undefined where the reader chose none. */
+/** Asks which of the run's effective settings to change. Undefined if the user cancels. */
 async function askForSetting(run: Run, title: string): Promise<{ key: string; value: number } | undefined> {
   const { events } = await run.reader.events();
   const items = changeable(configInEffect(run.reader.origin?.config ?? {}, events)).map(({ key, value }) => ({
@@ -75,7 +75,7 @@ async function askForSetting(run: Run, title: string): Promise<{ key: string; va
   return vscode.window.showQuickPick(items, { title, placeHolder, matchOnDetail: true });
 }
 
-/** The number that a text is; undefined where it is none. */
+/** Parses a number; undefined if the text is not one. */
 function numberIn(text: string): number | undefined {
   const number = text.trim() === '' ? Number.NaN : Number(text);
   return Number.isFinite(number) ? number : undefined;

@@ -1,5 +1,5 @@
-// The Collapse page's side in the host: answers `ready` with the numbers that the page draws, sends new lines as the run folder grows,
-// and reads matrices, gradients and groups of one step when they are asked for.
+// Host side of the Collapse page: answers `ready` with the run's metrics, sends new lines as the run folder grows, and
+// reads matrices, gradients and groups of one step on request.
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as vscode from 'vscode';
@@ -33,7 +33,7 @@ export function collapseKind(store: RunStore, extensionUri: vscode.Uri): PageKin
   };
 }
 
-/** How far the page has the run. */
+/** How much of the run the page has received. */
 interface Sent {
   epochs: string;
   rows: number;
@@ -45,9 +45,9 @@ function serveCollapse(page: OpenPage, store: RunStore, extensionUri: vscode.Uri
   const { messenger, panel, folder } = page;
   let columns = new MetricColumns(folder, null);
   let diagnostics = new RunDiagnostics(folder);
-  let sent: Sent | undefined; // undefined until the page has asked
+  let sent: Sent | undefined; // undefined until the page has sent `ready`
 
-  /** All that is read at each turn: numbers, events and which files there are. */
+  /** Reads the data checked at every update: metrics, events, and which files exist. */
   const read = async (run: Run) => {
     const table = await columns.update();
     const { epoch, events } = await run.reader.events();
@@ -89,7 +89,7 @@ function serveCollapse(page: OpenPage, store: RunStore, extensionUri: vscode.Uri
     if (now.epochs !== sent.epochs) {
       sent = undefined;
       [columns, diagnostics] = [new MetricColumns(folder, null), new RunDiagnostics(folder)];
-      return page.reload(); // a resume cut the files back: the page draws anew
+      return page.reload(); // a resume truncated the files: reload the page
     }
     if (now.rows === sent.rows && now.events === sent.events && now.rest === sent.rest) return;
     const lines = [...table.lineRange(sent.rows, now.rows)].map(drawnOf);
@@ -97,7 +97,7 @@ function serveCollapse(page: OpenPage, store: RunStore, extensionUri: vscode.Uri
     sent = now;
     messenger.sendNotification(collapseLines, page.page, { run: run.summary, lines, events: fresh, ...found });
   };
-  // One after the other, so that no line is sent twice.
+  // Updates run one after another, so that no line is sent twice.
   let sending = Promise.resolve();
   const queue = () => void (sending = sending.then(send, send));
   return vscode.Disposable.from(
@@ -132,11 +132,11 @@ async function perform(asked: CollapseCommand, folder: string, extensionUri: vsc
 
 const drawnKeys = ({ keys }: ColumnTable): string[] => keys.filter(key => collapseKeys.test(key));
 
-/** The part of a line that the page draws. */
+/** Returns the part of a line that the page draws. */
 function drawnOf(line: MetricNumbers): MetricNumbers {
   const drawn = Object.entries(line).filter(([key]) => key === 'step' || collapseKeys.test(key));
   return Object.fromEntries(drawn) as MetricNumbers;
 }
 
-/** The events that the page reads. */
+/** Whether the page uses an event. */
 const isRead = ({ kind }: RunEvent): boolean => ['alarm', 'early_stop', 'setting'].includes(kind);

@@ -1,12 +1,12 @@
-// What a run's configuration, as its manifest has it, says of the diagnoses and of the rollout filter. Read with forbearance: a manifest of
-// another version may lack keys, which then count as off. Pure.
+// Extracts the settings of the collapse diagnostics and the rollout filter from a run's manifest. Lenient: keys missing
+// in a manifest of another version count as off. Pure functions.
 import { z } from 'zod';
 import type { CollapseSettings } from '../protocol/collapse-page';
 
 const flag = z.boolean().catch(false);
 const section = <Shape extends z.ZodRawShape>(shape: Shape) => z.object(shape).catch(z.object(shape).parse({}));
 
-/** Of the resolved configuration; whatever is missing counts as off. */
+/** The resolved configuration. Missing keys count as off. */
 const configSchema = z.object({
   config: section({
     collapse_detection: section({
@@ -47,7 +47,7 @@ const actorSchema = z.object({
   clip_ratio_high: z.number(),
 });
 
-/** Of a parsed manifest, whatever it is. */
+/** Returns the settings from a parsed manifest of any shape. */
 export function collapseSettings(manifest: unknown): CollapseSettings {
   const { config } = configSchema.parse(manifest ?? {});
   const { collapse_detection: detection, workbench, trainer, actor_rollout_ref: actor, algorithm } = config;

@@ -1,17 +1,20 @@
-// Overviews of a long run's columns, as its charts draw them first: each made once, at the latest when it is asked for, and then carried on
-// with the rows that came since. No `vscode` here.
+// Overviews of a long run's columns, which its charts draw first. Each is computed once, ahead of time or on request,
+// and then extended with new rows. Must not import `vscode`.
 import { MovingAverage, overviewOf, smoothOn, type CurvePoints } from '../protocol/curves';
 import type { ColumnPart } from '../protocol/dashboard-page';
 import type { ColumnTable } from './metric-columns';
 
-/** A column becomes the lowest and highest of so many parts: one for each pixel of a chart that is not enlarged, and more. */
+/**
+ * Number of parts of a column, each reduced to its minimum and maximum. At least one per pixel of a chart of normal
+ * size.
+ */
 const parts = 1024;
 
-/** With more new rows than this an overview is made anew. */
+/** Number of appended rows above which an overview is recomputed. */
 const mostNewRows = 1024;
 
 interface Overview {
-  /** Rows of the column when it was made anew, and those that it reaches to now. */
+  /** Number of rows of the column when the overview was computed, and number of rows it covers now. */
   madeOf: number;
   rows: number;
   points: CurvePoints;
@@ -21,13 +24,13 @@ interface Overview {
 export class ColumnOverviews {
   private readonly made = new Map<string, Overview>();
 
-  /** @param smoothing of the smoothed forms, 0 for none */
+  /** @param smoothing smoothing factor, 0 for none */
   constructor(
     readonly table: ColumnTable,
     readonly smoothing: number,
   ) {}
 
-  /** A key's overview up to the table's newest row. */
+  /** Returns a key's overview up to the table's newest row. */
   part(key: string): ColumnPart {
     const column = this.table.column(key);
     const before = this.made.get(key);
@@ -63,7 +66,7 @@ function carriedOn({ madeOf, rows, points, smoothed }: Overview, column: Float64
   };
 }
 
-/** Points and behind them those of `fresh`, whose first is of row `from`. */
+/** Appends the points of `fresh`, whose first value is at row `from`. */
 function appended({ rows, values }: CurvePoints, from: number, fresh: Float64Array): CurvePoints {
   const places = [...fresh.keys()].filter(place => !Number.isNaN(fresh[place]));
   return {

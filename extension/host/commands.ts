@@ -1,5 +1,5 @@
-// What every command does. Commands reach the trainer through its link and start runs through the terminal's entry; what they
-// change shows up by itself, since all views read the run folder.
+// The commands on runs. Commands reach the trainer through its link and start runs through the CLI. Their effects need
+// no extra update, since all views read the run folder.
 import { dirname, join } from 'node:path';
 import * as vscode from 'vscode';
 import type { RunSummary } from '../protocol/pages';
@@ -24,13 +24,13 @@ import type { RunsTree } from './runs-tree';
 import { askForRun } from './start-dialog';
 import { ConfigError, startRun, type StartedRun } from './start-run';
 
-/** Everything that commands act on; made once, in `activate`. */
+/** Everything that commands use; created once, in `activate`. */
 export interface Host {
   extensionPath: string;
-  /** The terminal's entry in a folder, with the Node that runs it: see Terminals. */
+  /** Returns the CLI for a folder, with the Node.js that runs it (see Terminals). */
   terminal(cwd: string): Promise<Terminal>;
   secrets: KeptSecrets;
-  /** Asks before what a run folder names or holds is executed. */
+  /** Asks for permission before code that a run folder names or holds is executed. */
   trust: RunTrust;
   store: RunStore;
   picker: RunPicker;
@@ -46,7 +46,7 @@ export interface Host {
   log: vscode.LogOutputChannel;
 }
 
-/** A command on runs: `argument` is the one it was called on, `all` are those selected with it. */
+/** A command on runs. `argument` is the run it was called on, `all` are the runs selected with it. */
 export type Command = (host: Host) => (argument: RunArgument, all: RunArgument[]) => Promise<void>;
 
 const is =
@@ -54,7 +54,7 @@ const is =
   (run: RunSummary): boolean =>
     standings.includes(standingOf(run));
 
-/** Every command of package.json to what it does. */
+/** All run commands of package.json by id. */
 export const commands: Record<string, Command> = {
   'ragen.startRun': host => async () => {
     if (!trusted()) return;
@@ -142,12 +142,12 @@ export const commands: Record<string, Command> = {
   },
 };
 
-/** A command as the editor calls it: whatever goes wrong becomes one notification. */
+/** Wraps a command for registration: an error becomes one notification. */
 export function guarded(host: Host, command: Command): (argument: unknown, nodes?: unknown) => Promise<void> {
   const run = command(host);
   return async (argument, nodes) => {
     try {
-      // Keys of the tree give `selection`, since the editor hands nodes to menus alone.
+      // Key bindings of the tree pass `selection`, since VS Code passes nodes only to menus.
       const selected: unknown[] = argument === 'selection' ? host.tree.selected : Array.isArray(nodes) ? nodes : [];
       const all = selected.filter(isRunArgument);
       await run(argument !== 'selection' && isRunArgument(argument) ? argument : all[0], all);
@@ -157,7 +157,7 @@ export function guarded(host: Host, command: Command): (argument: unknown, nodes
   };
 }
 
-/** Whether a run is an evaluation, of which the reader is told why he gets nothing that comes with steps. */
+/** Whether a run is an evaluation. If so, notifies the user why step-based commands do not apply. */
 export function takesNoSteps({ summary: { name, status } }: Run): boolean {
   if (!isEvaluation(status)) return false;
   const words = vscode.l10n.t('Run {0} is an evaluation: it takes no steps and has no checkpoints.', name);
@@ -175,7 +175,7 @@ export async function openLog({ folder, summary }: Run): Promise<void> {
   }
 }
 
-/** The folder of the workspace that a run is in: `<workspace>/.ragen/runs/<id>`. */
+/** Workspace folder of a run: `<workspace>/.ragen/runs/<id>`. */
 export const workspaceOf = (run: Run): string => dirname(dirname(dirname(run.folder)));
 
 async function resumeFrom(host: Host, run: Run, options: string[]): Promise<void> {
@@ -183,13 +183,16 @@ async function resumeFrom(host: Host, run: Run, options: string[]): Promise<void
   if (trust) await begin(host, ['resume', run.summary.id, ...trust, ...options], workspaceOf(run), run.summary.name);
 }
 
-/** Options of the terminal by which it executes what a run names; undefined where the user refuses that. */
+/** Returns CLI options that permit executing the run's code, or undefined if the user refuses. */
 export async function trustOptions({ trust }: Host, { folder }: Run): Promise<string[] | undefined> {
   const trusted = await trust.ask(folder);
   return trusted?.accepted.flatMap(sha256 => ['--trust-code', sha256]);
 }
 
-/** Starts, waits until the run can be seen, and opens its dashboard. `args` are the terminal's, `cwd` is the workspace's folder. */
+/**
+ * Starts a run, waits until the store has it, and opens its dashboard. `args` are CLI arguments, `cwd` is the workspace
+ * folder.
+ */
 export async function begin(host: Host, args: string[], cwd: string, name: string): Promise<void> {
   const { store, log, problems } = host;
   const progress = { location: vscode.ProgressLocation.Window, title: vscode.l10n.t('Starting {0}', name) };
@@ -218,14 +221,17 @@ export async function begin(host: Host, args: string[], cwd: string, name: strin
   host.dashboards.show(run, besideText(), true);
 }
 
-/** Beside the text being read, else where the reader is. */
+/** Beside the active text editor if there is one, else in the active column. */
 const besideText = (): vscode.ViewColumn =>
   vscode.window.activeTextEditor ? vscode.ViewColumn.Beside : vscode.ViewColumn.Active;
 
 export const noRuns = (): string =>
   vscode.l10n.t('There is no run in this workspace yet: start one with RAGEN: Start Run.');
 
-/** Environments are code that runs: nothing is started in a workspace that is not trusted, and the reader is told so. */
+/**
+ * Checks workspace trust and notifies the user if it is missing. Environments are code that runs, so nothing is started
+ * in an untrusted workspace.
+ */
 export function trusted(
   message = vscode.l10n.t('A run executes code of this workspace, which is not trusted: trust it to start runs.'),
 ): boolean {
@@ -237,7 +243,7 @@ export function trusted(
   return false;
 }
 
-/** Whatever went wrong, as one notification; what is no mistake of the user's is logged with its stack. */
+/** Shows an error as one notification. Errors that are not the user's are logged with their stack. */
 export async function report({ log }: Pick<Host, 'log'>, error: unknown): Promise<void> {
   if (!(error instanceof UserError)) log.error(error instanceof Error ? error : String(error));
   void tellError(messageOf(error));
@@ -245,7 +251,7 @@ export async function report({ log }: Pick<Host, 'log'>, error: unknown): Promis
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
-/** The editor hands a view's commands its nodes, and others nothing or things of its own. */
+/** VS Code passes a view's commands its nodes, and other commands nothing or unrelated values. */
 function isRunArgument(argument: unknown): argument is RunArgument {
   return typeof argument === 'string' || (typeof argument === 'object' && argument !== null && 'folder' in argument);
 }

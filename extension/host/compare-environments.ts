@@ -1,5 +1,5 @@
-// Two versions of an environment's code that a run ran, side by side in the editor's own diff, with what came of the change in reward and
-// success. Sources come out of the run folder, read-only, under a scheme of their own.
+// Compares two versions of environment code that a run used in VS Code's diff editor, with the effect on reward and
+// success. Sources come from the run folder, read-only, under a separate URI scheme.
 import * as vscode from 'vscode';
 import { environmentFile, environmentFiles, isSourceName, isVersionName } from '../protocol/run-folder';
 import { readRunFile } from '../protocol/run-file';
@@ -8,7 +8,7 @@ import { tellInformation } from './notices';
 import { plain } from './plain-text';
 import type { Run } from './run-store';
 
-/** Scheme of kept sources: the path is a name for the reader, the query says which file of which run's folder it is. */
+/** URI scheme of saved sources. The path is for display; the query identifies file, version and run folder. */
 const scheme = 'ragen-environment';
 
 interface KeptSource {
@@ -17,19 +17,19 @@ interface KeptSource {
   name: string;
 }
 
-/** Serves kept sources to the editor; dispose to stop. */
+/** Serves saved sources to the editor; dispose to stop. */
 export function serveKeptSources(): vscode.Disposable {
   return vscode.workspace.registerTextDocumentContentProvider(scheme, {
     async provideTextDocumentContent({ query }) {
       const { folder, version, name } = JSON.parse(query) as KeptSource;
       if (!isVersionName(version) || !isSourceName(name)) return '';
       const file = environmentFile(version, `${environmentFiles.sources}/${name}`);
-      return (await readRunFile(folder, file).catch(() => '')).toString('utf8'); // a file that this version did not have
+      return (await readRunFile(folder, file).catch(() => '')).toString('utf8'); // this version lacks the file
     },
   });
 }
 
-/** Asks which two versions, and shows what differs between them. Says so where there are no two. */
+/** Asks for two versions and shows their diff. Notifies the user if there are not two versions. */
 export async function compareEnvironments({ folder, reader, summary }: Run): Promise<void> {
   const ran = await reader.versions();
   const later = lastRuns(ran).filter(version => before(ran, version).length > 0);
@@ -71,7 +71,7 @@ export async function compareEnvironments({ folder, reader, summary }: Run): Pro
   void tellInformation(`${change}: ${words}`);
 }
 
-/** The versions of the same tag that ran before one and are not it, each where it ran last before it. */
+/** Returns the other versions of the same tag that ran before `after`, each at its last run. */
 const before = (ran: readonly RanVersion[], after: RanVersion): RanVersion[] =>
   lastRuns(ran.slice(0, ran.indexOf(after))).filter(
     ({ tag, version }) => tag === after.tag && version !== after.version,
@@ -93,5 +93,5 @@ async function choose(
 const spanWords = ({ from, to }: Pick<RanVersion, 'from' | 'to'>): string =>
   to === null ? vscode.l10n.t('from step {0}', from) : vscode.l10n.t('steps {0} to {1}', from, to);
 
-/** As much of a version as one reads. */
+/** Abbreviates a version for display. */
 const brief = (version: string): string => version.slice(0, 8);

@@ -1,5 +1,6 @@
-// The page that compares runs: one panel for each choice of runs, brought back after a reload with the same choice. Runs that are gone are
-// left out. What grows is read when the page asks again, which it is told to at most once a second and only while it is shown.
+// The page that compares runs: one panel per set of runs, restored after a reload with the same set. Deleted runs are
+// left out. The host announces new data at most once per second and only to a visible page, which then requests it
+// again.
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as vscode from 'vscode';
@@ -16,10 +17,10 @@ import type { Run, RunStore } from './run-store';
 
 const viewType = 'ragen.compare';
 const tellMs = 1000;
-/** Between the folders of a choice, in what the page keeps as its folder; no path has it. */
+/** Separates the folders of a set in the page's `folder` state; no path contains it. */
 const between = '\n';
 
-/** What the page's links do. */
+/** Actions of the page's links. */
 export interface CompareActions {
   dashboard(folder: string): void;
   difference(folders: [string, string]): void;
@@ -32,12 +33,12 @@ export class ComparePanels implements vscode.WebviewPanelSerializer<PageState>, 
   constructor(
     private readonly store: RunStore,
     private readonly extensionUri: vscode.Uri,
-    /** Folder for columns of runs whose trainer wrote none; null where the workspace has no storage. */
+    /** Folder for columns of runs whose trainer wrote none; null if the workspace has no storage. */
     private readonly columns: string | null,
     private readonly actions: CompareActions,
   ) {}
 
-  /** Shows runs beside each other; a panel with the same runs is shown again. */
+  /** Shows a comparison of runs, or reveals the existing panel with the same runs. */
   show(runs: readonly Run[]): void {
     const folders = [...new Set(runs.map(({ folder }) => folder))].sort();
     const open = this.open.get(folders.join(between));
@@ -50,10 +51,10 @@ export class ComparePanels implements vscode.WebviewPanelSerializer<PageState>, 
     const folders = typeof state?.folder === 'string' ? state.folder.split(between) : [];
     const found = (await Promise.all(folders.map(folder => this.store.find(folder)))).filter(run => run !== undefined);
     if (found.length > 0) this.attach(panel, folders);
-    else panel.dispose(); // all of them were deleted meanwhile
+    else panel.dispose(); // all runs were deleted
   }
 
-  /** Leaves the panels themselves alone: this runs at a reload too. */
+  /** Does not dispose of the panels, because this also runs at a window reload. */
   dispose(): void {
     this.serializer.dispose();
   }
@@ -74,7 +75,7 @@ export class ComparePanels implements vscode.WebviewPanelSerializer<PageState>, 
             const { keys } = await readers.get(folder)!.update();
             return { ...known, keys, events: (await reader.events()).events, run: summary };
           } catch (error) {
-            // One run that cannot be read is one row with its reason.
+            // A run that cannot be read becomes a row with the reason.
             const trouble = (error as Error).message;
             const name = `${summary.name} (${trouble})`;
             return { ...known, name, keys: [], events: [], run: { ...summary, name, trouble } };
@@ -110,7 +111,7 @@ export class ComparePanels implements vscode.WebviewPanelSerializer<PageState>, 
         if (panel.visible) messenger.sendNotification(compareGrew, page, null);
       }, tellMs);
     };
-    // Touches come with each look at a live run's folder; the others are touched only when something changed.
+    // Every poll fires a touch event. It is ignored for runs that are not live: their changes fire onDidChange.
     const listening = this.store.onDidTouch(folder => this.store.get(folder)?.summary.live && grew(folder));
     const listChanged = this.store.onDidChange(() => grew());
     this.open.set(key, panel);
@@ -123,7 +124,7 @@ export class ComparePanels implements vscode.WebviewPanelSerializer<PageState>, 
     fillPanel(panel, this.extensionUri, { title: panel.title, bundle: 'compare', icon: 'dashboard.svg', folder: key });
   }
 
-  /** The runs of a choice that are there, oldest first. */
+  /** Returns the existing runs of a set, oldest first. */
   private present(folders: readonly string[]): Run[] {
     const runs = folders.map(folder => this.store.get(folder)).filter(run => run?.reader.origin !== undefined);
     return (runs as Run[]).sort((a, b) => (a.summary.created < b.summary.created ? -1 : 1));

@@ -1,4 +1,4 @@
-// `RAGEN: Compare Runs…`: the runs that are selected, or those chosen from a list that offers sweeps as a whole.
+// `RAGEN: Compare Runs…`: compares the selected runs, or runs chosen from a list that also offers complete sweeps.
 import * as vscode from 'vscode';
 import { UserError } from '../protocol/user-error';
 import type { Command } from './commands';

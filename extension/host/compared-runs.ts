@@ -1,20 +1,20 @@
-// Which of some runs stand together: those whose configurations differ in seeds and names alone, as a sweep makes them. And the keys in which
-// the others differ. It goes by what the runs began with, their manifests, and by what was changed while they trained. No `vscode` here.
+// Groups runs whose configurations differ only in seeds and names, as in a sweep, and finds the keys in which the
+// groups differ. Uses the manifests and the settings changed during training. Must not import `vscode`.
 import type { ComparedGroup } from '../protocol/compare-page';
 import { isRecord } from '../protocol/json';
 import { settingChangeSchema, type Manifest, type RunEvent } from '../protocol/run-folder';
 
-/** A run as it is compared. */
+/** A run to compare. */
 export interface ComparedRun {
   manifest: Manifest;
   name: string;
   events: readonly RunEvent[];
 }
 
-/** Keys that do not tell one configuration from another. */
+/** Whether a key is ignored when configurations are compared. */
 const apart = (key: string): boolean => key.startsWith('seed.') || key === 'trainer.experiment_name';
 
-/** Groups in the order of their first runs, and the keys in which they differ, in the configurations' order. */
+/** Returns the groups in the order of their first runs, and the keys in which they differ, in configuration order. */
 export function groupRuns(
   runs: readonly ComparedRun[],
 ): Pick<{ groups: ComparedGroup[]; keys: string[] }, 'groups' | 'keys'> {
@@ -28,7 +28,7 @@ export function groupRuns(
   const known = [...new Set(flat.flatMap(leaves => [...leaves.keys()]))];
   const differing = known.filter(key => new Set(members.map(([first]) => flat[first].get(key))).size > 1);
   const told = (key: string) => JSON.stringify([lastPart(key), members.map(([first]) => flat[first].get(key))]);
-  // What follows another key (a schedule's length, a copied path) says nothing more: the shortest of those stands for all.
+  // Of keys that vary together (a schedule's length, a copied path), only the shortest is listed.
   const keys = differing.filter(
     key => !differing.some(other => other.length < key.length && told(other) === told(key)),
   );
@@ -47,7 +47,7 @@ export function groupRuns(
   return { groups, keys };
 }
 
-/** The one run's name; of several the point of their sweep, else the values that set them apart. */
+/** Returns the run's name for a single run, the sweep point for several, else the values that distinguish them. */
 function labelOf(runs: readonly ComparedRun[], keys: readonly string[], values: readonly string[]): string {
   const [first] = runs;
   if (runs.length === 1) return first.name;
@@ -60,13 +60,13 @@ function labelOf(runs: readonly ComparedRun[], keys: readonly string[], values: 
 
 const lastPart = (key: string): string => key.slice(key.lastIndexOf('.') + 1);
 
-/** The leaves with what was changed while the run trained: `0.0004 → 0.001 (step 27)`. */
+/** Applies settings changed during training to the leaves: `0.0004 → 0.001 (step 27)`. */
 function withChanges(leaves: Map<string, string>, events: readonly RunEvent[]): Map<string, string> {
   for (const { kind, step, data } of events) {
     const change = kind === 'setting' ? settingChangeSchema.safeParse(data).data : undefined;
     const before = change && leaves.get(change.key);
     if (!change || before === undefined) continue;
-    // Schedules that are as long as the run stay so (protocol/settings.ts).
+    // Schedules as long as the run keep that length (protocol/settings.ts).
     const follows = (key: string) => lastPart(key) === lastPart(change.key) && lastPart(key) === 'total_training_steps';
     for (const [key, value] of leaves)
       if (key === change.key || (follows(key) && value === before))
@@ -75,7 +75,7 @@ function withChanges(leaves: Map<string, string>, events: readonly RunEvent[]): 
   return leaves;
 }
 
-/** Leaves of a configuration by dotted key, as text; lists are leaves. */
+/** Returns the leaves of a configuration by dotted key, as text. Lists are leaves. */
 function leavesOf(config: Readonly<Record<string, unknown>>, above = ''): Map<string, string> {
   const leaves = new Map<string, string>();
   for (const [name, value] of Object.entries(config)) {

@@ -1,7 +1,7 @@
-// How many episodes a run's configuration asks for: for runs that do not log how many they played.
+// Number of episodes that a run's configuration implies, for runs that do not log it.
 import type { DashboardSnapshot } from '../protocol/dashboard-page';
 
-/** Of a training step (null where the configuration does not say), and of a validation by tag. */
+/** Returns the number per training step (null if not configured), and per validation by tag. */
 export function configuredEpisodes(config: Readonly<Record<string, unknown>>): DashboardSnapshot['episodes'] {
   const { train, val } = at(config, 'es_manager');
   const { env_groups, group_size } = at(train);
@@ -23,7 +23,7 @@ function byTag(
   return counts;
 }
 
-/** A part of a value that may be anything, as a record. */
+/** Returns a part of an arbitrary value as a record. */
 function at(value: unknown, key?: string): Record<string, unknown> {
   const record = typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
   return key === undefined ? record : at(record[key]);

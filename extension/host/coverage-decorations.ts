@@ -1,5 +1,6 @@
-// Draws in open editors how often the episodes of a run reached each line of its environments' sources. Counting is switched on and off in
-// the trainer together with drawing. A file that was edited and not saved, or not loaded, is not drawn on: its lines are others.
+// Draws in open editors how often a run's episodes executed each line of its environments' sources. Drawing a run also
+// switches coverage on in its trainer. A file whose content differs from the loaded code is not decorated, since its
+// lines would not match.
 import { join } from 'node:path';
 import * as vscode from 'vscode';
 import { readRunFile } from '../protocol/run-file';
@@ -8,14 +9,14 @@ import { fileCoverage, markWords, type FileCoverage, type LineMark } from './env
 import { JsonLines } from './json-lines';
 import type { Run, RunStore } from './run-store';
 
-/** A file of a version that a run runs now. */
+/** A source file of a version that a run uses now. */
 interface Source {
   version: string;
   name: string;
 }
 
 export class CoverageDecorations implements vscode.Disposable {
-  /** The folder of the run that is drawn. */
+  /** Folder of the run that is drawn. */
   private drawn: string | undefined;
   private readonly types: Record<LineMark['kind'], vscode.TextEditorDecorationType>;
   private readonly subscriptions: vscode.Disposable[];
@@ -43,7 +44,10 @@ export class CoverageDecorations implements vscode.Disposable {
     ];
   }
 
-  /** Begins to count and draw a run's coverage, or ends it where it is drawn. A run that has ended is drawn as it was counted. */
+  /**
+   * Starts counting and drawing a run's coverage, or stops it if the run is drawn. For an ended run, its recorded
+   * coverage is drawn.
+   */
   async toggle(run: Run): Promise<boolean> {
     const on = this.drawn !== run.folder;
     const before = this.drawn === undefined ? undefined : this.store.get(this.drawn);

@@ -1,5 +1,6 @@
-// The dashboard's side in the host: a snapshot without numbers first, then the columns of the charts that are on screen, then each new
-// line once, as the run folder grows. Long runs are given as overviews, and where their lines must be parsed, the newest part first.
+// Host side of the dashboard: sends a snapshot without metrics first, then the columns of the visible charts, then each
+// new line once as the run folder grows. Long runs are sent as overviews; if their lines must be parsed, the newest
+// part comes first.
 import { readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { setImmediate as breathe } from 'node:timers/promises';
@@ -29,35 +30,35 @@ import type { OpenPage, PageKind } from './page-panels';
 import type { RunStore } from './run-store';
 import { ScoreStrips } from './score-strips';
 
-/** What a dashboard's buttons do; the commands own it. */
+/** Actions of the dashboard's buttons, implemented by the commands. */
 export type DashboardActions = Record<
   'pause' | 'resume' | 'stop' | 'settings' | 'episodes' | 'collapse' | 'log',
   (folder: string) => void
 >;
 
-/** What outlives the pages of a workspace. */
+/** Storage that outlives the pages of a workspace. */
 export interface DashboardStorage {
-  /** Folder for columns of runs whose trainer wrote none; null where the workspace has no storage. */
+  /** Folder for columns of runs whose trainer wrote none; null if the workspace has no storage. */
   columns: string | null;
   memory: vscode.Memento;
 }
 
-/** Key of the view settings in the workspace's memory. */
+/** Key of the view settings in the workspace state. */
 const viewKey = 'ragen.dashboard.view';
 
-/** Key of what the last page showed first. */
+/** Workspace state key of the columns that the last page requested first. */
 const askedKey = 'ragen.dashboard.asked';
 
-/** Overviews that are made before a page asks. */
+/** Maximum number of overviews computed before a page requests them. */
 const mostAhead = 64;
 
-/** Rows from which on a column is sent as an overview first. */
+/** Number of rows above which a column is first sent as an overview. */
 const longRun = 20_000;
 
-/** More new lines than this are not sent one by one: the page asks anew. */
+/** Maximum number of new lines per message. If more arrive, the page must request the data again. */
 const mostLines = 2000;
 
-/** The epoch of the newest part, while the rest is read. */
+/** Epoch of the newest part, while the rest is read. */
 const readingEpoch = -1;
 
 export function dashboardKind(
@@ -75,13 +76,13 @@ export function dashboardKind(
   };
 }
 
-/** What a page asked for to draw its first charts. */
+/** What a page requested to draw its first charts. */
 interface Asked {
   keys: string[];
   smoothing: number;
 }
 
-/** How far the page has the run's numbers. */
+/** How much of the run the page has received. */
 interface Sent {
   epoch: number;
   rows: number;
@@ -98,12 +99,12 @@ function serveDashboard(
   storage: DashboardStorage,
 ): vscode.Disposable {
   const { messenger, panel, folder } = page;
-  let columns: MetricColumns | undefined; // while the page is shown
+  let columns: MetricColumns | undefined; // set while the page is visible
   let overviews: ColumnOverviews | undefined;
   let asked: Asked = { keys: [], smoothing: 0 };
-  let newest: ColumnTable | undefined; // while the rest is read
+  let newest: ColumnTable | undefined; // set while the rest is read
   let scores: ScoreStrips | undefined;
-  let sent: Sent | undefined; // undefined until the page has asked
+  let sent: Sent | undefined; // undefined until the page has sent `ready`
   let sending: Promise<void> | undefined;
   let again = false;
 
@@ -168,13 +169,13 @@ function serveDashboard(
   function wake(): MetricColumns {
     if (!columns) {
       columns = new MetricColumns(folder, storage.columns);
-      // What goes wrong here goes wrong again, and is said, when the page asks.
+      // An error here occurs again, and is reported, when the page sends its request.
       readAhead(columns, storage.memory.get<Asked>(askedKey)).catch(() => undefined);
     }
     return columns;
   }
 
-  /** Reads what is on disk while the page starts, and makes the overviews that the last page began with. */
+  /** Reads the data on disk while the page loads, and computes the overviews that the previous page requested first. */
   async function readAhead(source: MetricColumns, last: Asked | undefined): Promise<void> {
     if (await source.isLong()) return;
     const table = await source.update();
@@ -187,7 +188,7 @@ function serveDashboard(
     }
   }
 
-  /** Reads all lines while the page shows the newest, telling it how far that is. */
+  /** Reads all lines while the page shows the newest ones, and reports the progress to it. */
   function readAll(source: MetricColumns, part: ColumnTable): void {
     let told = 0;
     const tell = (read: number) => {
@@ -202,7 +203,7 @@ function serveDashboard(
     source.update(tell).then(done, done);
   }
 
-  /** Sends what is new; asked again while it works, it looks once more. */
+  /** Sends new data. If called while it runs, it checks once more at the end. */
   async function send(): Promise<void> {
     again = true;
     sending ??= (async () => {
@@ -223,7 +224,7 @@ function serveDashboard(
     if (!sent || !columns) return;
     const { rows } = table;
     if (columns.epoch !== sent.epoch || eventsEpoch !== sent.eventsEpoch || rows - sent.rows > mostLines) {
-      sent = undefined; // a resume cut the files back, or very much has come: the page asks anew
+      sent = undefined; // a resume truncated the files, or too many lines are new: the page requests again
       return void messenger.sendNotification(dashboardRead, page.page, { read: 1 });
     }
     const summary = JSON.stringify(run.summary);
@@ -234,7 +235,7 @@ function serveDashboard(
     messenger.sendNotification(dashboardLines, page.page, { run: run.summary, lines, events: fresh });
   }
 
-  /** Keeps what the page began with, for the next one. */
+  /** Stores the page's first requests for the next page. */
   function remember(): void {
     const before = storage.memory.get<Asked>(askedKey);
     const keys = [...new Set([...asked.keys, ...(before?.keys ?? [])])].slice(0, mostAhead);
@@ -250,12 +251,12 @@ function serveDashboard(
     panel.onDidChangeViewState(() => {
       if (panel.visible) return void wake();
       remember();
-      sent = columns = overviews = newest = scores = undefined; // a hidden page holds no numbers
+      sent = columns = overviews = newest = scores = undefined; // a hidden page keeps no data
     }),
   );
 }
 
-/** Steps as runs of steps that follow each other. */
+/** Groups steps into ranges of consecutive steps. */
 function stepRuns(steps: Float64Array): [first: number, count: number][] {
   const runs: [number, number][] = [];
   let last: [number, number] | undefined;

@@ -1,10 +1,14 @@
-// Breakpoints in the environments of a running training: the trainer opens their processes on the loopback, the editor's own debugger
-// joins each, and limits of time come back when the last of its sessions has ended. Training itself is halted by nothing but waiting.
+// Attaches VS Code's debugger to the environment processes of an active run. The trainer opens their inspectors on the
+// loopback interface and restores the time limits when the last debug session has ended. Training itself only waits for
+// halted environments.
 import * as vscode from 'vscode';
 import { UserError } from '../protocol/user-error';
 import type { Run, RunStore } from './run-store';
 
-/** Debugs the run's environments until the sessions end. Throws a UserError where its trainer cannot be reached or nothing could start. */
+/**
+ * Debugs the run's environments until the sessions end. Throws a UserError if the trainer cannot be reached or no
+ * session could start.
+ */
 export async function debugEnvironments(store: RunStore, run: Run): Promise<void> {
   const link = store.link(run);
   const { urls } = await link.debugEnvironments();
@@ -20,7 +24,7 @@ export async function debugEnvironments(store: RunStore, run: Run): Promise<void
     open.delete(url);
     if (open.size > 0) return;
     ended.dispose();
-    link.endDebugging().catch(() => undefined); // the run has ended, and its environments with it
+    link.endDebugging().catch(() => undefined); // the run has ended, together with its environments
   };
   for (const url of urls) {
     const started = await vscode.debug.startDebugging(undefined, {
@@ -30,7 +34,7 @@ export async function debugEnvironments(store: RunStore, run: Run): Promise<void
       address: '127.0.0.1',
       port: Number(new URL(url).port),
       sourceMaps: true,
-      // Beside the sources, where their code is compiled, and not in what the extension itself runs.
+      // Only the environments' compiled code, which lies beside its sources, not the extension's own.
       resolveSourceMapLocations: roots.map(root => `${root}/**`),
       skipFiles: ['<node_internals>/**', '**/environment-worker.cjs', '**/environment-host.cjs'],
       ragenEnvironment: url,

@@ -1,9 +1,9 @@
-// The doctor's findings as a text to read and to copy: what this machine has, what is missing, and what to do about it. Pure.
+// Formats the doctor's findings as text: what the machine has, what is missing, and how to fix it. Pure functions.
 import type { MachineFacts } from '../protocol/doctor';
 import { maximum } from '../protocol/lists';
 import { counted, gibibytes } from '../protocol/numbers';
 
-/** `bad` keeps runs from starting or ending well; `note` takes a feature away. */
+/** `bad`: runs cannot start or may fail. `note`: a feature is unavailable. */
 export interface Finding {
   name: string;
   state: 'good' | 'note' | 'bad';
@@ -11,35 +11,35 @@ export interface Finding {
   remedy?: string;
 }
 
-/** What the editor knows by itself. */
+/** Facts known to the editor. */
 export interface EditorFacts {
   extension: string;
   editor: string;
-  /** Where the extension runs, such as `ssh-remote`; undefined on the reader's own machine. */
+  /** Where the extension runs, such as `ssh-remote`; undefined on the local machine. */
   remote: string | undefined;
   trusted: boolean;
   folders: string[];
-  /** Variables whose keys the editor keeps. */
+  /** Variables whose API keys the editor stores. */
   keys: string[];
   runs: { active: number; all: number };
-  /** The Node that runs trainers, or why there is none. */
+  /** The Node.js that runs trainers, or why there is none. */
   node: { path: string; version: string; electron: boolean } | { problem: string };
 }
 
-/** Under these a run is likely to end early. */
+/** Thresholds in bytes below which a run is likely to fail. */
 const little = { memory: 2 * 2 ** 30, disk: 2 * 2 ** 30 };
 
 /**
- * All findings, in the order they are read.
- * @param machine what the trainer's terminal says of the machine, or why it says nothing
+ * Returns all findings in display order.
+ * @param machine the CLI's report about the machine, or why there is none
  */
 export function findingsOf(editor: EditorFacts, machine: MachineFacts | { problem: string }): Finding[] {
   const own = editorFindings(editor);
-  if (!editor.trusted) return own; // nothing was started to look at the machine
+  if (!editor.trusted) return own; // no process was started to examine the machine
   return [...own, ...('problem' in machine ? [noTerminal(machine)] : machineFindings(machine))];
 }
 
-/** The report: one line a finding, its remedy below. */
+/** Formats the report: one line per finding, with its remedy below. */
 export function reportText(findings: readonly Finding[]): string {
   const marks = { good: '✓', note: '○', bad: '✗' };
   const bad = findings.filter(({ state }) => state === 'bad').length;
@@ -118,7 +118,9 @@ function machineFindings({ platform, cpu, memory, onnxruntime, disk, folders, op
   ];
 }
 
-/** How a provider's library is had: that of CUDA is in no package, all others are in that of their platform. */
+/**
+ * How to get a provider's library. No package contains that of CUDA; each other one is in the package of its platform.
+ */
 const libraryOf = (provider: string): string =>
   provider === 'cuda'
     ? 'no package of the extension has it, and no run needs it: webgpu uses the same GPU; only a copy built from source takes it'

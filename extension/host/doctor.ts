@@ -1,4 +1,5 @@
-// `RAGEN: Doctor`: what keeps runs from starting or going well here, as a read-only document that can be copied. It changes nothing.
+// `RAGEN: Doctor`: shows what prevents runs from starting or finishing on this machine, as a read-only document that
+// can be copied. Changes nothing.
 import * as vscode from 'vscode';
 import { machineReportSchema, type MachineFacts } from '../protocol/doctor';
 import type { Command, Host } from './commands';
@@ -11,7 +12,7 @@ import { askTerminal } from './start-run';
 const scheme = 'ragen-doctor';
 const uri = vscode.Uri.from({ scheme, path: '/RAGEN Doctor.txt' });
 
-/** Serves the report, and has it copied from the document's title. */
+/** Serves the report, and copies it with a button in the document's title bar. */
 export class Doctor implements vscode.TextDocumentContentProvider, vscode.Disposable {
   private readonly changed = new vscode.EventEmitter<vscode.Uri>();
   readonly onDidChange = this.changed.event;
@@ -24,7 +25,7 @@ export class Doctor implements vscode.TextDocumentContentProvider, vscode.Dispos
 
   constructor(private readonly version: string) {}
 
-  /** The command: looks at everything anew and shows the document. */
+  /** The command: examines everything again and shows the document. */
   readonly command: Command = host => async () => {
     const progress = { location: vscode.ProgressLocation.Window, title: vscode.l10n.t('Looking at this machine') };
     await withProgress(progress, async () => {

@@ -1,5 +1,6 @@
-// Environments in the Test Explorer: an item for each file of the workspace that defines one, its checks below it once they have run.
-// What fails is also marked in the file, at the line that the failure leads to or at the definition, until the file is saved again.
+// Environments in the Test Explorer: one item per file of the workspace that defines an environment, with its checks as
+// children after a run. Failures are also shown as diagnostics at the line of the failure or of the definition, until
+// the file is saved.
 import { dirname, relative } from 'node:path';
 import * as vscode from 'vscode';
 import type { ContractCheck, ContractReport } from '../protocol/environment-tools';
@@ -12,7 +13,7 @@ export class EnvironmentChecks implements vscode.Disposable {
     vscode.l10n.t('RAGEN environments'),
   );
   private readonly collection = vscode.languages.createDiagnosticCollection('ragen-checks');
-  /** Files that carry diagnostics of a check, by the environment's file. */
+  /** URIs with diagnostics of a check, by the environment's file. */
   private readonly marked = new Map<string, vscode.Uri[]>();
   private readonly subscriptions: vscode.Disposable[] = [this.controller, this.collection];
 
@@ -40,7 +41,7 @@ export class EnvironmentChecks implements vscode.Disposable {
     vscode.Disposable.from(...this.subscriptions).dispose();
   }
 
-  /** Checks a file's environment, as a test run; answers the report. */
+  /** Checks a file's environment as a test run and returns the report. */
   async check(uri: vscode.Uri): Promise<ContractReport | undefined> {
     const item = this.itemOf(uri, (await definitionIn(uri)) ?? 0);
     const cancel = new vscode.CancellationTokenSource();
@@ -125,7 +126,7 @@ export class EnvironmentChecks implements vscode.Disposable {
     }
   }
 
-  /** Shows the results below the item, in the run's output and in the files. */
+  /** Shows the results as child items, in the run's output and as diagnostics. */
   private tell(run: vscode.TestRun, item: vscode.TestItem, { checks }: ContractReport, duration: number): void {
     const diagnostics = new Map<string, { uri: vscode.Uri; of: vscode.Diagnostic[] }>();
     item.children.replace(checks.map((check, order) => this.childOf(item, check, order)));
@@ -170,19 +171,19 @@ export class EnvironmentChecks implements vscode.Disposable {
     return child;
   }
 
-  /** Takes the marks of a file's checks away, also where they stand in other files. */
+  /** Removes the diagnostics of a file's checks, including those in other files. */
   private unmark(uri: vscode.Uri): void {
     for (const place of this.marked.get(uri.toString()) ?? [uri]) this.collection.delete(place);
     this.marked.delete(uri.toString());
   }
 }
 
-/** Where a failed check leads: its own place, else the definition. */
+/** Returns the location of a failed check: its own if known, else the definition. */
 function placeOf({ at }: ContractCheck, item: vscode.TestItem): { uri: vscode.Uri; range: vscode.Range } {
   const [, file, line] = /^(.*):(\d+)$/.exec(at ?? '') ?? [];
   if (file === undefined) return { uri: item.uri!, range: item.range ?? lineRange(0) };
   return { uri: vscode.Uri.file(file), range: lineRange(Number(line) - 1) };
 }
 
-/** A whole line: the editor cuts a range at the line's end. */
+/** A whole line: VS Code clips a range at the line's end. */
 const lineRange = (line: number): vscode.Range => new vscode.Range(line, 0, line, 1000);

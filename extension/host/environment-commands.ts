@@ -1,4 +1,4 @@
-// What the commands around environments do: New, Play and Check. Environments are code that runs: all three want a trusted workspace.
+// Environment commands: New, Play and Check. They run code, so all require a trusted workspace.
 import { readFile } from 'node:fs/promises';
 import { basename, dirname, join, relative } from 'node:path';
 import * as vscode from 'vscode';
@@ -12,17 +12,17 @@ import { tellBriefly, tellError, withProgress } from './notices';
 import { plain } from './plain-text';
 import { PlayPanels, type Played } from './play-panel';
 
-/** What the commands act on. */
+/** Everything that the commands use. */
 interface EnvironmentTools extends Pick<Host, 'extensionPath' | 'log'> {
   play: PlayPanels;
   checks: EnvironmentChecks;
-  /** That a check passed, while the status bar says so. */
+  /** Status bar message that a check passed, while it is shown. */
   told?: vscode.Disposable;
 }
 
 type Command = (tools: EnvironmentTools, argument: unknown) => Promise<void>;
 
-/** Every command to what it does; from a menu the argument is the file's Uri. */
+/** All environment commands by id. From a menu, the argument is the file's Uri. */
 const environmentCommands: Record<string, Command> = {
   'ragen.newEnvironment': async ({ extensionPath }) => {
     const folder = await chosenFolder();
@@ -81,7 +81,7 @@ const environmentCommands: Record<string, Command> = {
   },
 };
 
-/** A command as the editor calls it: it wants trust, and whatever goes wrong becomes one notification. */
+/** Wraps a command for registration: it requires workspace trust, and an error becomes one notification. */
 function guarded(tools: EnvironmentTools, command: Command): (argument: unknown) => Promise<void> {
   return async argument => {
     try {
@@ -100,14 +100,14 @@ async function chosenFolder(): Promise<vscode.WorkspaceFolder | undefined> {
   return folders.length === 1 ? folders[0] : vscode.window.showWorkspaceFolderPick();
 }
 
-/** A file of the workspace is named by its path from the workspace's folder, another by its whole path. */
+/** Names a file by its path relative to the workspace folder, or by its absolute path outside the workspace. */
 function playedFile(uri: vscode.Uri): Played {
   const folder = vscode.workspace.getWorkspaceFolder(uri)?.uri.fsPath;
   if (folder === undefined) return { environment: uri.fsPath, cwd: dirname(uri.fsPath) };
   return { environment: relative(folder, uri.fsPath).replaceAll('\\', '/'), cwd: folder };
 }
 
-/** The file that is open where it is one, the workspace's others, then the built-in ones. */
+/** Asks for an environment: the open file first, then the others of the workspace, then the built-in ones. */
 async function chosenEnvironment(extensionPath: string): Promise<Played | undefined> {
   type Item = vscode.QuickPickItem & { played?: Played };
   const folder = vscode.workspace.workspaceFolders?.[0]?.uri.fsPath ?? extensionPath;
@@ -131,13 +131,13 @@ async function chosenEnvironment(extensionPath: string): Promise<Played | undefi
   const chosen = await vscode.window.showQuickPick(items, {
     title: vscode.l10n.t('Play Environment'),
     placeHolder: vscode.l10n.t('Which environment?'),
-    ignoreFocusOut: true, // a page that has the focus back late must not close it
+    ignoreFocusOut: true, // a page that regains focus late must not close it
     matchOnDescription: true,
   });
   return chosen?.played;
 }
 
-/** Registers the commands, the Play panels and the Test Explorer's environments. */
+/** Registers the commands, the Play panels and the Test Explorer items. */
 export function addEnvironmentTools(
   extensionUri: vscode.Uri,
   log: vscode.LogOutputChannel,
@@ -152,13 +152,13 @@ export function addEnvironmentTools(
     vscode.commands.registerCommand(id, guarded(tools, command)),
   );
   const writeTypes = () => {
-    if (!vscode.workspace.isTrusted) return; // nothing is written into a workspace that nobody vouches for
+    if (!vscode.workspace.isTrusted) return; // writes nothing into an untrusted workspace
     for (const { uri } of vscode.workspace.workspaceFolders ?? [])
       writeEnvironmentTypes(extensionPath, uri.fsPath, true).catch((error: Error) => log.warn(error.message));
   };
   writeTypes();
 
-  // Menus of the editor show Play and Check where an environment is open, wherever its file lies.
+  // Editor menus show Play and Check when an environment is open, wherever its file lies.
   const tellOpen = () => {
     const document = vscode.window.activeTextEditor?.document;
     const open = document?.languageId === 'typescript' && definitionLine(document.getText()) !== undefined;

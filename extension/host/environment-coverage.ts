@@ -1,31 +1,34 @@
-// What is told in the editor of each line of an environment's source: how often the episodes of the last steps reached it, and that
-// they never did. Pure; drawing is coverage-decorations.ts.
+// Computes the coverage mark of each line of an environment's source: how often the episodes of recent steps executed
+// it, or that they never did. Pure functions; coverage-decorations.ts draws the marks.
 import type { CoverageLine } from '../protocol/run-folder';
 
-/** Steps whose counts are drawn together. */
+/** Number of newest steps whose counts are summed. */
 export const coveredSteps = 50;
 
 export interface LineMark {
-  /** From 1. */
+  /** 1-based. */
   line: number;
   hits: number;
   /**
-   * `reached`, `partly` (a branch of the line never was), `never`; `unrewarded` where what was never reached has to do with reward: a
-   * reward that no episode ever got teaches nothing.
+   * `reached`; `partly`: a branch of the line was never executed; `never`; `unrewarded`: code that mentions reward was
+   * never executed, so no episode received that reward and the policy cannot learn it.
    */
   kind: 'reached' | 'partly' | 'never' | 'unrewarded';
 }
 
 export interface FileCoverage {
   marks: LineMark[];
-  /** Steps that were counted, first and last. */
+  /** First and last counted step. */
   steps: [number, number];
 }
 
-/** Of one file, by its name in the run's folder, from the lines of `coverage.jsonl`. Undefined where it was never counted. */
+/**
+ * Returns the coverage of a file, by its name in the run folder, from the lines of `coverage.jsonl`. Undefined if it
+ * was never counted.
+ */
 export function fileCoverage(counted: readonly CoverageLine[], name: string, text: string): FileCoverage | undefined {
   const { map } = counted.at(-1) ?? {};
-  const byStep = new Map(counted.filter(line => line.map === map).map(line => [line.step, line])); // a resume counts steps again
+  const byStep = new Map(counted.filter(line => line.map === map).map(line => [line.step, line])); // for repeated steps
   const newest = [...byStep.values()].sort((a, b) => a.step - b.step).slice(-coveredSteps);
   const sums = new Map<number, [most: number, least: number]>();
   for (const { files } of newest)
@@ -45,7 +48,7 @@ export function fileCoverage(counted: readonly CoverageLine[], name: string, tex
   return { marks, steps: [newest[0].step, newest.at(-1)!.step] };
 }
 
-/** What stands behind a line. */
+/** Text shown after a line. */
 export function markWords({ hits, kind }: LineMark): string {
   const times = `${hits.toLocaleString('en')}×`;
   if (kind === 'reached') return times;

@@ -1,5 +1,5 @@
-// The Problems view's entries about environments of live runs: refused code at its places as errors, places that ended episodes as
-// warnings. They go when they are mended, and with their run.
+// Diagnostics in the Problems view for environments of live runs: errors at the locations of rejected code, warnings
+// where code ended episodes. Removed when they are fixed or the run ends.
 import * as vscode from 'vscode';
 import { environmentProblems, type EnvironmentProblem } from './environment-problems';
 import type { RunStore } from './run-store';
@@ -48,7 +48,7 @@ export class EnvironmentDiagnostics implements vscode.Disposable {
 }
 
 function diagnosticOf({ line, column, endLine = line, endColumn, message, severity }: EnvironmentProblem) {
-  const end = endColumn === undefined ? 1000 : endColumn - 1; // the editor cuts a range at the line's end
+  const end = endColumn === undefined ? 1000 : endColumn - 1; // VS Code clips a range at the line's end
   const diagnostic = new vscode.Diagnostic(
     new vscode.Range(line - 1, column - 1, endLine - 1, end),
     message,

@@ -1,11 +1,12 @@
-// What is wrong with the environments of a run now, as its events tell it: the mistakes that keep saved code from being used, until a
-// save mends them, and the places where running code ended episodes, with how many, until the code changes. No `vscode` here.
+// Current problems of a run's environments, from its events: errors that keep saved code from being used, until a save
+// fixes them, and locations where running code ended episodes, with their number, until the code changes. Must not
+// import `vscode`.
 import { environmentErrorSchema, environmentRefusedSchema, type RunEvent } from '../protocol/run-folder';
 
 export interface EnvironmentProblem {
   /** Absolute path. */
   file: string;
-  /** From 1. Without an end it is the rest of the line. */
+  /** 1-based. Without an end, the problem extends to the end of the line. */
   line: number;
   column: number;
   endLine?: number;
@@ -14,14 +15,14 @@ export interface EnvironmentProblem {
   severity: 'error' | 'warning';
 }
 
-/** The problems that stand after these events, each once, however many tags share the file. */
+/** Returns the problems that remain after these events, each once, even if several tags share the file. */
 export function environmentProblems(events: readonly RunEvent[]): EnvironmentProblem[] {
   const refused = new Map<string, EnvironmentProblem[]>();
   const ended = new Map<string, Map<string, { at: EnvironmentProblem; episodes: number }>>();
   for (const { kind, message, data } of events) {
     const tag = String(data?.tag);
     if (kind === 'resume') {
-      refused.clear(); // the process began anew with what is on disk
+      refused.clear(); // the resumed process loads the code on disk
       ended.clear();
     } else if (kind === 'environment_mended') refused.delete(tag);
     else if (kind === 'environment_reload') {
@@ -49,7 +50,10 @@ export function environmentProblems(events: readonly RunEvent[]): EnvironmentPro
   return [...once.values()];
 }
 
-/** Where in an environment's source a run was ended that paused itself because of `sentence`; undefined where its events name no place. */
+/**
+ * Returns the source location where environment code failed, for a run that paused with the message `sentence`;
+ * undefined if its events name no location.
+ */
 export function placeOfFailure(
   events: readonly RunEvent[],
   sentence: string,
@@ -58,7 +62,7 @@ export function placeOfFailure(
   return placeIn(environmentErrorSchema.safeParse(event?.data).data?.at ?? '');
 }
 
-/** `file:line`, apart. */
+/** Splits `file:line`. */
 function placeIn(at: string): Pick<EnvironmentProblem, 'file' | 'line'> | undefined {
   const [, file, line] = /^(.*):(\d+)$/.exec(at) ?? [];
   return file === undefined ? undefined : { file, line: Number(line) };

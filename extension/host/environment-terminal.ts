@@ -1,5 +1,5 @@
-// The tools around environments as the editor calls them: `cli.cjs env …` in a real Node, once for an answer or as a session over JSON
-// lines. No environment code runs in the extension host. No `vscode` here.
+// Runs the environment tools for the editor: `cli.cjs env …` in a Node.js process, either once for an answer or as a
+// session over JSON lines. Environment code never runs in the extension host. Must not import `vscode`.
 import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import { jsonOrNothing } from '../protocol/json';
 import { linesOf } from '../protocol/stream-lines';
@@ -7,12 +7,12 @@ import type { PlayDo, PlayReply } from '../protocol/environment-tools';
 import { UserError } from '../protocol/user-error';
 import { trainerEnvironment, type NodeRuntime } from './node-runtime';
 
-/** Where the tools run. */
+/** How to run the tools. */
 export interface Terminal {
   node: NodeRuntime;
   /** Path of `dist/cli.cjs`. */
   cli: string;
-  /** The workspace's folder. */
+  /** Workspace folder. */
   cwd: string;
 }
 
@@ -22,8 +22,8 @@ function start({ node, cli, cwd }: Terminal, args: readonly string[]): ChildProc
 }
 
 /**
- * The JSON document of `ragen env … --json`, whatever its exit code. `signal` ends the process.
- * @throws UserError with the terminal's own sentence where there is no such document
+ * Returns the JSON document of `ragen env … --json`, whatever its exit code. `signal` ends the process.
+ * @throws UserError with the CLI's own message when there is no such document
  */
 export function askTerminal<T>(terminal: Terminal, args: readonly string[], signal?: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
@@ -44,14 +44,14 @@ export function askTerminal<T>(terminal: Terminal, args: readonly string[], sign
   });
 }
 
-/** A session of `ragen env play … --stdio`: questions are answered in their order. */
+/** A session of `ragen env play … --stdio`. Requests are answered in order. */
 export class PlayProcess {
   private readonly child: ChildProcessWithoutNullStreams;
   private readonly open = new Map<number, (reply: PlayReply) => void>();
   private nextId = 1;
   private lastWords = '';
   private ended = false;
-  /** How the session stands at its beginning. */
+  /** State at the start of the session. */
   readonly first: Promise<PlayReply>;
 
   constructor(terminal: Terminal, environment: string, seed: number) {
@@ -61,12 +61,12 @@ export class PlayProcess {
     this.child.stderr
       .setEncoding('utf8')
       .on('data', (text: string) => (this.lastWords = text.trim() || this.lastWords));
-    this.child.stdin.on('error', () => undefined); // its end says it
+    this.child.stdin.on('error', () => undefined); // the `close` event reports the error
     this.child.once('error', error => this.end(`${terminal.node.path} does not start: ${error.message}`));
     this.child.once('close', code => this.end(this.lastWords || `the session ended with exit code ${code}`));
   }
 
-  /** Whether the process is there to be asked. */
+  /** Whether the process still accepts requests. */
   get alive(): boolean {
     return !this.ended;
   }

@@ -1,5 +1,5 @@
-// The Episodes page's side in the host: all episodes of the run by columns and what comes to them, whole episodes one at a time, and
-// searches in their texts.
+// Host side of the Episodes page: sends all episodes of the run as columns and later additions, single complete
+// episodes, and results of text searches.
 import { join } from 'node:path';
 import * as vscode from 'vscode';
 import {
@@ -16,7 +16,9 @@ import { ThreadScanner } from './episodes/thread-scanner';
 import type { OpenPage, PageKind } from './page-panels';
 import type { RunStore } from './run-store';
 
-/** What the pages need of the extension: where it lies, and a folder of its own for the workspace (null where there is none). */
+/**
+ * Paths that the page needs: the extension's folder, and its storage folder for the workspace (null if there is none).
+ */
 export interface EpisodesPlaces {
   extensionPath: string;
   storage: string | null;
@@ -32,14 +34,16 @@ export function episodesKind(store: RunStore, places: EpisodesPlaces): PageKind 
   };
 }
 
-/** Milliseconds between two tellings while files are gone through, and until a young file is looked at again. */
+/**
+ * Milliseconds between two update messages while files are scanned, and before a recently modified file is read again.
+ */
 const pace = { telling: 250, young: 1000 };
 
 function serveEpisodes(page: OpenPage, store: RunStore, { extensionPath, storage }: EpisodesPlaces): vscode.Disposable {
   const { messenger, panel } = page;
   const scanner = new ThreadScanner(join(extensionPath, 'dist', 'episode-worker.cjs'));
   const index = new EpisodeIndex(page.folder, storage, scanner);
-  /** What the page has; undefined until it has asked. */
+  /** What the page has received; undefined until it has sent `ready`. */
   let sent: { epoch: number; rows: number; rest: string } | undefined;
   let told = 0;
   let again: NodeJS.Timeout | undefined;
@@ -73,10 +77,10 @@ function serveEpisodes(page: OpenPage, store: RunStore, { extensionPath, storage
     if (young) again = setTimeout(queue, pace.young);
   };
   const queue = () => {
-    if (sent && panel.visible) update().catch(() => undefined); // the folder is gone, or being written: the next touch reads on
+    if (sent && panel.visible) update().catch(() => undefined); // folder gone or being written: retried on touch
   };
 
-  // What the index tells is there at once; files that it does not tell of follow as they are gone through.
+  // Resolves when the indexed episodes are known. Files without an index follow as they are scanned.
   const read = () =>
     new Promise<void>((resolve, reject) => {
       index.update(resolve).then(young => {
@@ -85,15 +89,15 @@ function serveEpisodes(page: OpenPage, store: RunStore, { extensionPath, storage
         tell();
       }, reject);
     });
-  let begun: Promise<void> | undefined = read(); // while the page itself is being loaded
-  begun.catch(() => undefined); // told to the page when it asks
+  let begun: Promise<void> | undefined = read(); // starts while the page is loading
+  begun.catch(() => undefined); // reported when the page sends its request
   messenger.onRequest(episodesReady, async () => {
     const first = begun ?? read();
     begun = undefined;
     await first;
     const { rest, ...about } = standing();
     sent = { epoch: index.epoch, rows: index.table.rows, rest };
-    queue(); // what came while the page was being loaded
+    queue(); // changes made while the page was loading
     return { ...about, rows: index.table.slice(0) };
   });
   messenger.onRequest(episodeOpen, ref => index.episode(ref));

@@ -1,5 +1,5 @@
-// The one thing the reader is told unasked: a run that was watched has failed, its trainer died, or a run has paused itself and waits for
-// something that he must mend. He decides what to do next.
+// Notifies the user when a run fails, its trainer dies, or it pauses itself because of a problem that the user must
+// fix. Nothing is retried automatically.
 import * as vscode from 'vscode';
 import { openLog } from './commands';
 import { placeOfFailure } from './environment-problems';
@@ -7,7 +7,7 @@ import { tellError, tellWarning } from './notices';
 import type { Run, RunStore } from './run-store';
 import { WaitingRuns } from './waiting-runs';
 
-/** Watches the store; `memory` is the workspace's. Dispose to stop. */
+/** Subscribes to the store; `memory` is the workspace state. Dispose to stop. */
 export function noticeFailures(store: RunStore, memory: vscode.Memento): vscode.Disposable {
   const waiting = new WaitingRuns(memory);
   return vscode.Disposable.from(

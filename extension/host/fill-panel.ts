@@ -1,21 +1,21 @@
-// What every page's panel is given: its icon, what its webview may load, and the document around its bundle.
+// Sets up a webview panel: its icon, the resources it may load, and the HTML document around its bundle.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import * as vscode from 'vscode';
 import { pageHtml } from './page-html';
 
-/** A page as its panel shows it. */
+/** A page to show in a panel. */
 export interface ShownPage {
   title: string;
   /** Name of the bundle in `dist/pages`. */
   bundle: string;
-  /** Icon in the tab, a file in `media/icons`. */
+  /** Tab icon, a file in `media/icons`. */
   icon: string;
-  /** PageState's folder, by which the page comes back after a reload. */
+  /** `folder` of PageState, by which the page is restored after a reload. */
   folder: string;
 }
 
-/** Shows a page in a panel; called again, it starts the page anew. */
+/** Shows a page in a panel. Calling it again reloads the page. */
 export function fillPanel(panel: vscode.WebviewPanel, extensionUri: vscode.Uri, page: ShownPage): void {
   const { title, bundle, icon, folder } = page;
   const [pages, media] = [['dist', 'pages'], ['media']].map(parts => vscode.Uri.joinPath(extensionUri, ...parts));

@@ -1,4 +1,4 @@
-// What looks into a run's model and its play: the inspection processes, "what if", and the Live pages; with their commands.
+// Model inspection of runs: the inspection processes, the what-if command, and the Live pages with their command.
 import * as vscode from 'vscode';
 import { report } from './commands';
 import type { Terminal } from './environment-terminal';
@@ -16,17 +16,17 @@ export interface InspectionNeeds {
   store: RunStore;
   picker: RunPicker;
   log: vscode.LogOutputChannel;
-  /** The terminal's entry in a workspace's folder. */
+  /** Returns the CLI for a workspace folder. */
   terminal(cwd: string): Promise<Terminal>;
 }
 
-/** To be disposed of with the extension. */
+/** Disposed of with the extension. */
 export interface Inspection extends vscode.Disposable {
   inspections: Inspections;
   lives: PagePanels;
 }
 
-/** Registers the commands and the pages. No process is started before something is asked. */
+/** Registers the commands and the pages. Processes start on the first request. */
 export function addInspection(
   extensionUri: vscode.Uri,
   { store, picker, trust, log, terminal }: InspectionNeeds,

@@ -1,6 +1,6 @@
-// The processes that know the models of runs: `cli.cjs inspect --stdio` in a real Node, one a workspace's folder, started by the first
-// request and ended when it was asked nothing for some minutes. JSON-RPC over standard input and output (protocol/inspection.ts). In a
-// workspace that is not trusted none is started. No `vscode` here.
+// Inspection processes, which load the models of runs: `cli.cjs inspect --stdio` in Node.js, one per workspace folder,
+// started by the first request and ended after some minutes without one. JSON-RPC over standard input and output
+// (protocol/inspection.ts). None is started in an untrusted workspace. Must not import `vscode`.
 import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import { resolve } from 'node:path';
 import {
@@ -37,31 +37,34 @@ import { UserError } from '../protocol/user-error';
 import type { Terminal } from './environment-terminal';
 import { trainerEnvironment } from './node-runtime';
 
-/** What is asked for, besides the request itself. */
+/** Options of a request. */
 export interface Asking {
   signal?: AbortSignal;
-  /** Hears in a few words what takes time. */
+  /** Receives the name of the current phase of a long request. */
   onPhase?: (words: string) => void;
-  /** Hears the tokens that a policy samples in a what-if. */
+  /** Receives the tokens that a policy samples in a what-if episode. */
   onTokens?: (told: { session: number; turn: number; tokens: { id: number; text: string; logprob: number }[] }) => void;
 }
 
 export interface InspectionNeeds {
-  /** The terminal's entry in a workspace's folder. */
+  /** Returns the CLI for a workspace folder. */
   terminal(cwd: string): Promise<Terminal>;
-  /** Why nothing may be started, where that is so: the workspace is not trusted. */
+  /** Returns why no process may start (the workspace is untrusted), or undefined. */
   refusal(): string | undefined;
-  /** A line of the process's standard error. */
+  /** Receives each line of the process's standard error. */
   log(line: string): void;
   /** Milliseconds without a request after which a process ends. */
   idleMs?: number;
 }
 
 const idleMs = 5 * 60_000;
-/** Milliseconds that a process has to end by itself. */
+/** Milliseconds within which a process must exit by itself. */
 const grace = 3000;
 
-/** Answers about all runs, each by the process of its workspace's folder. Errors are UserErrors with one sentence. */
+/**
+ * Answers requests about all runs, each through the process of its workspace folder. Errors are UserErrors with one
+ * sentence.
+ */
 export class Inspections {
   private readonly processes = new Map<string, Promise<InspectionProcess>>();
 
@@ -75,7 +78,7 @@ export class Inspections {
     this.ask(request.folder, rescore, request, asking);
   whatIf = (request: WhatIfRequest, asking?: Asking): Promise<WhatIfStanding> =>
     this.ask(request.folder, whatIf, request, asking);
-  /** `folder` is that of the what-if's run. */
+  /** `folder` is the run folder of the what-if episode. */
   whatIfTurn = (
     folder: string,
     move: { session: number; given: GivenAnswer; checkpoint: string | null },
@@ -101,12 +104,12 @@ export class Inspections {
     return at.ask(type, asked, asking);
   }
 
-  /** The process of a workspace's folder, started where there is none that can be asked. */
+  /** Returns the process of a workspace folder, starting one if none is alive. */
   private async process(cwd: string): Promise<InspectionProcess> {
     const known = this.processes.get(cwd);
     if (known && (await known.catch(() => undefined))?.alive) return known;
     const newer = this.processes.get(cwd);
-    if (newer && newer !== known) return newer; // another request was faster
+    if (newer && newer !== known) return newer; // another request has started one meanwhile
     const started = this.needs.terminal(cwd).then(terminal => new InspectionProcess(terminal, this.needs));
     this.processes.set(cwd, started);
     return started;
@@ -117,7 +120,7 @@ class InspectionProcess {
   private readonly child: ChildProcessWithoutNullStreams;
   private readonly connection: MessageConnection;
   private readonly asking = new Set<Asking>();
-  /** What-if episodes that wait for their player. */
+  /** What-if episodes that wait for the user's turn. */
   private readonly sessions = new Set<number>();
   private readonly idleMs: number;
   private idle: NodeJS.Timeout | undefined;
@@ -133,7 +136,7 @@ class InspectionProcess {
       this.lastWords = text.trim().split('\n').at(-1) || this.lastWords;
       for (const line of text.trim().split('\n')) log(line);
     });
-    this.child.stdin.on('error', () => undefined); // its end says it
+    this.child.stdin.on('error', () => undefined); // the `close` event reports the error
     this.child.once('error', error => this.end(`${node.path} does not start: ${error.message}`));
     this.child.once('close', code =>
       this.end(`it ended with exit code ${code}${this.lastWords && `: ${this.lastWords}`}`),
@@ -154,7 +157,7 @@ class InspectionProcess {
     this.rest();
   }
 
-  /** Whether it is there to be asked. */
+  /** Whether the process still accepts requests. */
   get alive(): boolean {
     return this.ended === undefined;
   }
@@ -169,7 +172,7 @@ class InspectionProcess {
       asking.signal?.throwIfAborted();
       const answer = await this.connection.sendRequest<R>(type.method, asked, cancel.token);
       this.note(answer);
-      asking.signal?.throwIfAborted(); // it was as good as done
+      asking.signal?.throwIfAborted(); // aborted after it was answered
       return answer;
     } catch (error) {
       if (error instanceof ResponseError && error.code === failedCode) throw new UserError(error.message);
@@ -183,7 +186,7 @@ class InspectionProcess {
     }
   }
 
-  /** Ends the process with all that it has opened. */
+  /** Ends the process and its child processes. */
   stop(): void {
     clearTimeout(this.idle);
     this.child.stdin.end();
@@ -192,7 +195,7 @@ class InspectionProcess {
     this.ended ??= 'it was ended';
   }
 
-  /** A what-if that waits for its player keeps the process. */
+  /** A what-if episode that waits for the user keeps the process alive. */
   private note(answer: unknown): void {
     if (typeof answer !== 'object' || answer === null || !('session' in answer)) return;
     const { session, written } = answer as WhatIfStanding;
@@ -210,6 +213,6 @@ class InspectionProcess {
   private end(why: string): void {
     clearTimeout(this.idle);
     this.ended = this.ended === 'it was ended' ? this.ended : why;
-    this.connection.dispose(); // what waits is rejected
+    this.connection.dispose(); // rejects pending requests
   }
 }

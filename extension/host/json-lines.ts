@@ -1,7 +1,8 @@
-// Reads a growing file of JSON lines piece by piece. Invariants: only whole lines are taken (a torn tail waits for its newline);
-// a file that was cut back or rewritten, as a resume does with metrics, is noticed by the bytes before the cursor and read anew;
-// a line that is no JSON, not of the schema, or longer than any trainer writes is skipped, since one bad line must not hide the others; a
-// long file is read in slices that leave the event loop free between them. What is no regular file is refused (bounded-file.ts).
+// Reads a growing file of JSON lines incrementally. Invariants: only complete lines are read (an incomplete last line
+// waits for its newline); a truncated or rewritten file, as after a resume, is detected by the bytes before the cursor
+// and read from the start; an invalid line (not JSON, not matching the schema, or too long) is skipped so that it does
+// not hide the others; a long file is read in slices that yield to the event loop. Only regular files are read
+// (bounded-file.ts).
 import type { FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { setImmediate as breathe } from 'node:timers/promises';
@@ -11,49 +12,49 @@ import { jsonOrNothing } from '../protocol/json';
 import { requireLogSize } from '../protocol/run-file';
 import { mostLineBytes } from '../protocol/run-folder';
 
-/** How many bytes before the cursor are compared to tell a grown file from a rewritten one. */
+/** Number of bytes before the cursor that are compared to distinguish a grown file from a rewritten one. */
 const memory = 256;
 
-/** Read and parsed at once: some milliseconds' work. */
+/** Bytes read and parsed at once; takes a few milliseconds. */
 const sliceBytes = 1 << 18;
 
-/** What one `read` brought. */
+/** Result of one `read`. */
 export interface FreshLines<T> {
-  /** The new lines, in the file's order. */
+  /** The new lines, in file order. */
   lines: T[];
-  /** The file was cut back or replaced: `lines` are all there are, and what was read before is void. */
+  /** The file was truncated or replaced: `lines` holds all its lines, and those read before are invalid. */
   restarted: boolean;
 }
 
-/** Where a reader of lines stands in its file. */
+/** Position of a line reader in its file. */
 export interface LineCursor {
-  /** Bytes read. */
+  /** Number of bytes read. */
   offset: number;
-  /** `offset` lies within a line that is longer than `mostLineBytes`: the rest of it is passed over. */
+  /** `offset` is inside a line longer than `mostLineBytes`, whose rest is skipped. */
   skipping: boolean;
 }
 
-/** Whole lines of a file, and where the reader stands behind them. */
+/** Complete lines of a file, and the position after them. */
 export interface LineSlice extends LineCursor {
-  /** Whole lines; empty where only a part of a line that is too long was passed over. */
+  /** Complete lines; empty if only a part of an overlong line was skipped. */
   bytes: Buffer;
-  /** The last bytes before `offset`, up to `memory` of those that this slice holds. */
+  /** The last bytes of this slice before `offset`, at most `memory`. */
   last: Buffer;
 }
 
 /**
- * The whole lines of a file between a cursor and byte `size`, some at a time. A torn tail is left out, a line that is longer than
- * `mostLineBytes` is passed over in parts.
+ * Yields the complete lines of a file between a cursor and byte `size`, some at a time. An incomplete last line is left
+ * out, and a line longer than `mostLineBytes` is skipped in parts.
  */
 export async function* lineSlices(handle: FileHandle, from: LineCursor, size: number): AsyncGenerator<LineSlice> {
   let { offset, skipping } = from;
   for (let length = sliceBytes; offset < size;) {
     const bytes = await readRange(handle, offset, Math.min(length, size - offset));
-    if (bytes.length === 0) return; // cut back meanwhile
+    if (bytes.length === 0) return; // truncated meanwhile
     const first = skipping ? bytes.indexOf(0x0a) + 1 : 0;
     const end = bytes.lastIndexOf(0x0a) + 1;
     const isSkipped = skipping && first === 0;
-    if (!isSkipped && end === 0 && bytes.length < length && bytes.length < mostLineBytes) return; // a torn tail
+    if (!isSkipped && end === 0 && bytes.length < length && bytes.length < mostLineBytes) return; // partial last line
     if (!isSkipped && end === 0 && length < mostLineBytes) {
       length *= 2; // a line longer than a slice
       continue;
@@ -70,14 +71,14 @@ export class JsonLines<T> {
   private cursor: LineCursor = { offset: 0, skipping: false };
   private tail = Buffer.alloc(0);
 
-  /** `within` is the folder that no link may lead out of; default: the file's own. */
+  /** `within` is the folder that no link may lead out of; default: the file's folder. */
   constructor(
     readonly file: string,
     private readonly schema: z.ZodType<T>,
     private readonly within: string = dirname(file),
   ) {}
 
-  /** Reads what the file has gained since the last call. A missing file counts as empty. Throws on other file errors. */
+  /** Reads what was appended since the last call. A missing file counts as empty. Throws on other file errors. */
   async read(): Promise<FreshLines<T>> {
     const handle = await openOrNothing(this.file, this.within);
     if (!handle) return this.restart(this.cursor.offset > 0);
@@ -121,7 +122,7 @@ export class JsonLines<T> {
   }
 }
 
-/** Up to `length` bytes from `position`; fewer where the file ends before. */
+/** Returns up to `length` bytes from `position`, fewer at the end of the file. */
 export async function readRange(handle: FileHandle, position: number, length: number): Promise<Buffer> {
   const bytes = Buffer.alloc(length);
   let filled = 0;
@@ -134,8 +135,8 @@ export async function readRange(handle: FileHandle, position: number, length: nu
 }
 
 /**
- * A log opened for reading; undefined where there is none.
- * @throws RefusedFile where it is no regular file within its folder or larger than any log; the system's error on others
+ * Opens a log for reading; undefined if it is missing.
+ * @throws RefusedFile when it is not a regular file within its folder or larger than any log; else the system's error
  */
 export async function openOrNothing(file: string, within: string): Promise<FileHandle | undefined> {
   let handle: FileHandle;

@@ -1,8 +1,8 @@
-// Keys and tokens that the editor keeps: values in its secret storage, which the system's key ring guards where there is one, and of them
-// nothing but the names elsewhere. Each is named as the variable by which what is started finds it (HF_TOKEN, OPENAI_API_KEY): never on a
-// command line, in a file or in a log. No `vscode` here.
+// Stores API keys and tokens: values in VS Code's secret storage, which uses the system's key ring if available, and
+// only their names elsewhere. Each name is the environment variable that child processes read (HF_TOKEN,
+// OPENAI_API_KEY). Values never appear on a command line, in a file or in a log. Must not import `vscode`.
 
-/** What is used of the editor's secret storage and of its memory; both outlive the window. */
+/** The parts of VS Code's secret storage and global state that are used; both outlive the window. */
 export interface SecretStorage {
   get(key: string): PromiseLike<string | undefined>;
   store(key: string, value: string): PromiseLike<void>;
@@ -13,7 +13,7 @@ export interface NameMemory {
   update(key: string, names: string[]): PromiseLike<void>;
 }
 
-/** Variables that the product itself looks into. */
+/** Variables that the product itself reads. */
 export const knownSecrets = [
   'HF_TOKEN',
   'OPENAI_API_KEY',
@@ -32,18 +32,18 @@ export class KeptSecrets {
     private readonly memory: NameMemory,
   ) {}
 
-  /** Names of what is kept, in order. */
+  /** Names of the stored secrets, sorted. */
   get names(): string[] {
     return this.memory.get(namesKey, []);
   }
 
-  /** What is kept, by name. */
+  /** Returns the stored secrets by name. */
   async variables(): Promise<Record<string, string>> {
     const pairs = await Promise.all(this.names.map(async name => [name, await this.storage.get(keyOf(name))] as const));
     return Object.fromEntries(pairs.filter((pair): pair is [string, string] => pair[1] !== undefined));
   }
 
-  /** Keeps a secret in place of the one of that name; an empty one is forgotten. */
+  /** Stores a secret, replacing the previous one of that name. An empty secret deletes it. */
   async keep(name: string, secret: string): Promise<void> {
     const others = this.names.filter(other => other !== name);
     if (secret === '') await this.storage.delete(keyOf(name));
@@ -52,7 +52,10 @@ export class KeptSecrets {
   }
 }
 
-/** Why a name is none that a key can have, in one sentence; undefined where it is one. Variables that change how programs run are none. */
+/**
+ * Returns why a name is not valid for a secret, in one sentence, or undefined if it is valid. Variables that change how
+ * programs run are rejected.
+ */
 export function secretNameProblem(name: string): string | undefined {
   if (!/^[A-Z_][A-Z0-9_]{0,63}$/.test(name))
     return `${name === '' ? 'The name is empty' : `${name} is no variable’s name`}: write capitals, digits and underscores, such as HF_TOKEN.`;
@@ -61,7 +64,7 @@ export function secretNameProblem(name: string): string | undefined {
   return undefined;
 }
 
-/** Why a text is no secret, in one sentence that does not repeat it; undefined where it is one, or empty. */
+/** Returns why a text cannot be a secret, in one sentence that does not repeat it; undefined if it can, or is empty. */
 export const secretProblem = (secret: string): string | undefined =>
   secret === '' || /^[\x21-\x7e]+$/.test(secret)
     ? undefined

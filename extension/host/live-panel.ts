@@ -1,5 +1,5 @@
-// The Live page's side in the host: watches the run's trainer while the page is shown, through every trainer that comes and goes, and
-// tells the page what it hears. While the page is hidden nobody watches, and the trainer does nothing for it.
+// Host side of the Live page: while the page is visible, watches the run's trainer, also across trainer restarts, and
+// forwards its reports to the page. A hidden page causes no work in the trainer.
 import * as vscode from 'vscode';
 import { liveCommand, liveEpisode, liveReady, liveRun, liveTags, liveTokens } from '../protocol/live-page';
 import { replaceTail } from '../protocol/lists';
@@ -8,7 +8,7 @@ import type { OpenPage, PageKind } from './page-panels';
 import type { RunStore } from './run-store';
 import type { EpisodeWatcher, TrainerLink } from './trainer-link';
 
-/** What the page's buttons do; the commands own it. */
+/** Actions of the page's buttons, implemented by the commands. */
 export type LiveActions = Record<'episodes' | 'pause' | 'resume' | 'log', (folder: string) => void>;
 
 export function liveKind(store: RunStore, actions: LiveActions): PageKind {
@@ -25,7 +25,7 @@ function serveLive(page: OpenPage, store: RunStore, actions: LiveActions): vscod
   const { messenger, panel, folder } = page;
   let tags: string[] = [];
   let episode: WatchedEpisode | null = null;
-  let choice: WatchChoice | undefined; // undefined until the page has asked
+  let choice: WatchChoice | undefined; // undefined until the page has sent `ready`
   let link: TrainerLink | undefined;
   let shown = '';
 
@@ -40,11 +40,11 @@ function serveLive(page: OpenPage, store: RunStore, actions: LiveActions): vscod
     },
     tokens(told) {
       const newest = episode?.id === told.id ? episode.turns.at(-1) : undefined;
-      if (newest?.turn === told.turn) replaceTail(newest.tokens, told.at, told.tokens); // for a page that asks anew
+      if (newest?.turn === told.turn) replaceTail(newest.tokens, told.at, told.tokens); // for a page that is reloaded
       messenger.sendNotification(liveTokens, page.page, told);
     },
   };
-  /** Follows the run's link, which is another one after its trainer came anew. */
+  /** Follows the run's link, which is replaced when its trainer restarts. */
   const follow = () => {
     const now = choice && panel.visible ? store.get(folder)?.link : undefined;
     if (now === link) return;

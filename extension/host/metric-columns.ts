@@ -1,6 +1,7 @@
-// A run's numbers by columns, kept current with its growing metrics.jsonl. Most of a long run comes from `metrics.columns`, which its trainer
-// wrote beside it (protocol/metric-segments.ts), the rest from the lines. Where a trainer wrote none, the lines are read in slices that leave
-// the event loop free, and what was read is kept in a folder of our own. The jsonl is the truth: columns that do not fit it do not count.
+// Metrics of a run by columns, kept up to date with its growing metrics.jsonl. Most of a long run comes from
+// `metrics.columns`, which the trainer writes beside it (protocol/metric-segments.ts), the rest from the lines. If the
+// trainer wrote no columns, the lines are read in slices that yield to the event loop, and the result is cached in our
+// own folder. metrics.jsonl is authoritative: columns that do not match it are ignored.
 import { createHash } from 'node:crypto';
 import { appendFile, mkdir, truncate, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -20,15 +21,15 @@ import {
 import { runFiles } from '../protocol/run-folder';
 import { lineSlices, openOrNothing, readRange } from './json-lines';
 
-/** Of columns that are read whole: those of a million steps with 200 keys. */
+/** Maximum bytes of column files: those of a million steps with 200 keys. */
 const mostColumnBytes = 2 ** 31;
-/** Bytes after which the event loop is left free. */
+/** Number of bytes after which the reader yields to the event loop. */
 const sliceBytes = 1 << 18;
-/** From so many bytes of unread lines on, the newest part is worth showing first. */
+/** Number of unread bytes above which the newest part is shown first. */
 const longBytes = 8 << 20;
 const newestBytes = 1 << 20;
 
-/** Rows in their order, by columns. Steps grow: a line that goes back is passed over. */
+/** Rows in order, by columns. Steps are increasing; a line with an earlier step is skipped. */
 export class ColumnTable {
   private readonly segments: { from: number; columns: Map<string, Float64Array> }[] = [];
   private lines: MetricNumbers[] = [];
@@ -41,12 +42,12 @@ export class ColumnTable {
     return this.inSegments + this.lines.length;
   }
 
-  /** Keys in the order in which they came, `step` left out. */
+  /** Keys in order of first occurrence, without `step`. */
   get keys(): string[] {
     return [...this.known].filter(key => key !== 'step');
   }
 
-  /** Takes a segment behind what is there. Answers false where its steps do not go on from here. */
+  /** Appends a segment. Returns false if its steps do not continue the table. */
   addSegment({ rows, columns }: MetricSegment): boolean {
     const steps = columns.get('step');
     if (this.lines.length > 0 || !steps || rows === 0 || steps[0] <= this.lastStep) return false;
@@ -64,7 +65,7 @@ export class ColumnTable {
     for (const key in line) this.known.add(key);
   }
 
-  /** The lines that are in no segment yet, from the oldest, as columns; they become a segment when `close` is called. */
+  /** Number of lines that are not yet in a segment. `close` turns them into a segment and returns its columns. */
   get openLines(): number {
     return this.lines.length;
   }
@@ -76,7 +77,7 @@ export class ColumnTable {
     return columns;
   }
 
-  /** All rows of a key, NaN where there is none. A view: valid until the table grows. */
+  /** Returns all rows of a key, NaN where missing. A view, valid until the table grows. */
   column(key: string): Float64Array {
     const { rows } = this;
     let entry = this.joined.get(key);
@@ -98,7 +99,7 @@ export class ColumnTable {
     return entry.values.subarray(0, rows);
   }
 
-  /** The numbers of rows [from, to). */
+  /** Yields the metrics of rows [from, to). */
   *lineRange(from: number, to: number): Generator<MetricNumbers> {
     let at = this.segments.findLastIndex(segment => segment.from <= from);
     for (let row = from; row < to; row++) {
@@ -124,13 +125,13 @@ export class MetricColumns {
   private tail = Buffer.alloc(0);
   private cached = false;
   private current: Promise<unknown> = Promise.resolve();
-  /** Where the open lines of the table begin in metrics.jsonl. */
+  /** Offset in metrics.jsonl of the first open line of the table. */
   private openFrom = 0;
   private readonly file: string;
-  /** Grows when the metrics were cut back or replaced: rows are then others. */
+  /** Incremented when the metrics were truncated or replaced, which invalidates row numbers. */
   epoch = 0;
 
-  /** `cache` is the folder for columns of runs whose trainer wrote none; null keeps them in memory alone. */
+  /** `cache` is the folder for columns of runs whose trainer wrote none; null keeps them in memory only. */
   constructor(
     private readonly folder: string,
     private readonly cache: string | null,
@@ -138,17 +139,20 @@ export class MetricColumns {
     this.file = join(folder, runFiles.metrics);
   }
 
-  /** What has been read. */
+  /** The rows read so far. */
   get rows(): ColumnTable {
     return this.table;
   }
 
-  /** Whether an `update` would take so long that the newest part should be shown first. Takes up the columns that are there, which is quick. */
+  /**
+   * Whether an `update` would take so long that the newest part should be shown first. Loads the existing columns,
+   * which is fast.
+   */
   async isLong(): Promise<boolean> {
     return this.inTurn(async handle => handle !== undefined && (await handle.stat()).size - this.offset > longBytes);
   }
 
-  /** The newest rows alone, read past the older ones. */
+  /** Reads only the newest rows. */
   async newest(): Promise<ColumnTable> {
     const table = new ColumnTable();
     const handle = await openOrNothing(this.file, this.folder);
@@ -165,7 +169,10 @@ export class MetricColumns {
     }
   }
 
-  /** Reads what the file has gained. `progress` hears shares 0…1 of a long reading. Throws on file errors other than a missing file. */
+  /**
+   * Reads what was appended to the file. `progress` receives the share 0…1 of a long read. Throws on file errors other
+   * than a missing file.
+   */
   async update(progress: (read: number) => void = () => undefined): Promise<ColumnTable> {
     return this.inTurn(async handle => {
       if (!handle) return this.table;
@@ -189,7 +196,7 @@ export class MetricColumns {
     });
   }
 
-  /** One reading at a time, on metrics.jsonl as it now stands; columns on disk are taken up where nothing was read yet. */
+  /** Runs one read at a time on the current metrics.jsonl. If nothing was read yet, loads the column files first. */
   private inTurn<T>(work: (handle: FileHandle | undefined) => Promise<T>): Promise<T> {
     const next = this.current.then(async () => {
       const handle = await openOrNothing(this.file, this.folder);
@@ -206,7 +213,7 @@ export class MetricColumns {
     return next;
   }
 
-  /** Whole lines, of which the first begins at byte `at`. */
+  /** Adds complete lines, the first of which starts at byte `at`. */
   private async take(bytes: Buffer, at: number): Promise<void> {
     let from = 0;
     for (let end = bytes.indexOf(0x0a); end >= 0; from = end + 1, end = bytes.indexOf(0x0a, from)) {
@@ -216,7 +223,10 @@ export class MetricColumns {
     }
   }
 
-  /** The open lines become a segment, kept on disk where the trainer keeps none. `before` are bytes that end at `to`. */
+  /**
+   * Turns the open lines into a segment, and caches it on disk if the trainer wrote none. `before` are the bytes that
+   * end at `to`.
+   */
   private async closeSegment(to: number, before: Buffer): Promise<void> {
     const columns = this.table.close();
     const from = this.openFrom;
@@ -229,11 +239,11 @@ export class MetricColumns {
     try {
       await appendFile(this.cacheFile, bytes);
     } catch {
-      this.cached = false; // no room or no right: the next opening reads the lines again
+      this.cached = false; // disk full or not writable: the lines are read again next time
     }
   }
 
-  /** Columns on disk that fit the lines: the trainer's, else ours. */
+  /** Loads the column file that matches the lines: the trainer's, else our own. */
   private async takeSegments(handle: FileHandle): Promise<void> {
     this.cached = false;
     if ((await this.takeFile(join(this.folder, runFiles.columns), handle)) || !this.cache) return;
@@ -242,7 +252,7 @@ export class MetricColumns {
       this.cached = true;
       await this.takeFile(this.cacheFile, handle);
     } catch {
-      this.cached = false; // nothing can be kept: memory does
+      this.cached = false; // caching is not possible: columns stay in memory
     }
   }
 
@@ -251,9 +261,9 @@ export class MetricColumns {
     if (!buffer) return false;
     const { size } = await handle.stat();
     const found = decodeSegments(buffer).filter(({ segment }) => segment.to <= size);
-    // Lines are appended or cut off at the end: where the newest segment fits, those before it do.
+    // Lines are only appended or truncated, so if the newest segment matches, all earlier ones do.
     while (found.length > 0 && !(await stands(handle, found[found.length - 1].segment))) found.pop();
-    let taken = 0; // bytes of `file` that count
+    let taken = 0; // valid bytes of `file`
     for (const { segment, end } of found) {
       if (segment.from !== this.offset || !this.table.addSegment(segment)) break;
       this.offset = this.openFrom = segment.to;
@@ -296,7 +306,7 @@ async function stands(handle: FileHandle, { to, tail }: MetricSegment): Promise<
   return (await readRange(handle, to - bytes.length, bytes.length)).equals(bytes);
 }
 
-/** A file's bytes in a buffer of their own, so that columns lie on multiples of eight; null where it cannot be read. */
+/** Returns a file's bytes in a separate buffer, so that columns are 8-byte aligned; null if it cannot be read. */
 async function wholeFile(file: string): Promise<ArrayBuffer | null> {
   try {
     const bytes = await readBounded(file, { most: mostColumnBytes });

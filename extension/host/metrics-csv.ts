@@ -1,9 +1,9 @@
-// Metrics as comma-separated values (RFC 4180), for other programs.
+// Exports metrics as comma-separated values (RFC 4180).
 import { setImmediate as breathe } from 'node:timers/promises';
 import type { Export } from '../protocol/dashboard-page';
 import type { ColumnTable } from './metric-columns';
 
-/** Rows of the table as comma-separated values, all digits of each number, nothing where a line lacks the key. */
+/** Returns rows of the table as CSV, with full precision and empty cells where a line lacks the key. */
 export async function csvOf(
   table: ColumnTable | undefined,
   { keys, from, to }: Pick<Extract<Export, { kind: 'csv' }>, 'keys' | 'from' | 'to'>,

@@ -1,40 +1,43 @@
-// Finds a real Node for the trainer: the setting `ragen.nodePath`, then PATH, then the editor's own runtime. The editor's comes
-// last since Electron that plays Node (ELECTRON_RUN_AS_NODE) is killed with SIGTRAP at aligned allocations near 1 GiB, which
-// Chromium's allocator refuses. A setting that is wrong is an error and never passed over. No `vscode` here.
+// Finds a Node.js for the trainer: the setting `ragen.nodePath`, then PATH, then the editor's own runtime. The editor's
+// runtime comes last because Electron as Node (ELECTRON_RUN_AS_NODE) is killed with SIGTRAP at aligned allocations near
+// 1 GiB, which Chromium's allocator refuses. An invalid setting is an error and never ignored. Must not import
+// `vscode`.
 import { execFile } from 'node:child_process';
 import { access, constants } from 'node:fs/promises';
 import { delimiter, isAbsolute, join } from 'node:path';
 import { programEnvironment, variablesFor } from '../../envs/api/program-environment';
 import { UserError } from '../protocol/user-error';
 
-/** Oldest major version that the trainer runs on. */
+/** Oldest major version of Node.js that the trainer supports. */
 export const oldestNode = 20;
 
 export interface NodeRuntime {
   path: string;
-  /** `process.versions.node` of it. */
+  /** Its `process.versions.node`. */
   version: string;
-  /** It is Electron and needs ELECTRON_RUN_AS_NODE to behave as Node. */
+  /** Whether it is Electron, which needs ELECTRON_RUN_AS_NODE to behave as Node.js. */
   electron: boolean;
-  /** Keys and tokens that what it runs finds in its surroundings; a function, so that no log of this object has them. */
+  /**
+   * Returns the API keys and tokens for child processes. A function, so that logging this object does not reveal them.
+   */
   secrets?(): Readonly<Record<string, string>>;
 }
 
-/** What the search depends on, handed in. */
+/** External dependencies of the search. */
 export interface NodeSearch {
-  /** Value of `ragen.nodePath`; empty when not set. */
+  /** Value of `ragen.nodePath`; empty if not set. */
   setting: string;
   env: NodeJS.ProcessEnv;
   platform: NodeJS.Platform;
   /** `process.execPath` and whether it is Electron. */
   own: { path: string; electron: boolean };
-  /** The version of the Node at a path; throws where there is none. */
+  /** Returns the version of the Node.js at a path; throws if there is none. */
   versionOf(path: string, electron: boolean): Promise<string>;
-  /** Whether a file is there and may be executed. */
+  /** Whether a file exists and is executable. */
   executable(path: string): Promise<boolean>;
 }
 
-/** The first fit Node. Throws a UserError that names the setting where there is none. */
+/** Returns the first suitable Node.js. Throws a UserError that names the setting if there is none. */
 export async function findNode(search: NodeSearch): Promise<NodeRuntime> {
   const setting = search.setting.trim();
   if (setting !== '') return fromSetting(setting, search);
@@ -56,7 +59,7 @@ export async function findNode(search: NodeSearch): Promise<NodeRuntime> {
   );
 }
 
-/** The search as this process sees it. */
+/** Returns the dependencies for this process. */
 export function nodeSearch(setting: string): NodeSearch {
   return {
     setting,
@@ -73,8 +76,8 @@ export function nodeSearch(setting: string): NodeSearch {
 }
 
 /**
- * The environment of a started trainer: this process's own without the editor's inner variables, and the secrets that the editor keeps.
- * ONNX Runtime's telemetry is off before its library is loaded.
+ * Returns the environment variables of a trainer process: those of this process without VS Code's internal variables,
+ * plus the stored secrets. Disables ONNX Runtime's telemetry before its library is loaded.
  */
 export function trainerEnvironment(
   env: NodeJS.ProcessEnv,
@@ -86,7 +89,7 @@ export function trainerEnvironment(
   return {
     ...Object.fromEntries(kept),
     ...own,
-    ...(names === '' ? {} : { RAGEN_SECRET_NAMES: names }), // what they hold is cleared from whatever is written
+    ...(names === '' ? {} : { RAGEN_SECRET_NAMES: names }), // their values are redacted in all output
     ORT_DISABLE_TELEMETRY: '1',
     ...(electron ? { ELECTRON_RUN_AS_NODE: '1' } : {}),
   };

@@ -1,9 +1,10 @@
-// What the editor tells and asks in notifications, progress and the status bar. Everything goes through here (eslint.config.js sees to it),
-// since run names, errors and what a model wrote are in these words: they are shown as text, never as links or icons.
+// Notifications, questions, progress and status bar messages. All of them go through this module (enforced by
+// eslint.config.js), because their texts include run names, errors and model output, which must be shown as plain text,
+// never as links or icons.
 import * as vscode from 'vscode';
 import { plain } from './plain-text';
 
-/** A notification with buttons; answers the one that was pressed. */
+/** Shows a notification with buttons and returns the button pressed. */
 export const tellError = (message: string, ...choices: string[]): Thenable<string | undefined> =>
   vscode.window.showErrorMessage(plain(message), ...choices);
 export const tellWarning = (message: string, ...choices: string[]): Thenable<string | undefined> =>
@@ -11,19 +12,19 @@ export const tellWarning = (message: string, ...choices: string[]): Thenable<str
 export const tellInformation = (message: string, ...choices: string[]): Thenable<string | undefined> =>
   vscode.window.showInformationMessage(plain(message), ...choices);
 
-/** A question that everything else waits for; answers the choice, undefined where there was none. */
+/** Shows a modal question. Returns the choice, or undefined if it was dismissed. */
 export const askFirst = (question: string, detail: string, choice: string): Thenable<string | undefined> =>
   askAmong(question, detail, [choice]);
 
-/** The same with several choices. */
+/** `askFirst` with several choices. */
 export const askAmong = (question: string, detail: string, choices: readonly string[]): Thenable<string | undefined> =>
   vscode.window.showWarningMessage(plain(question), { modal: true, detail: plain(detail) }, ...choices);
 
-/** Words in the status bar for `ms`, behind an icon of the editor's where one is named. */
+/** Shows a status bar message for `ms` milliseconds, after an optional codicon. */
 export const tellBriefly = (message: string, ms: number, icon?: string): vscode.Disposable =>
   vscode.window.setStatusBarMessage(`${icon === undefined ? '' : `$(${icon}) `}${plain(message)}`, ms);
 
-/** The editor's progress, by the same rule. */
+/** Shows progress, with plain text. */
 export function withProgress<R>(
   { title, ...options }: vscode.ProgressOptions,
   task: (progress: { report(message: string): void }, token: vscode.CancellationToken) => Thenable<R>,

@@ -1,5 +1,5 @@
-// The line of overrides before a run begins. The box stays until the run has begun: what is refused, by the trainer too, is said below what
-// was typed, which can be mended there.
+// The input box for overrides before a run starts. The box stays open until the run has started: an error, including
+// one from the trainer, is shown below the input, which can be corrected there.
 import * as vscode from 'vscode';
 import { UserError } from '../protocol/user-error';
 import { plain } from './plain-text';
@@ -8,15 +8,16 @@ import { overridesProblem, splitOverrides } from './start-run';
 export interface OverridesQuestion {
   title: string;
   prompt: string;
-  /** What stands in the box at first. */
+  /** Initial content of the box. */
   value?: string;
-  /** An example of overrides. */
+  /** Example overrides. */
   placeholder?: string;
 }
 
 /**
- * Asks for overrides and has `start` begin a run with them. Resolves once it has begun, or the reader gave up. Rejects with what went wrong
- * where that cannot be mended in the box: nothing was typed, the reader has closed it meanwhile, or it is no mistake of his.
+ * Asks for overrides and starts a run with them through `start`. Resolves once it has started or the user cancels.
+ * Rejects with an error that cannot be corrected in the box: nothing was typed, the box was closed meanwhile, or it is
+ * not a UserError.
  */
 export function startWithOverrides(
   { title, prompt, value = '', placeholder = 'trainer.total_training_steps=20 seed.train=7' }: OverridesQuestion,

@@ -1,5 +1,6 @@
-// The HTML around a page: one root element, its script and its style sheet, under a content security policy that lets nothing
-// else in. No inline script; inline styles are allowed since the toolkit's components bring theirs as style elements.
+// The HTML document of a page: one root element, its script and its style sheet, under a content security policy that
+// permits nothing else. No inline scripts. Inline styles are permitted because the toolkit's components insert style
+// elements.
 import { randomBytes } from 'node:crypto';
 
 export interface PageParts {
@@ -8,11 +9,13 @@ export interface PageParts {
   cspSource: string;
   script: string;
   style?: string;
-  /** Absolute path of the run's folder (PageState). */
+  /** Absolute path of the run folder (PageState). */
   folder: string;
 }
 
-/** A whole document. All texts are escaped; each call has a fresh nonce, so setting it again reloads the page. */
+/**
+ * Returns the document. All texts are escaped. Each call has a new nonce, so setting the result again reloads the page.
+ */
 export function pageHtml({ title, cspSource, script, style, folder }: PageParts): string {
   const nonce = randomBytes(16).toString('base64');
   const policy = [
@@ -21,7 +24,7 @@ export function pageHtml({ title, cspSource, script, style, folder }: PageParts)
     `style-src ${cspSource} 'unsafe-inline'`,
     `img-src ${cspSource} data:`,
     `font-src ${cspSource}`,
-    ...[`base-uri 'none'`, `form-action 'none'`], // which default-src does not cover
+    ...[`base-uri 'none'`, `form-action 'none'`], // not covered by default-src
   ].join('; ');
   return `<!DOCTYPE html>
 <html lang="en">
@@ -38,7 +41,7 @@ export function pageHtml({ title, cspSource, script, style, folder }: PageParts)
 </html>`;
 }
 
-/** A text as it may stand in an element or a quoted attribute. */
+/** Escapes a text for an element or a quoted attribute. */
 export function escapeHtml(text: string): string {
   const entities: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
   return text.replace(/[&<>"']/g, character => entities[character]);

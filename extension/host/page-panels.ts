@@ -1,5 +1,5 @@
-// Webview panels of one kind, one for each run: opened, brought back after a reload of the window, and served by typed messages.
-// A hidden page is dropped by the editor and asks anew with `ready` when it is shown again, so nothing is sent to hidden ones.
+// Webview panels of one kind, one per run: opened, restored after a window reload, and served with typed messages. VS
+// Code unloads a hidden page, which sends `ready` again when it is shown, so nothing is sent to hidden pages.
 import { basename } from 'node:path';
 import * as vscode from 'vscode';
 import { Messenger } from 'vscode-messenger';
@@ -14,20 +14,20 @@ export interface OpenPage {
   readonly panel: vscode.WebviewPanel;
   readonly messenger: Messenger;
   readonly page: WebviewIdMessageParticipant;
-  /** The run as it now stands. Throws where its folder has gone. */
+  /** Returns the run in its current state. Throws if its folder is gone. */
   run(): Run;
-  /** Starts the page anew, which then asks for a fresh snapshot. */
+  /** Reloads the page, which then requests a new snapshot. */
   reload(): void;
 }
 
-/** What tells one kind of page from another. */
+/** Properties of a kind of page. */
 export interface PageKind {
   viewType: string;
   /** Name of the bundle in `dist/pages`. */
   bundle: string;
-  /** The panel's title for a run's name. */
+  /** Returns the panel's title for a run's name. */
   title(run: string): string;
-  /** Icon in the tab, a file in `media/icons`. */
+  /** Tab icon, a file in `media/icons`. */
   icon: string;
   /** Answers the page's messages until the page is closed. */
   serve(page: OpenPage): vscode.Disposable;
@@ -46,8 +46,8 @@ export class PagePanels implements vscode.WebviewPanelSerializer<PageState>, vsc
   }
 
   /**
-   * Shows a run's page: the one that is open, else a new one in `column`. One that opens by itself leaves the focus where it is, so
-   * that whoever types goes on.
+   * Shows a run's page: reveals the open one, or creates one in `column`. A page that opens automatically preserves the
+   * focus, so that typing is not interrupted.
    */
   show(run: Run, column: vscode.ViewColumn, preserveFocus = false): void {
     const open = this.open.get(run.folder);
@@ -64,8 +64,8 @@ export class PagePanels implements vscode.WebviewPanelSerializer<PageState>, vsc
   }
 
   /**
-   * A tab that came back with the window but was not looked at since: the editor makes its panel only then, and no call reveals
-   * it, so the page that is shown takes its place.
+   * Returns a restored tab that was not yet viewed. VS Code creates its panel only when it is viewed, and no API
+   * reveals it, so a new panel replaces it.
    */
   private dormantTab(label: string): vscode.Tab | undefined {
     const alike = vscode.window.tabGroups.all
@@ -81,7 +81,7 @@ export class PagePanels implements vscode.WebviewPanelSerializer<PageState>, vsc
   async deserializeWebviewPanel(panel: vscode.WebviewPanel, state: Partial<PageState> | undefined): Promise<void> {
     const run = typeof state?.folder === 'string' ? await this.store.find(state.folder) : undefined;
     if (run) this.attach(panel, run);
-    else panel.dispose(); // the run was deleted meanwhile: an empty panel would say nothing
+    else panel.dispose(); // the run was deleted: do not show an empty panel
   }
 
   /** Folder of the run whose page has the focus. */
@@ -89,12 +89,12 @@ export class PagePanels implements vscode.WebviewPanelSerializer<PageState>, vsc
     return [...this.open.values()].find(({ panel }) => panel.active)?.folder;
   }
 
-  /** Closes a run's page, where it is open. */
+  /** Closes a run's page if it is open. */
   close(folder: string): void {
     this.open.get(folder)?.panel.dispose();
   }
 
-  /** Leaves the panels themselves alone: this runs at a reload too, after which the editor brings them back. */
+  /** Does not dispose of the panels, because this also runs at a window reload, after which VS Code restores them. */
   dispose(): void {
     this.serializer.dispose();
   }

@@ -1,9 +1,9 @@
-// Names, errors and what a model wrote, as the editor's own surfaces show them: as text. Notifications and the prompts of its inputs read
-// `[words](command:…)` as a link that runs a command; status bar, lists and lenses read `$(name)` as an icon. A joiner that nobody sees
-// between the two characters keeps them from being read so. No `vscode` here.
+// Makes untrusted text (names, errors, model output) safe for VS Code's own UI. Notifications and input prompts
+// interpret `[words](command:…)` as a link that runs a command; status bar, lists and lenses interpret `$(name)` as an
+// icon. An invisible word joiner between the two characters prevents both. Must not import `vscode`.
 
-/** `text`, which looks the same and is read as nothing but text. What carries icons of our own is made plain before they are added. */
+/** Returns `text` with unchanged appearance, free of links and icons. Icons of our own are added after this call. */
 export const plain = (text: string): string => text.replace(/[\]$](?=\()/g, '$&\u2060');
 
-/** `text` for MarkdownString.appendText, which escapes all that is Markdown but bare addresses: those it leaves to be read as links. */
+/** Prepares `text` for MarkdownString.appendText, which escapes Markdown but leaves bare URLs to be linked. */
 export const unlinked = (text: string): string => text.replace(/:(?=\/\/)|\bwww(?=\.)|@/gi, '$&\u2060');

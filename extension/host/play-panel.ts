@@ -1,5 +1,5 @@
-// The Play panels, one an environment: each has a session in a process of its own, which ends with it. A panel that comes back after a
-// reload of the window begins its episode anew.
+// Play panels, one per environment. Each has a session in its own process, which ends with the panel. A panel restored
+// after a window reload starts a new episode.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import * as vscode from 'vscode';
@@ -12,15 +12,15 @@ import { fillPanel } from './fill-panel';
 
 const viewType = 'ragen.play';
 
-/** What the panels need of the rest. */
+/** Dependencies of the panels. */
 export interface PlayServices {
-  /** The tools for a workspace's folder. */
+  /** Returns the environment tools for a workspace folder. */
   terminal(cwd: string): Promise<Terminal>;
   /** Checks the environment of a file. */
   check(file: vscode.Uri): void;
 }
 
-/** What is played: an environment's name or file, in a workspace's folder. */
+/** The environment to play: its name or file, and a workspace folder. */
 export interface Played {
   environment: string;
   cwd: string;
@@ -35,7 +35,7 @@ export class PlayPanels implements vscode.WebviewPanelSerializer<Partial<PageSta
     private readonly services: PlayServices,
   ) {}
 
-  /** Shows the panel of an environment: the one that is open, else a new one in `column`. */
+  /** Shows the panel of an environment: reveals the open one, or creates one in `column`. */
   show(played: Played, column: vscode.ViewColumn): void {
     const open = this.open.get(keyOf(played));
     if (open) return open.reveal();
@@ -59,7 +59,7 @@ export class PlayPanels implements vscode.WebviewPanelSerializer<Partial<PageSta
     const page = messenger.registerWebviewPanel(panel);
     let session: PlayProcess | undefined;
     let newest: Promise<PlayReply> | undefined;
-    /** Source files of what is played, as the newest reply names them. */
+    /** Source files of the environment, from the newest reply. */
     let [source, files] = ['', [] as string[]];
 
     const begin = async (): Promise<PlayReply> => {
@@ -94,7 +94,7 @@ export class PlayPanels implements vscode.WebviewPanelSerializer<Partial<PageSta
   }
 }
 
-/** Opens a file at a line, beside the panel where there is no other place yet. */
+/** Opens a file at a line, in the column of a visible text editor, else beside the panel. */
 async function openSource(file: string, line: number): Promise<void> {
   const text = vscode.window.visibleTextEditors.find(({ document }) => document.uri.scheme === 'file');
   const range = new vscode.Range(line - 1, 0, line - 1, 0);
@@ -102,7 +102,7 @@ async function openSource(file: string, line: number): Promise<void> {
   await vscode.window.showTextDocument(vscode.Uri.file(file), { viewColumn, selection: range });
 }
 
-/** One text for a page's state, which holds but a folder. */
+/** Encodes both values as the page state's single `folder`. */
 const keyOf = ({ environment, cwd }: Played): string => JSON.stringify([environment, cwd]);
 
 function playedOf(key: string | undefined): Played | undefined {

@@ -1,5 +1,5 @@
-// The configurations a run can start from: the shipped presets (`media/presets/*.yaml`) and the workspace's own YAML files that
-// look like RAGEN's, told by their top-level keys. A file's first comment line is its description.
+// Configurations from which a run can start: the built-in presets (`media/presets/*.yaml`) and the workspace's YAML
+// files with RAGEN's top-level keys. The first comment line of a file is its description.
 import { readdir } from 'node:fs/promises';
 import { basename, extname, join } from 'node:path';
 import * as vscode from 'vscode';
@@ -7,14 +7,14 @@ import { readBounded } from '../protocol/bounded-file';
 import { mostYamlBytes, yamlValue } from '../protocol/yaml-text';
 
 export interface Preset {
-  /** `--config-name`: the file's name without its ending. */
+  /** `--config-name`: the file name without its extension. */
   name: string;
   description: string;
-  /** The workspace's own file and its folder; undefined for a shipped preset. */
+  /** The file in the workspace and its folder; undefined for a built-in preset. */
   own?: { file: string; folder: vscode.WorkspaceFolder };
 }
 
-/** Keys by which a YAML file is taken for a RAGEN configuration. */
+/** Keys that identify a YAML file as a RAGEN configuration. */
 const ragenKeys = [
   'defaults',
   'trainer',
@@ -26,12 +26,12 @@ const ragenKeys = [
   'model_path',
 ];
 const looksLikeRagen = new RegExp(`^(?:${ragenKeys.join('|')})\\s*:`, 'm');
-/** More YAML files than these are not looked at. */
+/** Maximum number of YAML files examined. */
 const mostFiles = 500;
 
 /**
- * Shipped presets, `quickstart` first, else by name and number. Those that others build on (`defaults: [base]`) are parts, and those that
- * build on none are no runs (`sft`).
+ * Returns the built-in presets, `quickstart` first, then by name and number. Files that others extend (`defaults:
+ * [base]`) and files without `defaults` (`sft`) are not runnable and left out.
  */
 export async function shippedPresets(extensionPath: string): Promise<Preset[]> {
   const folder = join(extensionPath, 'media', 'presets');
@@ -46,7 +46,7 @@ export async function shippedPresets(extensionPath: string): Promise<Preset[]> {
     .sort((a, b) => first(b) - first(a) || a.name.localeCompare(b.name, 'en', { numeric: true }));
 }
 
-/** The workspace's configurations, by path. */
+/** Returns the workspace's configurations, sorted by path. */
 export async function workspacePresets(): Promise<Preset[]> {
   const files = await vscode.workspace.findFiles('**/*.{yaml,yml}', '**/{node_modules,.ragen,.git}/**', mostFiles);
   const presets = await Promise.all(files.map(presetOf));
@@ -55,7 +55,7 @@ export async function workspacePresets(): Promise<Preset[]> {
 
 async function presetOf(uri: vscode.Uri): Promise<Preset | undefined> {
   const folder = vscode.workspace.getWorkspaceFolder(uri);
-  const text = await textOf(uri.fsPath).catch(() => ''); // no regular file, or too large for a configuration
+  const text = await textOf(uri.fsPath).catch(() => ''); // not a regular file, or too large
   if (!folder || !looksLikeRagen.test(text)) return undefined;
   const name = basename(uri.fsPath, extname(uri.fsPath));
   return { name, description: vscode.workspace.asRelativePath(uri), own: { file: uri.fsPath, folder } };
@@ -64,12 +64,12 @@ async function presetOf(uri: vscode.Uri): Promise<Preset | undefined> {
 const textOf = async (file: string): Promise<string> =>
   (await readBounded(file, { most: mostYamlBytes, within: null })).toString('utf8');
 
-/** The first comment line of a YAML text. */
+/** Returns the first comment line of a YAML text. */
 function describe(text: string): string {
   return /^#+\s*(.+)$/m.exec(text.split(/\n(?=[^#\n])/)[0])?.[1].trim() ?? '';
 }
 
-/** The names in a YAML text's `defaults` list. */
+/** Returns the names in the `defaults` list of a YAML text. */
 function defaultsOf(text: string): string[] {
   const parsed: unknown = yamlValue(text);
   const listed = typeof parsed === 'object' && parsed !== null && 'defaults' in parsed ? parsed.defaults : [];

@@ -1,27 +1,27 @@
-// Mistakes in configuration files, shown where they are: in the Problems view at file and line. They come from two sides: what the trainer
-// said of a start or a check, and what is seen while a file is being written. What both say is shown once. What the trainer said of a file
-// stays until its text changes, or the trainer says otherwise.
+// Diagnostics for configuration files in the Problems view, from two sources: the trainer, at a start or a check, and
+// the live analysis while typing. A problem from both is shown once. The trainer's problems of a file remain until its
+// text changes or the trainer reports again.
 import { isAbsolute, join } from 'node:path';
 import * as vscode from 'vscode';
 import { appendAll } from '../protocol/lists';
 import type { ConfigProblem } from './start-run';
 
-/** A diagnostic whose code is the key that it is about. */
+/** A diagnostic whose code is its configuration key. */
 export type KeyDiagnostic = vscode.Diagnostic & { code: string };
 
 export class Problems implements vscode.Disposable {
   private readonly collection = vscode.languages.createDiagnosticCollection('ragen');
-  /** What the trainer said, by what it was asked about, with absolute files. */
+  /** Problems from the trainer, by the start or check they came from, with absolute paths. */
   private readonly told = new Map<string, (ConfigProblem & { file: string })[]>();
-  /** What was seen while writing, by URI. */
+  /** Problems from the live analysis, by URI. */
   private readonly seen = new Map<string, KeyDiagnostic[]>();
   private readonly changed = vscode.workspace.onDidChangeTextDocument(({ document, contentChanges }) => {
     if (contentChanges.length > 0) this.forget(document.uri.fsPath);
   });
 
   /**
-   * Shows the problems that name a file, in place of all that were told of `about` before; relative files are taken from `cwd`. Answers
-   * how many.
+   * Shows the problems that name a file, replacing all earlier ones of `about`. Relative paths are resolved against
+   * `cwd`. Returns the number shown.
    */
   show(problems: ConfigProblem[], cwd: string, about = 'start'): number {
     const placed = problems.flatMap(problem =>
@@ -34,12 +34,12 @@ export class Problems implements vscode.Disposable {
     return placed.length;
   }
 
-  /** Takes back what was told of `about`. */
+  /** Removes the problems of `about`. */
   clear(about = 'start'): void {
     if (this.told.delete(about)) this.draw();
   }
 
-  /** Shows what is seen in a file as it is written, in place of what was seen before. */
+  /** Shows the live analysis of a file, replacing the previous one. */
   see(uri: vscode.Uri, diagnostics: KeyDiagnostic[]): void {
     if (diagnostics.length === 0 && !this.seen.has(uri.toString())) return;
     if (diagnostics.length > 0) this.seen.set(uri.toString(), diagnostics);
@@ -85,7 +85,7 @@ export class Problems implements vscode.Disposable {
 
 function diagnosticOf({ message, line, column, key }: ConfigProblem): KeyDiagnostic {
   const [row, from] = [Math.max(0, (line ?? 1) - 1), Math.max(0, (column ?? 1) - 1)];
-  // From the place to the end of its line: the editor cuts a range at the line's end.
+  // From the location to the end of the line, at which VS Code clips the range.
   const range = new vscode.Range(row, from, row, 1000);
   const diagnostic = new vscode.Diagnostic(range, message.replace(/^config: /, ''), vscode.DiagnosticSeverity.Error);
   diagnostic.source = 'RAGEN';

@@ -1,10 +1,10 @@
-// The prompt groups of a training step as the Collapse page shows them: from its episodes, which every run keeps, or from the group table
-// that stays where episodes were deleted. Pure.
+// Prompt groups of a training step for the Collapse page: from its episodes, which every run records, or from the group
+// table if the episodes were deleted. Pure functions.
 import type { PromptGroup } from '../protocol/collapse-page';
 import type { EpisodeRow } from '../protocol/pages';
 import type { GroupRow } from '../protocol/run-folder';
 
-/** The prompt groups of a step from its episodes and, where these are gone, from its group table; null where there is neither. */
+/** Returns the prompt groups of a step from its episodes, else from its group table; null if both are missing. */
 export function promptGroups(episodes: readonly EpisodeRow[], table: readonly GroupRow[]): PromptGroup[] | null {
   if (episodes.length === 0 && table.length === 0) return null;
   if (episodes.length === 0)

@@ -1,5 +1,5 @@
-// What the Runs view's menus do beyond steering trainers: what a user says of a run (name, tags, notes, archived), another run like it,
-// its configuration beside another's, export, and delete. Whatever is said of a run is written into its folder; the views read it there.
+// Commands of the Runs view that do not control trainers: labels (name, tags, notes, archived), duplicate with changes,
+// configuration diff, export, and delete. Labels are written to the run folder, from which the views read them.
 import { basename, join } from 'node:path';
 import * as vscode from 'vscode';
 import type { RunSummary } from '../protocol/pages';
@@ -23,7 +23,7 @@ import { askForTags } from './tag-picker';
 
 const any = (): boolean => true;
 
-/** Every command of package.json on runs that is not in commands.ts, to what it does. */
+/** All run commands of package.json that are not in commands.ts, by id. */
 export const runCommands: Record<string, Command> = {
   'ragen.changeSettings': changeSettings,
   'ragen.compareRuns': compareRuns,
@@ -36,7 +36,7 @@ export const runCommands: Record<string, Command> = {
         vscode.l10n.t('Its name here; an empty one is the name it was started with: {0}', nameAtStart(run)),
       ),
       value: run.summary.name,
-      ignoreFocusOut: true, // a menu that gives the focus back late must not close it
+      ignoreFocusOut: true, // a menu that returns the focus late must not close it
     });
     if (name !== undefined) await label(host, [run], () => ({ name: name.trim() || undefined }));
   },
@@ -137,7 +137,7 @@ export const runCommands: Record<string, Command> = {
       throw new UserError(vscode.l10n.t('The difference is of two runs: select two in the Runs view.'));
     const second = runs[1] ?? (await otherThan(host, first));
     if (!second) return;
-    // The older one on the left, as the editor shows changes.
+    // The older run is on the left, as in VS Code's diffs.
     const [left, right] = [first, second].sort((a, b) => (a.summary.created < b.summary.created ? -1 : 1));
     const title = vscode.l10n.t('{0} ↔ {1}: Configuration', left.summary.name, right.summary.name);
     await vscode.commands.executeCommand('vscode.diff', runConfigurationUri(left), runConfigurationUri(right), title);
@@ -146,7 +146,7 @@ export const runCommands: Record<string, Command> = {
     const run = await host.picker.pick(argument, any, noRuns());
     if (!run) return;
     const isLocal = vscode.env.uiKind === vscode.UIKind.Desktop && vscode.env.remoteName === undefined;
-    const command = isLocal ? 'revealFileInOS' : 'revealInExplorer'; // a remote folder is in no window of this system
+    const command = isLocal ? 'revealFileInOS' : 'revealInExplorer'; // the local OS cannot show a remote folder
     await vscode.commands.executeCommand(command, vscode.Uri.file(run.folder));
   },
   'ragen.exportRun': host => async (argument, all) => {
@@ -159,7 +159,7 @@ export const runCommands: Record<string, Command> = {
   },
 };
 
-/** Writes what is said of runs, and has the views see it at once. */
+/** Changes the labels of runs and updates the views immediately. */
 async function label(host: Host, runs: Run[], change: (now: Labels, run: Run) => LabelChange): Promise<void> {
   for (const run of runs) {
     await changeLabels(run.folder, now => change(now, run));
@@ -169,7 +169,7 @@ async function label(host: Host, runs: Run[], change: (now: Labels, run: Run) =>
 
 const nameAtStart = ({ reader, summary }: Run): string => reader.origin?.name ?? summary.id;
 
-/** An override as a line of them has it, see splitOverrides. */
+/** Quotes an override for a line of overrides; see splitOverrides. */
 const quoted = (override: string): string => (splitOverrides(override).length === 1 ? override : `"${override}"`);
 
 async function otherThan(host: Host, first: Run): Promise<Run | undefined> {
@@ -222,7 +222,7 @@ async function exportRuns(host: Host, runs: Run[]): Promise<void> {
   tellBriefly(vscode.l10n.t('Exported to {0}', into.fsPath), 8000, 'check');
 }
 
-/** Throws `refusal` of the run's name where a run is at work, as it stands on disk now. */
+/** Throws `refusal` with the run's name if the run is active, according to its current files. */
 async function refuseLive({ reader, summary }: Run, refusal: (name: string) => string): Promise<void> {
   await reader.refresh();
   if (reader.summary?.live) throw new UserError(refusal(summary.name));
@@ -246,7 +246,7 @@ async function deleteRuns(host: Host, runs: Run[]): Promise<void> {
   let useTrash = true;
   for (const run of runs) {
     const uri = vscode.Uri.file(run.folder);
-    await refuseLive(run, deleting); // another window may have resumed it while the question stood there
+    await refuseLive(run, deleting); // another window may have resumed it meanwhile
     host.closePages(run.folder);
     try {
       await vscode.workspace.fs.delete(uri, { recursive: true, useTrash });

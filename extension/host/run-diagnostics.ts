@@ -1,5 +1,6 @@
-// What a run's folder holds of its diagnoses, read lazily: file names tell which steps there are, and a step's file is read when it is
-// asked for. Nothing here writes, and there is no `vscode` here. A file that is missing or of another version's making counts as none.
+// Reads the diagnostics of a run folder on demand: file names give the available steps, and a step's file is read when
+// requested. Read-only. A file that is missing or of an incompatible version counts as absent. Must not import
+// `vscode`.
 import { join } from 'node:path';
 import { jsonOrNothing } from '../protocol/json';
 import type { CollapseSettings, DiagnosedSteps, RegimeThresholds } from '../protocol/collapse-page';
@@ -18,12 +19,12 @@ import { collapseSettings } from './collapse-settings';
 import { JsonLines } from './json-lines';
 
 export class RunDiagnostics {
-  /** The diagnosis that was read last: its families are asked for one after the other. */
+  /** The last diagnosis read, because its families are requested one after another. */
   private newest: { step: number; diagnosis: CollapseDiagnosis } | undefined;
 
   constructor(private readonly folder: string) {}
 
-  /** Steps that have a file, ascending. */
+  /** Returns the steps with a file, ascending. */
   async steps(): Promise<DiagnosedSteps & { collapse: number[] }> {
     const names = await namesInRun(this.folder, runFiles.diagnostics);
     const of = (kind: string) =>
@@ -34,13 +35,13 @@ export class RunDiagnostics {
     return { collapse: of('collapse'), gradients: of('gradients'), groups: of('groups') };
   }
 
-  /** One family's matrix and texts; null where the step or the family was not diagnosed. */
+  /** Returns the matrix and texts of one family; null if the step or family was not diagnosed. */
   async family(step: number, name: string): Promise<CollapseFamily | null> {
     const diagnosis = await this.diagnosis(step);
     return diagnosis?.families.find(family => family.name === name) ?? null;
   }
 
-  /** The thresholds that a step's diagnosis was judged by. */
+  /** Returns the thresholds of a step's diagnosis. */
   async thresholds(step: number | undefined): Promise<RegimeThresholds | null> {
     return step === undefined ? null : ((await this.diagnosis(step))?.thresholds ?? null);
   }
@@ -49,12 +50,12 @@ export class RunDiagnostics {
     return gradientAnalysisSchema.safeParse(await this.json(gradientsFile(step))).data ?? null;
   }
 
-  /** The group table of a step; empty where none was written. */
+  /** Returns the group table of a step; empty if there is none. */
   async groupRows(step: number): Promise<GroupRow[]> {
     return (await new JsonLines(join(this.folder, groupsFile(step)), groupRowSchema, this.folder).read()).lines;
   }
 
-  /** What the manifest's configuration says of the diagnoses. */
+  /** Returns the diagnostics settings of the manifest's configuration. */
   async settings(): Promise<CollapseSettings> {
     return collapseSettings(await this.json(runFiles.manifest));
   }

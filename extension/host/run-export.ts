@@ -1,6 +1,6 @@
-// What of a run other programs can use, written into a folder: metrics as CSV, all episodes as one file of JSON lines, the resolved
-// configuration as YAML, TensorBoard's event files. A link in the run folder is never followed: what lies elsewhere is not of the run.
-// No `vscode` here.
+// Exports a run for other programs: metrics as CSV, all episodes as one JSON lines file, the resolved configuration as
+// YAML, and TensorBoard event files. Links in the run folder are never followed, because their targets may not belong
+// to the run. Must not import `vscode`.
 import { once } from 'node:events';
 import { createWriteStream, type ReadStream } from 'node:fs';
 import { lstat, mkdir, readdir, realpath, writeFile } from 'node:fs/promises';
@@ -14,11 +14,11 @@ import { UserError } from '../protocol/user-error';
 import { yamlOf } from './configuration/configuration-text';
 import type { RunReader } from './run-reader';
 
-/** What can be exported without a trainer. */
+/** Parts that can be exported without a trainer. */
 export const exportParts = ['metrics', 'episodes', 'configuration', 'tensorboard'] as const;
 export type ExportPart = (typeof exportParts)[number];
 
-/** The parts that a run has something of. */
+/** Returns the parts that a run contains. */
 export async function partsOf(reader: RunReader): Promise<ExportPart[]> {
   const has: Record<ExportPart, boolean> = {
     metrics: await isThere(join(reader.folder, runFiles.metrics)),
@@ -29,7 +29,10 @@ export async function partsOf(reader: RunReader): Promise<ExportPart[]> {
   return exportParts.filter(part => has[part]);
 }
 
-/** Makes `target` and writes `parts` of a run into it. Throws a UserError where it is there with something in it, or cannot be written. */
+/**
+ * Creates `target` and writes `parts` of a run into it. Throws a UserError if it exists and is not empty, or cannot be
+ * written.
+ */
 export async function exportRun(reader: RunReader, parts: readonly ExportPart[], target: string): Promise<void> {
   const there = await readdir(target).catch(() => []);
   if (there.length > 0) throw new UserError(`${target} is there already: move it away, or choose another folder`);
@@ -61,7 +64,7 @@ const writers: Record<ExportPart, (reader: RunReader, target: string) => Promise
   },
   tensorboard: async ({ folder }, target) => {
     const from = join(folder, runFiles.tensorboard);
-    if (!(await lstat(from)).isDirectory()) return; // a link to one, say
+    if (!(await lstat(from)).isDirectory()) return; // such as a link to a folder
     const entries = await listBounded(from, { most: mostEntries, within: folder });
     await mkdir(join(target, runFiles.tensorboard));
     for (const { name, kind } of entries)
@@ -72,7 +75,7 @@ const writers: Record<ExportPart, (reader: RunReader, target: string) => Promise
   },
 };
 
-/** Bytes of a regular file of a run. Throws a UserError where a link stands in its place or in that of a folder above it. */
+/** Opens a regular file of a run for reading. Throws a UserError if it or a parent folder is a link. */
 async function ownFile(folder: string, name: string): Promise<ReadStream> {
   const path = join(folder, name);
   const [root, real, found] = await Promise.all([realpath(folder), realpath(path), lstat(path)]);
@@ -95,7 +98,7 @@ async function isFileOrFolder(path: string): Promise<boolean> {
   return found.isFile() || found.isDirectory();
 }
 
-/** Lines as comma-separated values (RFC 4180): a column a key, in the order of their first appearance, all digits of each number. */
+/** Writes lines as CSV (RFC 4180): one column per key, in order of first occurrence, with full precision. */
 async function writeTable(file: string, lines: readonly MetricsLine[]): Promise<void> {
   const keys = new Set<string>();
   for (const line of lines) for (const key of Object.keys(line)) keys.add(key);

@@ -1,7 +1,7 @@
-// What a user says of a run: its name, tags, notes, whether it is archived. All of it lies in the run's folder, where every window and the
-// terminal see it; the manifest never changes. A change is a new file in the old one's place, so that no reader sees half of one; windows
-// change it one after the other, each what the one before has left, so that of two changes of different things none is lost.
-// No `vscode` here.
+// The user's labels of a run: name, tags, notes, archived. They are stored in the run folder, where every window and
+// the terminal read them; the manifest never changes. A change replaces the file atomically, so readers never see a
+// partial file. Windows take turns through a lock and each applies its change to the newest content, so concurrent
+// changes of different labels are all kept. Must not import `vscode`.
 import { randomBytes } from 'node:crypto';
 import { lstat, mkdir, rename, rm, rmdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -13,16 +13,19 @@ import { UserError } from '../protocol/user-error';
 
 const none: Labels = { schema: 1 };
 
-/** The labels of a run; none where nothing was said, or where the file is no such file. */
+/** Returns the labels of a run; empty if there are none or the file is invalid. */
 export async function readLabels(folder: string): Promise<Labels> {
   const text = await readRunFile(folder, runFiles.labels).catch(() => '');
   return labelsSchema.safeParse(jsonOrNothing(text.toString('utf8'))).data ?? none;
 }
 
-/** What is to be said of a run; what is undefined is said no more. */
+/** The labels to set; undefined removes a label. */
 export type LabelChange = Omit<Labels, 'schema'>;
 
-/** Changes a run's labels to what `change` makes of those that stand there. Throws a UserError where the folder cannot be written. */
+/**
+ * Replaces a run's labels with the result of `change` on the current ones. Throws a UserError if the folder cannot be
+ * written.
+ */
 export async function changeLabels(folder: string, change: (now: Labels) => LabelChange): Promise<void> {
   const file = join(folder, runFiles.labels);
   await holding(`${file}.lock`, async () => {
@@ -31,7 +34,10 @@ export async function changeLabels(folder: string, change: (now: Labels) => Labe
   });
 }
 
-/** Path of a run's notes, which are made with `heading` where there are none. Throws a UserError where they cannot be. */
+/**
+ * Returns the path of a run's notes, creating them with `heading` if missing. Throws a UserError if they cannot be
+ * created.
+ */
 export async function notesFile(folder: string, heading: string): Promise<string> {
   const file = join(folder, runFiles.notes);
   try {
@@ -43,16 +49,19 @@ export async function notesFile(folder: string, heading: string): Promise<string
   return file;
 }
 
-/** The first words of a run's notes: their first line that is no heading, cut to 200 characters. Empty where there is none. */
+/** Returns the first line of a run's notes that is not a heading, cut to 200 characters. Empty if there is none. */
 export function firstWords(notes: string): string {
   const line = notes.split('\n').find(text => text.trim() !== '' && !/^\s*(#|---)/.test(text)) ?? '';
   return line.trim().length > 200 ? `${line.trim().slice(0, 199)}…` : line.trim();
 }
 
-/** Milliseconds between looks at a lock, and after which it counts as left behind: it is held for one small file. */
+/**
+ * Milliseconds between checks of a lock, and age after which it counts as abandoned. It is held only while one small
+ * file is written.
+ */
 const [lookMs, leftMs] = [20, 2000];
 
-/** Does `job` while no other window does one under the same lock, which is a folder. */
+/** Runs `job` while holding a lock, which is a folder. */
 async function holding(lock: string, job: () => Promise<void>): Promise<void> {
   for (;;) {
     try {
@@ -68,7 +77,7 @@ async function holding(lock: string, job: () => Promise<void>): Promise<void> {
   await job().finally(() => rmdir(lock).catch(() => undefined));
 }
 
-/** Removes a lock that was left behind. Throws a UserError where it cannot be: a file in its place, or a folder that is not empty. */
+/** Removes an abandoned lock. Throws a UserError if it is a file or a folder that is not empty. */
 async function removeLock(lock: string): Promise<void> {
   try {
     await rmdir(lock);

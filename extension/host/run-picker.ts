@@ -1,5 +1,5 @@
-// Which run a command is about: the one it was called on, else the one in focus (its page, then the tree's selection), else the
-// only one that fits, else the reader is asked.
+// Chooses the run for a command: the one it was called on, else the focused one (its page, then the tree's selection),
+// else the only suitable one, else the user is asked.
 import * as vscode from 'vscode';
 import type { RunSummary } from '../protocol/pages';
 import { UserError } from '../protocol/user-error';
@@ -8,19 +8,19 @@ import type { Run, RunStore } from './run-store';
 import { startWords, withoutArchived } from './run-words';
 import { progressWords, stateWord, type RunNode } from './runs-tree';
 
-/** What a command is called with: a node of the tree, the folder of a page's run, or nothing from the palette. */
+/** Argument of a command: a tree node, the run folder of a page, or undefined from the command palette. */
 export type RunArgument = RunNode | string | undefined;
 
 export class RunPicker {
-  /** `focused` answers with the folders in focus, the nearest first. */
+  /** `focused` returns the focused run folders, the most relevant first. */
   constructor(
     private readonly store: RunStore,
     private readonly focused: () => (string | undefined)[],
   ) {}
 
   /**
-   * The run to act on; undefined where the reader chose none. `fits` says which runs the command can act on and `none` what to
-   * say where no run does. Throws a UserError with `none`.
+   * Returns the run to act on, or undefined if the user cancels. `fits` selects the runs that the command supports.
+   * Throws a UserError with the message `none` if there are none.
    */
   async pick(argument: RunArgument, fits: (run: RunSummary) => boolean, none: string): Promise<Run | undefined> {
     const [named] = folderOf(argument);
@@ -37,8 +37,8 @@ export class RunPicker {
   }
 
   /**
-   * The runs to act on: those a command was called on that fit, else the one that `pick` finds; none where the reader chose none. Throws
-   * a UserError with `none` where the command was called on runs of which none fits.
+   * Returns the runs to act on: those that the command was called on and that fit, else the result of `pick`; empty if
+   * the user cancels. Throws a UserError with the message `none` if none of the runs fits.
    */
   async pickMany(
     argument: RunArgument,
@@ -70,7 +70,7 @@ function folderOf(argument: RunArgument): string[] {
   return folder === undefined ? [] : [folder];
 }
 
-/** A run as a list shows it, told apart from others of its name by when it began. */
+/** Formats a run as a list item, with its start time to distinguish runs of the same name. */
 export function inList({ summary }: Run): vscode.QuickPickItem {
   const began = vscode.l10n.t('began {0}', startWords(summary.created));
   const description = [stateWord(summary), progressWords(summary), began].join(' · ');

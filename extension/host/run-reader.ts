@@ -1,6 +1,6 @@
-// One run's folder as the host reads it: who it is, how it stands, whether its trainer lives, its numbers and its episodes.
-// The folder is the truth; nothing here writes. Everything is read in pieces and again only where a file changed. No `vscode`
-// here: the clock is handed in, so that leases can be tested.
+// Reads one run folder for the host: manifest, status, whether its trainer is alive, metrics and episodes. The folder
+// is authoritative; nothing here writes. Files are read in slices, and again only if they changed. Must not import
+// `vscode`. The clock is injected for tests of leases.
 import { lstat, realpath, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import type { z } from 'zod';
@@ -46,18 +46,21 @@ import {
 import { JsonLines, lineSlices, openOrNothing, readRange } from './json-lines';
 import { firstWords, readLabels } from './run-labels';
 
-/** How long a run may stand at `starting` before a missing lease means that its trainer died. */
+/** Milliseconds for which a run may be `starting` without a lease before its trainer counts as dead. */
 const startingGraceMs = 60_000;
 
-/** Clocks and processes that a reader goes by; tests hand in their own. */
+/** Clocks and process queries, replaceable in tests. */
 export interface ReaderWorld extends Processes {
   /** Milliseconds since 1970. */
   now(): number;
-  /** Milliseconds of a clock that is never set. */
+  /** Milliseconds of a monotonic clock. */
   monotonic(): number;
 }
 
-/** Elsewhere than on Linux a process's start is only found out by starting a program, which would hold up the host: touches decide there. */
+/**
+ * Except on Linux, the start time of a process requires running a program, which would block the host, so the touches
+ * decide.
+ */
 const realWorld: ReaderWorld = {
   now: Date.now,
   monotonic: () => performance.now(),
@@ -66,7 +69,10 @@ const realWorld: ReaderWorld = {
   startOf: pid => (process.platform === 'linux' ? startOf(pid) : undefined),
 };
 
-/** All numbers of a run. `epoch` grows when the files were cut back, so that a watcher drops what it had. */
+/**
+ * All metrics and events of a run. `epoch` is incremented when the files were truncated, so that clients discard
+ * earlier data.
+ */
 export interface RunNumbers {
   epoch: number;
   metrics: MetricsLine[];
@@ -110,7 +116,7 @@ export class RunReader {
     this.eventsFile = new JsonLines(join(folder, runFiles.events), eventSchema);
   }
 
-  /** Reads manifest, status, labels and lease again. Answers false where the folder holds no run (yet). */
+  /** Reads manifest, status, labels and lease again. Returns false if the folder contains no run (yet). */
   async refresh(): Promise<boolean> {
     const isThere = await hasEntry(this.folder, runFiles.manifest);
     if (!isThere) return false;
@@ -126,17 +132,17 @@ export class RunReader {
     return this.manifest !== undefined;
   }
 
-  /** Why the folder's manifest or status cannot be used, in one sentence; undefined where they can, or are not there. */
+  /** Why the manifest or status cannot be used, in one sentence; undefined if they can or are missing. */
   get trouble(): string | undefined {
     return this.manifestFile.trouble ?? this.statusFile.trouble;
   }
 
-  /** A status the trainer sent; kept where it is newer than the file's. */
+  /** Records a status sent by the trainer, unless the file's is newer. */
   tell(status: RunStatus): void {
     if (!this.status || status.updated >= this.status.updated) this.status = status;
   }
 
-  /** The run as pages and tree show it; `undefined` before its manifest was read. */
+  /** The run as shown by pages and the tree; undefined until its manifest was read. */
   get summary(): RunSummary | undefined {
     const { manifest } = this;
     if (!manifest) return undefined;
@@ -157,7 +163,7 @@ export class RunReader {
     };
   }
 
-  /** What the run was made with; undefined before it was read. */
+  /** The manifest; undefined until it was read. */
   get origin(): Manifest | undefined {
     return this.manifest;
   }
@@ -171,7 +177,9 @@ export class RunReader {
     this.labelsStamp = stamp;
   }
 
-  /** The lease as it stands in the folder, stale or not; null where it is that of another folder, which this one is a copy of. */
+  /**
+   * Returns the lease in the folder, stale or not. Null if it belongs to another folder, of which this one is a copy.
+   */
   async lease(): Promise<Lease | null | undefined> {
     const { data } = leaseSchema.safeParse(await this.json(runFiles.lease));
     if (!data?.folder) return data;
@@ -179,13 +187,13 @@ export class RunReader {
       const [path, { ino }] = await Promise.all([realpath(this.folder), stat(this.folder, { bigint: true })]);
       return isLeaseOf(data, { path, inode: String(ino) }) ? data : null;
     } catch {
-      return undefined; // the folder is going
+      return undefined; // the folder is being deleted
     }
   }
 
   /**
-   * Metrics and events up to now. The arrays are this reader's own and grow: take lengths, don't write. For a long run this parses every
-   * line (in slices): curves are better taken by columns (metric-columns.ts).
+   * Returns the metrics and events so far. The arrays belong to this reader and grow: copy their lengths, do not modify
+   * them. For a long run this parses every line (in slices); curves should use columns (metric-columns.ts).
    */
   numbers(): Promise<Readonly<RunNumbers>> {
     return this.inTurn(async () => {
@@ -200,7 +208,7 @@ export class RunReader {
     });
   }
 
-  /** Events up to now, without the metrics. As with `numbers`, the array grows. */
+  /** Returns the events so far, without metrics. The array grows as with `numbers`. */
   events(): Promise<Readonly<Pick<RunNumbers, 'epoch' | 'events'>>> {
     return this.inTurn(async () => {
       await this.readEvents();
@@ -223,7 +231,7 @@ export class RunReader {
     return next;
   }
 
-  /** Steps that have episodes, by step, a step's training before its validation. */
+  /** Returns the steps that have episodes, in order, training before validation within a step. */
   async episodeSteps(): Promise<EpisodeStep[]> {
     const steps: EpisodeStep[] = [];
     for (const name of await namesInRun(this.folder, runFiles.episodes)) {
@@ -233,19 +241,19 @@ export class RunReader {
     return steps.sort((a, b) => a.step - b.step || (a.mode < b.mode ? -1 : Number(a.mode > b.mode)));
   }
 
-  /** What each tag's environment ran, in order. */
+  /** Returns the environment versions that each tag ran, in order. */
   async versions(): Promise<RanVersion[]> {
     await this.refresh();
     return this.manifest ? ranVersions(this.manifest, (await this.events()).events) : [];
   }
 
-  /** A version's sources as the run kept them, by their names. Undefined where it keeps none. */
+  /** Returns the saved sources of a version; undefined if there are none. */
   async keptEnvironment(version: string): Promise<KeptEnvironment | undefined> {
     if (!isVersionName(version)) return undefined;
     return keptEnvironmentSchema.safeParse(await this.json(environmentFile(version, environmentFiles.about))).data;
   }
 
-  /** What came with one version of a tag after another; undefined where one of them played nothing near the change. */
+  /** Returns the effect of a version change of a tag; undefined if one version has no episodes near the change. */
   async effect(before: RanVersion, after: RanVersion): Promise<VersionEffect | undefined> {
     const episodes: ComparedEpisode[] = [];
     for (const step of comparedRange(before, after)) {
@@ -255,12 +263,12 @@ export class RunReader {
     return versionEffect(episodes, { tag: after.tag, from: before.version, to: after.version });
   }
 
-  /** The rows of one step's episodes, in the file's order. */
+  /** Returns the rows of one step's episodes, in file order. */
   async episodeRows(at: EpisodeStep): Promise<EpisodeRow[]> {
     return (await this.index(at)).rows;
   }
 
-  /** One whole episode, null where the step has none of that id. */
+  /** Returns one complete episode, or null if the step has none with that id. */
   async episode(at: EpisodeStep, id: string): Promise<Episode | null> {
     const span = (await this.index(at)).spans.get(id);
     if (!span) return null;
@@ -273,7 +281,7 @@ export class RunReader {
     }
   }
 
-  /** Names of the checkpoints, the newest first: `step-000100`. */
+  /** Returns the names of the checkpoints, newest first, such as `step-000100`. */
   async checkpoints(): Promise<string[]> {
     const names = await namesInRun(this.folder, runFiles.checkpoints);
     return names
@@ -308,7 +316,7 @@ export class RunReader {
     } finally {
       await handle?.close();
     }
-    // A page looks at few steps at a time: keep the newest few indexes, they hold a row an episode.
+    // Only the newest indexes are kept: a page views few steps at a time, and an index has one row per episode.
     this.indexes.delete(path);
     this.indexes.set(path, index);
     for (const key of [...this.indexes.keys()].slice(0, -8)) this.indexes.delete(key);
@@ -323,7 +331,7 @@ export class RunReader {
     try {
       return jsonOrNothing(await this.text(name));
     } catch {
-      return undefined; // not there yet, or being replaced: the next refresh sees it
+      return undefined; // missing or being replaced: retried at the next refresh
     }
   }
 }
@@ -336,7 +344,7 @@ function rowOf(episode: Episode): EpisodeRow {
   return { id, step, mode, group_id, member, tag, success, score, reward, advantage, kept, turns, tokens };
 }
 
-/** The state of a run whose trainer has written no status yet. */
+/** The status of a run whose trainer has not written one yet. */
 function freshStatus(manifest: Manifest): RunStatus {
   return {
     state: 'starting',
@@ -351,7 +359,7 @@ function freshStatus(manifest: Manifest): RunStatus {
   };
 }
 
-/** A small JSON file of a run folder, read again only where it changed, whether or not it could be read before. */
+/** A small JSON file of a run folder, read again only if it changed, even if the last read failed. */
 class SmallFile<T> {
   private value: T | undefined;
   private stamp = '';
@@ -364,7 +372,7 @@ class SmallFile<T> {
     private readonly schema: z.ZodType<T>,
   ) {}
 
-  /** What the file held when it was last as it should be; undefined before. */
+  /** Returns the last valid content of the file, or undefined. */
   async read(): Promise<T | undefined> {
     const path = join(this.folder, this.name);
     const stamp = await stampOf(path);
@@ -376,7 +384,7 @@ class SmallFile<T> {
       if (data === undefined) this.trouble = `${path} is damaged: restore it or remove the run`;
       else this.value = data;
     } catch (error) {
-      if (isMissing(error)) return this.value; // being replaced: the next look sees it
+      if (isMissing(error)) return this.value; // being replaced: retried at the next refresh
       this.trouble =
         error instanceof RefusedFile
           ? error.message
@@ -395,7 +403,7 @@ async function statOrNothing(path: string) {
   }
 }
 
-/** A text that changes when the file does; empty where there is no file. */
+/** Returns a text that changes when the file does; empty if there is no file. */
 async function stampOf(path: string): Promise<string> {
   const found = await statOrNothing(path);
   return found ? `${found.ino}:${found.size}:${found.mtimeMs}:${found.ctimeMs}` : '';

@@ -1,6 +1,7 @@
-// Every run of the workspace, kept current: found under `.ragen/runs` of each workspace folder by file watching, with polling
-// behind it (watchers miss changes on network drives and in containers), and joined with its trainer while that lives. Owns the
-// readers and the links; views listen and read. A run that ends or starts elsewhere (terminal, other window) shows up the same.
+// All runs of the workspace, kept up to date: found under `.ragen/runs` of each workspace folder by file watching and
+// by polling (watchers miss changes on network drives and in containers), and connected to their trainers. Owns the
+// readers and links; views subscribe. Runs started or ended elsewhere (terminal, another window) appear in the same
+// way.
 import { lstat, stat } from 'node:fs/promises';
 import { basename, dirname, join, relative } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -13,18 +14,23 @@ import { RunReader } from './run-reader';
 import { isActive, standingOf, type Standing } from './run-words';
 import { TrainerLink } from './trainer-link';
 
-/** Active runs are looked at each second, whose lease may run out without any file event; the others each fifth time. */
+/**
+ * Active runs are polled every second, because a lease can expire without a file event; the others every fifth time.
+ */
 const pollMs = 1000;
 const slowEvery = 5;
-/** Milliseconds in which changes are gathered: ten runs at work tell of their status a hundred times a second, and who listens draws all. */
+/**
+ * Milliseconds for which changes are batched: ten active runs send 100 status updates per second, and each event
+ * redraws all views.
+ */
 const gatherMs = 200;
 
-/** One run: how it stands and the ways to its data and its trainer. */
+/** One run: its state, and access to its data and its trainer. */
 export interface Run {
   readonly folder: string;
   readonly reader: RunReader;
   readonly summary: RunSummary;
-  /** While the trainer lives and the workspace is trusted. */
+  /** Set while the trainer is alive and the workspace is trusted. */
   readonly link: TrainerLink | undefined;
 }
 
@@ -32,7 +38,7 @@ interface Entry {
   reader: RunReader;
   summary?: RunSummary;
   shown: string;
-  /** What was last told of a manifest or status that cannot be used. */
+  /** The last reported problem with its manifest or status. */
   trouble?: string;
   link?: TrainerLink;
   refreshing?: Promise<void>;
@@ -55,16 +61,16 @@ export class RunStore implements vscode.Disposable {
   private gathering: NodeJS.Timeout | undefined;
   private watchers: vscode.Disposable[] = [];
 
-  /** The list or a summary changed. */
+  /** Fires when the list or a summary changed. */
   readonly onDidChange = this.changed.event;
-  /** A run's folder may have grown: its path. */
+  /** Fires with the path of a run folder that may have grown. */
   readonly onDidTouch = this.touched.event;
-  /** A run came to another standing while this window watched. */
+  /** Fires when a run's standing changed while this window was open. */
   readonly onDidMove = this.moved.event;
-  /** A run's folder was deleted, here or elsewhere: its path. */
+  /** Fires with the path of a run folder that was deleted, here or elsewhere. */
   readonly onDidDelete = this.deleted.event;
 
-  /** When the folders of the workspace have been gone through once: a command that starts the extension comes before. */
+  /** Resolves after the first scan of the workspace folders. A command that activates the extension may run before. */
   get scanned(): Promise<void> {
     return this.scanning;
   }
@@ -80,7 +86,7 @@ export class RunStore implements vscode.Disposable {
     this.watch();
   }
 
-  /** All runs, the newest first. */
+  /** All runs, newest first. */
   get runs(): Run[] {
     const runs: Run[] = [];
     for (const [folder, { reader, summary, link }] of this.entries)
@@ -90,7 +96,7 @@ export class RunStore implements vscode.Disposable {
     );
   }
 
-  /** Folders whose manifest is there and cannot be used, each with the reason, by their paths. */
+  /** Folders with an unusable manifest and the reason, sorted by path. */
   get damaged(): { folder: string; reason: string }[] {
     return [...this.entries]
       .flatMap(([folder, { summary, trouble }]) =>
@@ -103,14 +109,16 @@ export class RunStore implements vscode.Disposable {
     return this.runs.find(run => run.folder === folder);
   }
 
-  /** The run of a folder, read now: for a run just started and for panels that come back. Undefined where there is none. */
+  /**
+   * Returns the run of a folder, read now, for a run just started and for restored panels. Undefined if there is none.
+   */
   async find(folder: string): Promise<Run | undefined> {
     if (!this.roots().some(root => isInside(root, folder)) || (await isLink(folder))) return undefined;
     await this.refresh(folder);
     return this.get(folder);
   }
 
-  /** The link to a run's trainer. Throws a UserError where no trainer lives or the workspace is not trusted. */
+  /** Returns the link to a run's trainer. Throws a UserError if no trainer is alive or the workspace is untrusted. */
   link(run: Run): TrainerLink {
     const link = this.entries.get(run.folder)?.link;
     if (link) return link;
@@ -153,7 +161,7 @@ export class RunStore implements vscode.Disposable {
       watcher.onDidDelete(see);
       return watcher;
     });
-    this.scanning = this.scan().catch(() => undefined); // the next tick tries again
+    this.scanning = this.scan().catch(() => undefined); // the next tick retries
   }
 
   private async tick(): Promise<void> {
@@ -171,7 +179,7 @@ export class RunStore implements vscode.Disposable {
     await Promise.all([...folders].map(folder => this.refresh(folder)));
   }
 
-  /** Reads a run's state again; calls while one is under way share it. */
+  /** Reads a run's state again. Concurrent calls share one read. */
   private async refresh(folder: string): Promise<void> {
     const entry: Entry = this.entries.get(folder) ?? { reader: new RunReader(folder), shown: '' };
     this.entries.set(folder, entry);
@@ -229,17 +237,20 @@ export class RunStore implements vscode.Disposable {
   }
 }
 
-/** Whether a folder is, or soon comes to be, not there although the one around it is: one on a drive that is away is not deleted. */
+/**
+ * Whether a folder is deleted, now or within a few seconds. If its parent is missing too, the drive is disconnected and
+ * the run is not deleted.
+ */
 async function isGone(folder: string): Promise<boolean> {
   const there = (path: string): Promise<boolean> => stat(path).then(() => true, () => false); // prettier-ignore
   for (let look = 0; look < 5; look++) {
     if (!(await there(folder))) return there(dirname(folder));
-    await sleep(pollMs); // its manifest may be the first file that goes
+    await sleep(pollMs); // its manifest may be deleted first
   }
   return false;
 }
 
-/** Whether a link stands in a run folder's place: the list has none of those either. */
+/** Whether a run folder is a link. The list of runs excludes links too. */
 const isLink = (path: string): Promise<boolean> =>
   lstat(path).then(
     found => found.isSymbolicLink(),

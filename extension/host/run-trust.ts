@@ -1,7 +1,7 @@
-// Whether code that a run folder holds or names may be executed. What this user’s trainer wrote, or the user has accepted before, is
-// executed without a word (protocol/run-trust.ts). Anything else is shown in read-only editors first, and a question that everything waits
-// for asks: once, for good, or not. In a workspace that is not trusted the answer is no. What is accepted is the bytes that were shown:
-// whatever executes them compares their hashes again.
+// Decides whether code that a run folder contains or names may be executed. Code written by this user's trainer, or
+// accepted earlier, runs without a question (protocol/run-trust.ts). Other code is shown in read-only editors, and a
+// modal question offers: once, always, or not. In an untrusted workspace the answer is no. The user accepts the bytes
+// shown: the process that executes them compares the hashes again.
 import { basename, join } from 'node:path';
 import * as vscode from 'vscode';
 import { isRecord, jsonOrNothing } from '../protocol/json';
@@ -12,21 +12,21 @@ import { UserError } from '../protocol/user-error';
 import { acceptFiles } from '../protocol/user-storage';
 import { askAmong } from './notices';
 
-/** Scheme of the documents that show what is asked about. */
+/** URI scheme of the documents that show the code in question. */
 const scheme = 'ragen-run-code';
-/** Lines of the question about what a manifest names. */
+/** Maximum number of lines about what a manifest names. */
 const namedLines = 8;
 
-/** What may be executed. */
+/** Code that may be executed. */
 export interface TrustedRun {
-  /** sha256 of the files that are accepted for this time alone. */
+  /** SHA-256 of the files accepted for this time only. */
   accepted: string[];
-  /** As it was judged. */
+  /** The manifest that was checked. */
   manifest: Manifest;
 }
 
 export class RunTrust implements vscode.TextDocumentContentProvider, vscode.Disposable {
-  /** Texts of what was asked about, by the document's path, which has their hash. */
+  /** Texts of the shown files by document path, which contains their hash. */
   private readonly texts = new Map<string, string>();
   private readonly registered: vscode.Disposable;
 
@@ -46,9 +46,9 @@ export class RunTrust implements vscode.TextDocumentContentProvider, vscode.Disp
   }
 
   /**
-   * Asks where it is necessary, before the environments, models and programs that the manifest in `folder` names are used, and with `kept`
-   * before the code that the run keeps of an environment version is. Undefined where the user refuses.
-   * @throws UserError where the workspace is not trusted, or there is no run
+   * Asks, if necessary, for permission to use the environments, models and programs that the manifest in `folder`
+   * names; with `kept`, also to run the saved code of an environment version. Undefined if the user refuses.
+   * @throws UserError when the workspace is untrusted or there is no run
    */
   async ask(folder: string, kept?: { version: string; tag: string }): Promise<TrustedRun | undefined> {
     if (!vscode.workspace.isTrusted)
@@ -67,7 +67,7 @@ export class RunTrust implements vscode.TextDocumentContentProvider, vscode.Disp
     const shown = await this.show(folder, strange);
     const question = vscode.l10n.t('Run code of “{0}” that your trainer did not write?', manifest.name);
     const choice = await askAmong(question, detailOf(folder, strange, manifest), [once, always]);
-    if (choice !== once && choice !== always) return undefined; // the documents stay, to be read
+    if (choice !== once && choice !== always) return undefined; // the documents stay open to be read
     await closeTabs(shown);
     if (choice === once) return { accepted: strange.map(({ sha256 }) => sha256), manifest };
     acceptFiles(strange.map(({ file, sha256 }) => ({ run, file, sha256 })));
@@ -96,7 +96,7 @@ async function closeTabs(uris: readonly vscode.Uri[]): Promise<void> {
   if (tabs.length > 0) await vscode.window.tabGroups.close(tabs, true);
 }
 
-/** What the user should know before the answer. */
+/** Returns the details shown with the question. */
 function detailOf(folder: string, files: readonly ReadCode[], manifest: Manifest): string {
   return [
     vscode.l10n.t('It runs with all your rights. Its files are open in editors behind this question: choose Cancel to read them first.'), // prettier-ignore
@@ -106,7 +106,7 @@ function detailOf(folder: string, files: readonly ReadCode[], manifest: Manifest
   ].join('\n');
 }
 
-/** Environments that a run plays and its model, a line each. Paths come first: a name is of one that is built in. */
+/** Returns the environments and the model of a run, one per line. Paths come first, since plain names are built-in. */
 function namedBy({ config }: Manifest): string[] {
   const tags = ['train', 'val'].flatMap(mode => valueAt(config, `es_manager.${mode}.env_configs.tags`));
   const custom = isRecord(config.custom_envs) ? config.custom_envs : {};

@@ -1,12 +1,12 @@
-// How a run is named and grouped wherever the host shows it: its standing, and numbers as short texts (three significant
-// digits, success in per cent, times as `1 m 12 s`). Pure; the words that can be translated stay with the views.
+// Formats and groups runs for all views of the host: the standing of a run, and numbers as short texts (three
+// significant digits, success in per cent, times as `1 m 12 s`). Pure functions; translatable texts are in the views.
 import type { RunSummary } from '../protocol/pages';
 import { isEvaluation } from '../protocol/run-progress';
 
-/** Where a run stands for a reader: RunState folded to what can be done about it, and `interrupted` for a dead trainer. */
+/** RunState reduced to what the user can do about it, plus `interrupted` for a dead trainer. */
 export type Standing = 'running' | 'paused' | 'finished' | 'stopped' | 'failed' | 'interrupted';
 
-/** The standing of a run. A run that claims to be at work without a living trainer was interrupted. */
+/** Returns the standing of a run. A run with an active state but no live trainer is interrupted. */
 export function standingOf({ status, live }: Pick<RunSummary, 'status' | 'live'>): Standing {
   switch (status.state) {
     case 'finished':
@@ -22,11 +22,11 @@ export function standingOf({ status, live }: Pick<RunSummary, 'status' | 'live'>
   }
 }
 
-/** Whether the run's trainer is at work or waits. */
+/** Whether the run's trainer is running or paused. */
 export const isActive = (run: Pick<RunSummary, 'status' | 'live'>): boolean =>
   ['running', 'paused'].includes(standingOf(run));
 
-/** A run's row as the menus of package.json know it. */
+/** Returns the `contextValue` of a run's tree item, for the menus in package.json. */
 export function contextOf(run: Pick<RunSummary, 'status' | 'live' | 'archived'>): string {
   const standing = standingOf(run);
   const ended = standing === 'finished' ? standing : 'ended';
@@ -34,13 +34,12 @@ export function contextOf(run: Pick<RunSummary, 'status' | 'live' | 'archived'>)
   return ['run', isActive(run) ? standing : ended, ...marks].join('.');
 }
 
-/** Why a run paused itself, in a sentence; undefined for one that runs or was paused by somebody, who gives no reason. */
+/** Why a run paused itself, in a sentence; undefined for a run that is running or was paused by the user. */
 export const waitsBecause = (run: Pick<RunSummary, 'status' | 'live'>): string | undefined =>
   standingOf(run) === 'paused' ? run.status.error : undefined;
 
 /**
- * The beginning of a sentence, for a line that has little room: files without their folders, an environment by the line of its source alone,
- * cut between words.
+ * Shortens a sentence for one line: paths reduced to file names, an environment to its source line, cut between words.
  */
 export function briefly(sentence: string, length = 60): string {
   const text = sentence
@@ -54,19 +53,19 @@ export function briefly(sentence: string, length = 60): string {
   return `${cut.slice(0, cut.includes(' ') ? cut.lastIndexOf(' ') : length).replace(/[\s,;:]+$/, '')} …`;
 }
 
-/** Names that several of these runs have: more is to be said of those. */
+/** Returns the names that several of these runs share, which need more detail to be distinguished. */
 export function sharedNames(runs: readonly Pick<RunSummary, 'name'>[]): Set<string> {
   const seen = new Set<string>();
   return new Set(runs.map(({ name }) => name).filter(name => seen.size === seen.add(name).size));
 }
 
-/** Those that are not archived; all where there are only archived ones. */
+/** Returns the runs that are not archived, or all if all are archived. */
 export function withoutArchived<R extends { summary: Pick<RunSummary, 'archived'> }>(runs: readonly R[]): R[] {
   const open = runs.filter(({ summary }) => !summary.archived);
   return open.length > 0 ? open : [...runs];
 }
 
-/** When a run began, by this machine's clock: `14:03`, with its day where that is not today's. */
+/** Formats the start time of a run in local time: `14:03`, with the date if it is not today. */
 export function startWords(created: string, now = new Date(), locale?: string): string {
   const start = new Date(created);
   const today = start.toDateString() === now.toDateString();
@@ -78,20 +77,22 @@ export function startWords(created: string, now = new Date(), locale?: string): 
   });
 }
 
-/** Whether a run has every word of `filter` in its name, a tag, its configuration's name or its id, in whatever case. */
+/**
+ * Whether a run contains every word of `filter` in its name, a tag, its configuration's name or its id, ignoring case.
+ */
 export function matches({ name, tags = [], config_name, id }: RunSummary, filter: string): boolean {
   const text = [name, ...tags.map(tag => `#${tag}`), config_name, id].join('\n').toLowerCase();
   const words = filter.toLowerCase().split(/\s+/);
   return words.every(word => text.includes(word));
 }
 
-/** `0.6123` → `61 %`; below ten per cent with one decimal. */
+/** Formats a share: `0.6123` → `61 %`; one decimal below ten per cent. */
 export function percent(share: number): string {
   const value = share * 100;
   return `${value !== 0 && Math.abs(value) < 9.95 ? value.toFixed(1) : value.toFixed(0)} %`;
 }
 
-/** Seconds as `45 s`, `1 m 12 s`, `2 h 05 m`. */
+/** Formats seconds as `45 s`, `1 m 12 s`, `2 h 05 m`. */
 export function duration(seconds: number): string {
   const whole = Math.max(0, Math.round(seconds));
   const [hours, minutes, rest] = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60, whole % 60];
@@ -100,7 +101,10 @@ export function duration(seconds: number): string {
   return minutes > 0 ? `${minutes} m ${two(rest)} s` : `${rest} s`;
 }
 
-/** Three significant digits with an SI prefix from a thousand on: `0.123`, `-1.50`, `12.3 k`. A proper minus sign. */
+/**
+ * Formats a number with three significant digits and SI prefixes: `0.123`, `−1.50`, `12.3 k`, with a Unicode minus
+ * sign.
+ */
 export function short(value: number): string {
   const size = Math.abs(value);
   const [divisor, prefix] =

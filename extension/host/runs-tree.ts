@@ -1,6 +1,5 @@
-// The Runs view: every run of the workspace, grouped by where it stands. A group without runs is not shown. Archived runs are left out
-// unless asked for, and a filter leaves those that have all its words in name, tags or configuration. The view's badge counts the runs
-// at work.
+// The Runs view: all runs of the workspace, grouped by standing; empty groups are hidden. Archived runs are hidden by
+// default. A filter keeps runs with all its words in name, tags, configuration or id. The badge counts the active runs.
 import { basename } from 'node:path';
 import * as vscode from 'vscode';
 import type { RunSummary } from '../protocol/pages';
@@ -10,7 +9,7 @@ import { plain, unlinked } from './plain-text';
 import type { Run, RunStore } from './run-store';
 import { briefly, contextOf, duration, isActive, matches, percent, sharedNames, short, standingOf, startWords, waitsBecause, type Standing } from './run-words'; // prettier-ignore
 
-/** `interrupted` runs stand with the failed ones; an archived one stands with the archived ones unless it is at work. */
+/** `interrupted` runs are listed with the failed ones, archived runs separately unless they are active. */
 type Group = Exclude<Standing, 'interrupted'> | 'archived';
 const groups: Group[] = ['running', 'paused', 'failed', 'finished', 'stopped', 'archived'];
 const groupOf = (run: RunSummary): Group => {
@@ -19,23 +18,23 @@ const groupOf = (run: RunSummary): Group => {
   return standing === 'interrupted' ? 'failed' : standing;
 };
 
-/** A node of the tree: a group, the folder of a run, or a folder whose manifest cannot be used (`damaged`). The same object each time, so that the view keeps what is unfolded. */
+/** A tree node: a group, a run folder, or a folder with an unusable manifest (`damaged`). */
 export interface RunNode {
   group: Group;
   folder?: string;
   damaged?: string;
 }
 
-/** Where the workspace remembers that archived runs are shown. */
+/** Workspace state key for showing archived runs. */
 const archivedKey = 'ragen.runs.archivedShown';
 
 export class RunsTree implements vscode.TreeDataProvider<RunNode>, vscode.Disposable {
   private readonly changed = new vscode.EventEmitter<void>();
   private readonly subscription: vscode.Disposable;
   private filtered = '';
-  /** Names of several of the runs that are shown. */
+  /** Names shared by several visible runs. */
   private shared = new Set<string>();
-  /** What the menus were told last. */
+  /** Last values of the context keys for the menus. */
   private readonly context = new Map<string, boolean>();
   readonly onDidChangeTreeData = this.changed.event;
   readonly view: vscode.TreeView<RunNode>;
@@ -79,12 +78,12 @@ export class RunsTree implements vscode.TreeDataProvider<RunNode>, vscode.Dispos
       : groupItem(node.group, this.getChildren({ group: node.group }).length);
   }
 
-  /** Folders of the selected runs, in the order of their selection. */
+  /** Folders of the selected runs, in selection order. */
   get selected(): string[] {
     return this.view.selection.flatMap(({ folder }) => folder ?? []);
   }
 
-  /** What the runs that are shown have in name, tags or configuration; all of them where it is empty. */
+  /** Words that visible runs contain in name, tags, configuration or id; empty shows all runs. */
   get filter(): string {
     return this.filtered;
   }
@@ -97,7 +96,7 @@ export class RunsTree implements vscode.TreeDataProvider<RunNode>, vscode.Dispos
     return this.memory.get(archivedKey, false);
   }
 
-  /** Shows archived runs or leaves them out; the workspace remembers it. */
+  /** Shows or hides archived runs; stored in the workspace state. */
   async showArchived(shown: boolean): Promise<void> {
     await this.memory.update(archivedKey, shown);
     this.refresh();
@@ -122,7 +121,7 @@ export class RunsTree implements vscode.TreeDataProvider<RunNode>, vscode.Dispos
     const active = runs.filter(run => isActive(run.summary)).length;
     this.view.badge = active === 0 ? undefined : { value: active, tooltip: atWork(active) };
     this.view.description = this.filtered;
-    // A view without a row shows its welcome, which must not say that there are no runs.
+    // An empty view shows its welcome text, which would claim that there are no runs.
     const hidden = runs.length > 0 && this.store.damaged.length === 0 && this.shown.length === 0;
     this.view.message = !hidden
       ? undefined
@@ -162,7 +161,7 @@ function groupItem(group: Group, count: number): vscode.TreeItem {
   return item;
 }
 
-/** A folder whose manifest cannot be used, with the reason. */
+/** Tree item of a folder with an unusable manifest, with the reason. */
 function damagedItem(folder: string, reason: string): vscode.TreeItem {
   const item = new vscode.TreeItem(plain(basename(folder)), vscode.TreeItemCollapsibleState.None);
   item.id = `damaged:${folder}`;
@@ -173,12 +172,12 @@ function damagedItem(folder: string, reason: string): vscode.TreeItem {
   return item;
 }
 
-/** `isShared`: another run that is shown has its name, too. */
+/** `isShared`: another visible run has the same name. */
 function runItem({ folder, summary }: Run, isShared: boolean): vscode.TreeItem {
   const item = new vscode.TreeItem(summary.name, vscode.TreeItemCollapsibleState.None);
   const standing = standingOf(summary);
   item.id = folder;
-  // Tags first: in a narrow side bar they are what is left of the line.
+  // Tags come first, because a narrow side bar cuts off the rest.
   const tags = (summary.tags ?? []).map(tag => `#${tag}`).join(' ');
   const began = isShared ? [startWords(summary.created)] : [];
   const rest = [...(tags === '' ? [] : [tags]), progressWords(summary), ...began].join(' · ');
@@ -198,7 +197,7 @@ function runItem({ folder, summary }: Run, isShared: boolean): vscode.TreeItem {
   return item;
 }
 
-/** `step 12/40 · validation 61 %`, as far as it is known; of a run that does not validate, or has not yet, `success`. */
+/** Formats progress as `step 12/40 · validation 61 %`, as far as known. Without validation it shows `success`. */
 export function progressWords({ status }: RunSummary): string {
   const { unit, done, of } = progressOf(status);
   const words = unit === 'step' ? vscode.l10n.t('step {0}/{1}', done, of) : vscode.l10n.t('episode {0}/{1}', done, of);
@@ -213,8 +212,8 @@ const successWords = (share: number, of: RunStatus['success_of']): string =>
   of === 'val' ? vscode.l10n.t('validation {0}', percent(share)) : vscode.l10n.t('success {0}', percent(share));
 
 /**
- * The icon of a standing (a run that paused itself has that of an interrupted one): a shape and a colour, since colour alone tells nothing
- * to some eyes.
+ * Returns the icon of a standing: a shape and a colour, since colour alone is not accessible. A run that paused itself
+ * has the icon of an interrupted one.
  */
 function iconOf(standing: Standing): vscode.ThemeIcon {
   const icons: Record<Standing, [string, string]> = {
@@ -229,7 +228,7 @@ function iconOf(standing: Standing): vscode.ThemeIcon {
   return new vscode.ThemeIcon(icon, new vscode.ThemeColor(colour));
 }
 
-/** The state in a word, with the phase while the run is at work, and with the reason of one that paused itself. */
+/** Formats the state, with the phase of an active run, and with the reason if the run paused itself. */
 export function stateWord(run: RunSummary): string {
   const { state, phase, activity, download } = run.status;
   const because = waitsBecause(run);

@@ -1,11 +1,11 @@
-// How the scores of a run's episodes were spread, from scores.jsonl: held as counts by tag, and given as strips of as many columns as a
-// picture has, so that 100,000 steps cost the page a few kilobytes.
+// Score distributions of a run's episodes, from scores.jsonl: stored as counts by tag, and returned as strips with the
+// requested number of columns, so that 100,000 steps cost the page a few kilobytes.
 import { join } from 'node:path';
 import { scoreColumn, type ScoreStrip } from '../protocol/dashboard-page';
 import { runFiles, scoresLineSchema } from '../protocol/run-folder';
 import { JsonLines } from './json-lines';
 
-/** Parts of the range of scores. */
+/** Number of score bins. */
 const bins = 20;
 
 interface TagScores {
@@ -25,7 +25,10 @@ export class ScoreStrips {
     this.file = new JsonLines(join(folder, runFiles.scores), scoresLineSchema);
   }
 
-  /** Strips over steps [from, to], one a tag, the tags in the order in which they came. Reads what the file has gained first. */
+  /**
+   * Returns one strip per tag over steps [from, to], with tags in order of first occurrence. Reads newly appended lines
+   * first.
+   */
   strips(from: number, to: number, columns: number): Promise<ScoreStrip[]> {
     const next = this.reading.then(async () => {
       await this.read();
@@ -54,7 +57,7 @@ export class ScoreStrips {
   }
 }
 
-/** Bins have one range over the whole run, so that a strip does not jump when it is scrolled or grows. */
+/** All bins share one range over the whole run, so that a strip is stable when it is scrolled or grows. */
 function stripOf(tag: string, held: TagScores, from: number, to: number, columns: number): ScoreStrip {
   const flat = !(held.high > held.low);
   const [low, high] = flat ? [held.low - 0.5, held.high + 0.5] : [held.low, held.high];

@@ -1,4 +1,5 @@
-// `RAGEN: Keep a Key or Token…`: which variable, then its value, typed unseen. What is kept is never shown again, only replaced or forgotten.
+// `RAGEN: Keep a Key or Token…`: asks for a variable, then for its value in a password box. A stored value is never
+// shown again, only replaced or deleted.
 import * as vscode from 'vscode';
 import type { Command } from './commands';
 import { knownSecrets, secretNameProblem, secretProblem, type KeptSecrets } from './kept-secrets';

@@ -1,19 +1,19 @@
-// The questions before a run: which configuration, in which folder. Its overrides are asked for by overrides-box.ts.
+// Asks which configuration to run, and in which folder. overrides-box.ts asks for the overrides.
 import * as vscode from 'vscode';
 import { UserError } from '../protocol/user-error';
 import { plain } from './plain-text';
 import { shippedPresets, workspacePresets, type Preset } from './presets';
 
-/** What to start, as the terminal wants it. */
+/** What to start. */
 export interface StartRequest {
   /** Arguments of `cli.cjs`. */
   args: string[];
-  /** The workspace folder to start in. */
+  /** Workspace folder to start in. */
   cwd: string;
   name: string;
 }
 
-/** Asks; undefined where the reader gave up. Throws a UserError where no folder is open. */
+/** Asks; undefined if the user cancels. Throws a UserError if no folder is open. */
 export async function askForRun(extensionPath: string): Promise<StartRequest | undefined> {
   if ((vscode.workspace.workspaceFolders ?? []).length === 0)
     throw new UserError(

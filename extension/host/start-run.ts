@@ -1,13 +1,13 @@
-// Starts and resumes runs: the terminal's entry (`dist/cli.cjs`) resolves the configuration, makes the run folder, starts the
-// trainer detached and answers one JSON document. The host waits for that answer alone; the run never depends on the host.
-// No `vscode` here.
+// Starts and resumes runs. The CLI (`dist/cli.cjs`) resolves the configuration, creates the run folder, starts the
+// trainer detached and prints one JSON document. The host waits only for that document; the run never depends on the
+// host. Must not import `vscode`.
 import { spawn } from 'node:child_process';
 import { isRecord, jsonOrNothing } from '../protocol/json';
 import { endedBySystem, explainExit } from '../protocol/process-exit';
 import { UserError } from '../protocol/user-error';
 import { trainerEnvironment, type NodeRuntime } from './node-runtime';
 
-/** A mistake at a place in a configuration file; line and column count from 1. */
+/** An error in a configuration file; line and column are 1-based. */
 export interface ConfigProblem {
   message: string;
   file?: string;
@@ -16,7 +16,7 @@ export interface ConfigProblem {
   key?: string;
 }
 
-/** The configuration was refused. `problems` has at least one entry; the message is the first one's. */
+/** The configuration was rejected. `problems` has at least one entry; the message is that of the first. */
 export class ConfigError extends UserError {
   constructor(readonly problems: ConfigProblem[]) {
     super(problems[0].message);
@@ -26,13 +26,13 @@ export class ConfigError extends UserError {
 /** A run that was started. */
 export interface StartedRun {
   run: string;
-  /** Absolute path of its folder. */
+  /** Absolute path of the run folder. */
   folder: string;
 }
 
 /**
- * Runs `cli.cjs` with `args` plus `--detach --json` in `cwd`. Throws ConfigError for a refused configuration, UserError with the
- * terminal's own sentence for whatever else went wrong.
+ * Runs `cli.cjs` with `args` plus `--detach --json` in `cwd`. Throws ConfigError for a rejected configuration, else
+ * UserError with the CLI's message.
  */
 export async function startRun(node: NodeRuntime, cli: string, args: string[], cwd: string): Promise<StartedRun> {
   const doing = `the start of the trainer (${node.path})`;
@@ -42,8 +42,9 @@ export async function startRun(node: NodeRuntime, cli: string, args: string[], c
 }
 
 /**
- * The document that `cli.cjs` answers `args` plus `--json` with, in `cwd`; `doing` is the subject of the sentence where it ends without
- * a word. Throws ConfigError for a refused configuration, UserError with the terminal's own sentence otherwise.
+ * Runs `cli.cjs` with `args` plus `--json` in `cwd` and returns its JSON document. `doing` is the subject of the error
+ * message if it exits without one. Throws ConfigError for a rejected configuration, else UserError with the CLI's
+ * message.
  */
 export async function askTerminal(
   node: NodeRuntime,
@@ -57,18 +58,21 @@ export async function askTerminal(
   const problems = problemsIn(answer);
   if (problems.length > 0) throw new ConfigError(problems);
   if (code === 0 && answer) return answer;
-  // What native code prints as it dies is no sentence for a user.
+  // Output of crashing native code is not a message for users.
   const sentence = endedBySystem(code, signal) ? undefined : (lastLine(stderr) ?? lastLine(stdout));
   throw new UserError(sentence ?? `${doing} ${explainExit(code, signal)}`);
 }
 
-/** Splits a line of overrides as a shell would: at blanks outside quotes, brackets and braces; quotes around a whole value go. */
+/**
+ * Splits a line of overrides like a shell: at blanks outside quotes, brackets and braces. Quotes around a whole value
+ * are removed.
+ */
 export function splitOverrides(text: string): string[] {
   const parts = text.match(/(?:"(?:[^"\\]|\\.)*"|'[^']*'|\[[^\]]*\]|\{[^}]*\}|[^\s"'[{])+/g) ?? [];
   return parts.map(part => part.replace(/^([^=]*=)?(["'])(.*)\2$/, '$1$3'));
 }
 
-/** What is wrong with a line of overrides, in one sentence; undefined where nothing is. */
+/** Returns what is wrong with a line of overrides, in one sentence, or undefined if it is valid. */
 export function overridesProblem(text: string): string | undefined {
   const wrong = splitOverrides(text).find(part => !/^[+~]{0,2}[\w.@/-]+=/.test(part) && !/^~[\w.]+$/.test(part));
   return wrong === undefined
@@ -86,7 +90,7 @@ interface Ended {
 function runToEnd(node: NodeRuntime, args: string[], cwd: string): Promise<Ended> {
   return new Promise((resolve, reject) => {
     const env = trainerEnvironment(process.env, node);
-    // Detached, so that a window that closes while a configuration is being resolved does not take the start with it.
+    // Detached, so that closing the window while a configuration is resolved does not abort the start.
     const child = spawn(node.path, args, {
       cwd,
       env,
@@ -102,7 +106,7 @@ function runToEnd(node: NodeRuntime, args: string[], cwd: string): Promise<Ended
   });
 }
 
-/** The JSON document in a stream: all of it, else its last line that is one. */
+/** Returns the JSON document in a stream: the complete text, else its last line that is JSON. */
 function documentIn(text: string): Record<string, unknown> | undefined {
   const whole = jsonOrNothing(text);
   if (isRecord(whole)) return whole;

@@ -1,5 +1,5 @@
-// One item in the status bar: the newest run at work, `quickstart 12/40 · 61 %`; one that paused itself goes before, as a warning, since it
-// waits for the reader. A click opens its dashboard. Hidden without one.
+// Status bar item for the newest active run: `quickstart 12/40 · 61 %`. A run that paused itself takes precedence and
+// is shown as a warning, since it waits for the user. A click opens its dashboard. Hidden if no run is active.
 import * as vscode from 'vscode';
 import { progressOf } from '../protocol/run-progress';
 import { plain } from './plain-text';

@@ -1,4 +1,4 @@
-// The question which tags runs have: those of the workspace to tick, and whatever is typed as a new one.
+// Asks for the tags of runs: a list of the workspace's tags with check boxes, and typed text for new ones.
 import * as vscode from 'vscode';
 import { plain } from './plain-text';
 import type { Run } from './run-store';
@@ -8,7 +8,7 @@ export interface TagChange {
   removed: string[];
 }
 
-/** Asks for the tags of `runs`; ticked at first are those that all of them have. Undefined where the reader gave up. */
+/** Asks for the tags of `runs`. Initially checked are the tags that all of them have. Undefined if the user cancels. */
 export function askForTags(runs: readonly Run[], known: readonly string[]): Promise<TagChange | undefined> {
   const before = (runs[0].summary.tags ?? []).filter(tag => runs.every(({ summary }) => summary.tags?.includes(tag)));
   const tags = [...new Set([...before, ...known])].sort();
@@ -50,7 +50,7 @@ export function askForTags(runs: readonly Run[], known: readonly string[]): Prom
   });
 }
 
-/** `lr, #paper` → `lr`, `paper`: words with commas between them, with or without a number sign. */
+/** Parses comma-separated tags, with or without a number sign: `lr, #paper` → `lr`, `paper`. */
 export const tagsIn = (text: string): string[] => [
   ...new Set(
     text

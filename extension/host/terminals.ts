@@ -1,6 +1,6 @@
-// The one gate through which the extension starts anything: trainers, plans, checks, plays, inspections and the doctor all ask here for
-// the terminal's entry and a Node to run it. In a workspace that is not trusted it opens for nobody, whatever asks and however it was
-// asked (a command, a page, a document that comes back with the window), so that a folder that was merely opened runs nothing.
+// Single entry point for starting processes: trainers, plans, checks, play sessions, inspections and the doctor get the
+// CLI and a Node.js from here. It refuses in an untrusted workspace, whatever the caller (a command, a page, a restored
+// document), so that merely opening a folder runs nothing.
 import { join } from 'node:path';
 import * as vscode from 'vscode';
 import { UserError } from '../protocol/user-error';
@@ -14,7 +14,10 @@ export class Terminals {
     private readonly secrets: KeptSecrets,
   ) {}
 
-  /** The terminal's entry for the folder `cwd`. Throws a UserError where the workspace is not trusted, or there is no fit Node. */
+  /**
+   * Returns the CLI for the folder `cwd`. Throws a UserError if the workspace is untrusted or there is no suitable
+   * Node.js.
+   */
   async in(cwd: string): Promise<Terminal> {
     if (!vscode.workspace.isTrusted)
       throw new UserError(vscode.l10n.t('The workspace is not trusted, so that nothing of it is run: trust it first.'));

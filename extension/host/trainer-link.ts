@@ -1,6 +1,6 @@
-// The connection to a run's trainer: JSON-RPC over the socket or pipe that the run's lease names. It comes back by itself: when
-// the trainer restarts (a resume writes a new lease) or the socket drops, it tries again with growing pauses until disposed.
-// Losing it loses nothing, since all that lasts is in the run folder. No `vscode` here.
+// Connection to a run's trainer: JSON-RPC over the socket or pipe named in the run's lease. Reconnects automatically
+// with increasing delays when the trainer restarts (a resume writes a new lease) or the socket closes, until disposed.
+// A lost connection loses no data, since all persistent data is in the run folder. Must not import `vscode`.
 import { connect, type Socket } from 'node:net';
 import { ErrorCodes, ResponseError, type MessageConnection, type RequestType } from 'vscode-jsonrpc/node';
 import type { Lease, RunEvent, RunStatus, SettingChange } from '../protocol/run-folder';
@@ -28,26 +28,26 @@ import {
 } from '../protocol/trainer-link';
 import { UserError } from '../protocol/user-error';
 
-/** What a link tells its owner. */
+/** Events of a link for its owner. */
 export interface TrainerLinkListener {
   status(status: RunStatus, fraction: number): void;
   appended(file: string): void;
   event(event: RunEvent): void;
-  /** For the log: why a try failed or a connection ended. */
+  /** For the log: why a connection attempt failed or a connection ended. */
   trouble(message: string): void;
 }
 
-/** Who watches episodes as they are played. */
+/** Receives an episode while it is played. */
 export interface EpisodeWatcher {
-  /** Tags that there are; once for each connection. */
+  /** Called with the available tags once per connection. */
   tags(tags: string[]): void;
   episode(episode: WatchedEpisode | null): void;
   tokens(told: { id: string; turn: number; at: number; tokens: WatchedTurn['tokens'] }): void;
 }
 
-/** Pauses between tries, in ms; the last one repeats. */
+/** Delays between connection attempts, in ms; the last one repeats. */
 const pauses = [100, 250, 500, 1000, 2000, 5000];
-/** How long a command waits for the connection, and the connection for its greeting, in ms. */
+/** Milliseconds that a command waits for the connection, and the connection for the trainer's welcome. */
 const patience = 5000;
 
 export class TrainerLink {
@@ -58,7 +58,7 @@ export class TrainerLink {
   private watching: { choice: WatchChoice; watcher: EpisodeWatcher } | undefined;
   private readonly waiting = new Set<() => void>();
 
-  /** `lease` reads the run's lease as it now stands; the trainer must serve the run `id`. The link starts at once. */
+  /** `lease` reads the run's current lease. The trainer must serve the run `id`. The link connects immediately. */
   constructor(
     readonly run: string,
     private readonly id: string,
@@ -73,8 +73,8 @@ export class TrainerLink {
   }
 
   /**
-   * Each asks the trainer and answers with what it says. Throws a UserError where the trainer can't be reached or ends before it
-   * has answered.
+   * Each sends a request to the trainer and returns its reply. Throws a UserError if the trainer cannot be reached or
+   * ends before it replies.
    */
   pause = (): Promise<RunStatus> => this.ask(pause, null);
   resume = (): Promise<RunStatus> => this.ask(resume, null);
@@ -86,7 +86,10 @@ export class TrainerLink {
   endDebugging = (): Promise<RunStatus> => this.ask(endDebugging, null);
   coverEnvironments = (on: boolean): Promise<RunStatus> => this.ask(coverEnvironments, { on });
 
-  /** Has `watcher` told of an episode as it is played, by `choice`, through every connection until `unwatch`; takes another's place. */
+  /**
+   * Reports an episode selected by `choice` to `watcher` while it is played, across reconnects, until `unwatch`.
+   * Replaces any previous watcher.
+   */
   watch(choice: WatchChoice, watcher: EpisodeWatcher): void {
     this.watching = { choice, watcher };
     if (this.connection) void this.beginWatching(this.connection);
@@ -114,7 +117,7 @@ export class TrainerLink {
       watching.watcher.tags(tags);
       watching.watcher.episode(episode);
     } catch (error) {
-      this.listener.trouble((error as Error).message); // a trainer of an earlier version knows no watchers
+      this.listener.trouble((error as Error).message); // trainers of earlier versions lack this request
     }
   }
 
@@ -154,7 +157,7 @@ export class TrainerLink {
         const lease = await this.lease();
         if (lease) {
           await this.serve(lease);
-          tries = -1; // it was connected: begin again with the shortest pause
+          tries = -1; // it was connected: restart with the shortest delay
         }
       } catch (error) {
         this.listener.trouble(error instanceof Error ? error.message : String(error));
@@ -163,7 +166,7 @@ export class TrainerLink {
     }
   }
 
-  /** Connects, greets, and returns when the connection has ended. Throws where it did not come to the greeting. */
+  /** Connects, exchanges `hello`, and returns when the connection has ended. Throws if `hello` fails. */
   private async serve(lease: Lease): Promise<void> {
     if (!isLocalEndpoint(lease.endpoint, process.platform === 'win32'))
       throw new Error(`the lease names ${lease.endpoint}, no socket of this machine`);
@@ -177,7 +180,8 @@ export class TrainerLink {
       });
       socket.on('error', error => this.listener.trouble(error.message));
       const connection = socketMessages(socket);
-      // Nothing counts before it is known whose trainer this is; the welcome holds the status, and the files hold the rest.
+      // Messages are ignored until the trainer has identified its run. The welcome contains the status, and the files
+      // contain the rest.
       let isOurs = false;
       const ours =
         <T>(tell: (message: T) => void) =>

@@ -1,9 +1,9 @@
-// Which runs have paused themselves anew, so that each occurrence is told once: not again while it lasts, and not after a reload of the
-// window, for which it is remembered by the time that the status gives. No `vscode` here.
+// Detects runs that have newly paused themselves, so that each pause is reported once: not again while it lasts, nor
+// after a window reload, for which it is remembered by the status's `updated` time. Must not import `vscode`.
 import type { RunSummary } from '../protocol/pages';
 import { waitsBecause } from './run-words';
 
-/** What survives a reload: the workspace's memory. */
+/** Storage that survives a reload: the workspace state. */
 export interface Memory {
   get<T>(key: string): T | undefined;
   update(key: string, value: unknown): Thenable<void>;
@@ -12,12 +12,12 @@ export interface Memory {
 const key = 'ragen.runs.waitsTold';
 
 export class WaitingRuns {
-  /** Folders of those that wait now. */
+  /** Folders of the runs that wait now. */
   private readonly waiting = new Set<string>();
 
   constructor(private readonly memory: Memory) {}
 
-  /** Of all runs that there are, those that wait since the last look and were not told of. */
+  /** Returns those of all runs that started waiting since the last call and were not reported. */
   unheard<R extends { folder: string; summary: RunSummary }>(runs: readonly R[]): R[] {
     const told = this.memory.get<Record<string, string>>(key) ?? {};
     const now = runs.filter(({ summary }) => waitsBecause(summary) !== undefined);
@@ -26,7 +26,7 @@ export class WaitingRuns {
     );
     this.waiting.clear();
     for (const { folder } of now) this.waiting.add(folder);
-    // A run that is not read yet, or whose trainer is silent for a moment, may still wait by what it was told for.
+    // A run that is not read yet, or whose trainer is briefly silent, may still be in the reported pause.
     const over = new Set(runs.filter(({ summary }) => summary.status.state !== 'paused').map(({ folder }) => folder));
     const tell = Object.fromEntries([
       ...Object.entries(told).filter(([folder]) => !over.has(folder)),

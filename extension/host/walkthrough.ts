@@ -1,24 +1,25 @@
-// Ticks the walkthrough's steps by what the reader has really opened, in whatever way: a click in the Runs view is no command to the
-// editor, and one that came before the walkthrough was ever shown went unheard. What was seen is remembered for all windows.
-// The editor ticks a step when a context key of it *becomes* true; a key that is true as the walkthrough is first shown never ticks in that
-// window. So keys are true for a moment only, each time that somebody may listen.
+// Completes steps of the walkthrough when the user has opened the respective view, in whatever way: VS Code does not
+// count a click in the Runs view as a command, nor anything before the walkthrough was first shown. Completed steps are
+// stored for all windows.
+// VS Code completes a step when its context key *becomes* true while the walkthrough is open; a key that is already
+// true has no effect. The keys are therefore set to true only briefly, each time a walkthrough may have been opened.
 import * as vscode from 'vscode';
 import type { RunStore } from './run-store';
 import { traceScheme } from './traces/trace-uri';
 
-/** Steps of package.json that are ticked by context keys, `ragen.seen.<step>`. */
+/** Steps in package.json that are completed by context keys `ragen.seen.<step>`. */
 const steps = ['machine', 'start', 'dashboard', 'traces', 'collapse'] as const;
 type Step = (typeof steps)[number];
 
 const memoryKey = 'ragen.walkthrough.seen';
-/** Milliseconds after which a walkthrough that was just opened listens. */
+/** Milliseconds until a walkthrough that was just opened observes context keys. */
 const openingMs = 1000;
 
 export class Walkthrough implements vscode.Disposable {
   private readonly subscriptions: vscode.Disposable[];
   private timer: NodeJS.Timeout | undefined;
 
-  /** `memory` is that of all windows. */
+  /** `memory` is the global state of all windows. */
   constructor(
     private readonly store: RunStore,
     private readonly memory: vscode.Memento,
@@ -61,7 +62,7 @@ async function tick(step: Step): Promise<void> {
   for (const value of [true, false]) await vscode.commands.executeCommand('setContext', `ragen.seen.${step}`, value);
 }
 
-/** What a tab shows of the walkthrough's steps. The editor gives a page's kind a prefix of its own. */
+/** Returns the walkthrough step that a tab completes. VS Code adds a prefix to a webview's view type. */
 function stepOf(input: unknown): Step | undefined {
   if (input instanceof vscode.TabInputText)
     return input.uri.scheme === traceScheme ? 'traces' : input.uri.scheme === 'ragen-doctor' ? 'machine' : undefined;
@@ -69,5 +70,5 @@ function stepOf(input: unknown): Step | undefined {
   return (['dashboard', 'collapse'] as const).find(step => input.viewType.endsWith(`ragen.${step}`));
 }
 
-/** Pages of the editor's own, such as a walkthrough, tell nothing of themselves. */
+/** Tabs of VS Code's own pages, such as a walkthrough, have no input. */
 const isOfTheEditor = ({ input }: vscode.Tab): boolean => input === undefined;

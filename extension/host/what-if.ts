@@ -1,6 +1,6 @@
-// "What if" in the editor: what to change in a turn of an episode, who goes on from there, and what came of it beside the original. The
-// inspection process plays; by hand, the episode so far stands in a document and each turn is asked for, until it ends or a
-// checkpoint goes on.
+// What-if command: asks what to change in a turn of an episode and who plays the remaining turns, and shows the result
+// beside the original. The inspection process plays. By hand, the episode so far is shown in a document and each turn
+// is asked for, until the episode ends or a checkpoint continues.
 import { randomInt } from 'node:crypto';
 import { basename, join } from 'node:path';
 import * as vscode from 'vscode';
@@ -17,18 +17,18 @@ import { EpisodeHeads } from './traces/episode-heads';
 import { shortId } from './traces/trace';
 import { placeOf, tracePlace, traceUri } from './traces/trace-uri';
 
-/** Scheme of the document that shows an episode which waits for its player. */
+/** URI scheme of the document that shows an episode waiting for the user. */
 const scheme = 'ragen-what-if';
-/** Seeds are drawn below this. */
+/** Exclusive upper bound of seeds. */
 const seeds = 2 ** 31;
-/** Characters of what is being sampled that the progress shows. */
+/** Number of characters of the sampled text shown in the progress. */
 const shownText = 60;
 
 type Asked = EpisodeRef & { turn: number; accepted: string[] };
 
 export class WhatIfs implements vscode.TextDocumentContentProvider, vscode.Disposable {
   private readonly heads = new EpisodeHeads();
-  /** Texts of what waits, by the document's path. */
+  /** Texts of the waiting episodes by document path. */
   private readonly texts = new Map<string, string>();
   private readonly changed = new vscode.EventEmitter<vscode.Uri>();
   private readonly provider: vscode.Disposable;
@@ -51,7 +51,7 @@ export class WhatIfs implements vscode.TextDocumentContentProvider, vscode.Dispo
     this.changed.dispose();
   }
 
-  /** The command: of the episode and turn that it is called with, else of the trace in the active editor. */
+  /** The command, for the episode and turn in `argument`, else for the trace in the active editor. */
   async ask(argument: unknown): Promise<void> {
     const place = placeOf(argument) ?? placeInEditor();
     if (!place)
@@ -76,7 +76,7 @@ export class WhatIfs implements vscode.TextDocumentContentProvider, vscode.Dispo
     if (over?.written) await tell(asked, origin, over);
   }
 
-  /** What of the turn is changed; undefined where the reader chose nothing. */
+  /** Asks what to change in the turn; undefined if the user cancels. */
   private async chosenChange(asked: Asked, turn: EpisodeTurn): Promise<GivenAnswer | undefined> {
     type Item = vscode.QuickPickItem & { change: 'action' | 'answer' | 'thought' | 'nothing' };
     const items: Item[] = [
@@ -123,7 +123,7 @@ export class WhatIfs implements vscode.TextDocumentContentProvider, vscode.Dispo
     return this.run(asked, asking => this.inspections.legalActions({ folder, mode, step, id, accepted }, asking));
   }
 
-  /** A checkpoint's name, null for the user, undefined where the reader chose none. */
+  /** Asks who plays: a checkpoint's name, null for the user, or undefined if cancelled. */
   private async chosenPlayer({ folder, step }: Asked, title: string): Promise<string | null | undefined> {
     const all = await this.inspections.checkpoints(folder);
     const original = all.find(each => each.step === step - 1);
@@ -143,7 +143,7 @@ export class WhatIfs implements vscode.TextDocumentContentProvider, vscode.Dispo
     return item && item.name;
   }
 
-  /** Work with progress that can be cancelled; undefined where it was. */
+  /** Runs work with cancellable progress; undefined if it was cancelled. */
   private async run<T>(asked: Asked, work: (asking: Asking) => Promise<T>): Promise<T | undefined> {
     const controller = new AbortController();
     const title = vscode.l10n.t('What if… turn {0} of {1}', asked.turn, shortId(asked.id));
@@ -171,7 +171,7 @@ export class WhatIfs implements vscode.TextDocumentContentProvider, vscode.Dispo
     }
   }
 
-  /** Asks turn by turn until the episode is over. Undefined where the reader left without keeping it. */
+  /** Asks for each turn until the episode is over. Undefined if the user left without keeping it. */
   private async byHand(asked: Asked, first: WhatIfStanding): Promise<WhatIfStanding | undefined> {
     const uri = vscode.Uri.from({ scheme, path: `/${basename(asked.folder)}/${first.session}/${shortId(asked.id)}` });
     const show = (standing: WhatIfStanding) => {
@@ -210,7 +210,10 @@ export class WhatIfs implements vscode.TextDocumentContentProvider, vscode.Dispo
   }
 }
 
-/** What the player does: an answer, the policy goes on, it is kept as it is, or (undefined) given up. */
+/**
+ * Asks for the user's move: an answer, `policy` to let a checkpoint continue, `keep` to end and keep the episode, or
+ * undefined to discard it.
+ */
 function askForMove({ episode, actions }: WhatIfStanding): Promise<GivenAnswer | 'policy' | 'keep' | undefined> {
   type Item = vscode.QuickPickItem & { move?: GivenAnswer | 'policy' | 'keep' };
   const pick = vscode.window.createQuickPick<Item>();
@@ -227,7 +230,8 @@ function askForMove({ episode, actions }: WhatIfStanding): Promise<GivenAnswer |
   const chosen = actions.map((action): Item => ({ label: plain(action), move: { answer: action } }));
   const offer = () => {
     const typed = pick.value.trim();
-    // Always there: what is accepted comes back as a place in the list, which must mean the same before and after a change of it.
+    // Always present: VS Code returns the accepted item by its index, which must mean the same before and after the
+    // list changes.
     const own: Item =
       typed === ''
         ? { label: vscode.l10n.t('$(edit) Type an answer…'), alwaysShow: true }
@@ -252,7 +256,7 @@ function askForMove({ episode, actions }: WhatIfStanding): Promise<GivenAnswer |
   });
 }
 
-/** The episode so far, for its player: what was shown, answered and earned, and what is shown now. */
+/** Returns the episode so far as text: states, answers, rewards, and the current state. */
 function textOf({ turns, final_state, reward }: Episode): string {
   const played = turns.flatMap(({ turn, state, raw, reward: earned }) => [
     vscode.l10n.t('── turn {0} ──', turn),
@@ -267,7 +271,7 @@ function textOf({ turns, final_state, reward }: Episode): string {
   return [...played, now, final_state, ''].join('\n');
 }
 
-/** Opens the new trace beside the original, and says what both came to. */
+/** Opens the new trace beside the original and shows both results. */
 async function tell(asked: Asked, origin: Episode, { written, episode, notes }: WhatIfStanding): Promise<void> {
   const [before, after] = [traceUri(asked), traceUri(written!)];
   await vscode.window.showTextDocument(before, { preview: false, preserveFocus: true });
@@ -313,7 +317,7 @@ async function chosenTurn({ turns }: Episode): Promise<number | undefined> {
   return (await vscode.window.showQuickPick(items, { placeHolder: vscode.l10n.t('Which turn?') }))?.turn;
 }
 
-/** A text on one line, cut. */
+/** Returns a text on one line, truncated. */
 const brief = (text: string): string => {
   const line = text.replace(/\s+/g, ' ').trim();
   return line.length > 90 ? `${line.slice(0, 89)}…` : line;

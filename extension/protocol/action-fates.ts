@@ -1,16 +1,19 @@
-// What became of each action that the model wrote in a turn. The run folder records the parsed names and the executed ones; which
-// were left out, and why, follows from RAGEN's rules: unknown names are dropped, the rest runs until the episode ends or its
-// actions are used up, and an answer longer than the turn's limit is cut before that.
+// Outcome of each action that the model wrote in a turn. The run folder records the parsed and the executed actions.
+// Which were not executed, and why, follows from RAGEN's rules: unknown names are dropped; the rest run until the
+// episode ends or its action budget is used up; an answer with more actions than the turn's limit is truncated first.
 import type { EpisodeTurn } from './run-folder';
 import { between } from './tagged-text';
 
 export interface ActionFate {
   name: string;
-  /** Null when the action was executed, else why not. */
+  /** Null if the action was executed, else the reason. */
   reason: string | null;
 }
 
-/** Fates in the order of the answer. `endsEpisode`: the turn is the episode's last and the environment ended it. */
+/**
+ * Returns the outcomes in the order of the answer. `endsEpisode`: the turn is the last, and the environment ended the
+ * episode.
+ */
 export function actionFates(turn: EpisodeTurn, endsEpisode: boolean): ActionFate[] {
   const { parsed, executed, actions_left } = turn;
   const fates: ActionFate[] = [];
@@ -28,14 +31,17 @@ export function actionFates(turn: EpisodeTurn, endsEpisode: boolean): ActionFate
   return [...fates, ...cutOff(turn).map(name => ({ name, reason: 'over the limit of actions a turn' }))];
 }
 
-/** Why nothing after the last executed action ran. */
+/** Returns why the actions after the last executed one did not run. */
 function leftOver(executed: number, actionsLeft: number, endsEpisode: boolean): string {
   if (executed > 0 && executed >= actionsLeft) return 'no actions left';
   if (executed > 0 && endsEpisode) return 'the episode had ended';
   return 'not an action of this environment';
 }
 
-/** Actions in the raw answer behind the parsed ones, split as RAGEN's default separator does; none where that does not fit. */
+/**
+ * Returns the actions of the raw answer after the parsed ones, split at RAGEN's default separator. Empty if the split
+ * does not match the parsed actions.
+ */
 function cutOff({ raw, parsed }: EpisodeTurn): string[] {
   const answer = between(raw, '<answer>', '</answer>')?.inner;
   if (answer === undefined || parsed.length === 0) return [];

@@ -1,27 +1,27 @@
-// The rules of the alarms for Echo Traps (RAGEN, §3): each is a bound on one metric, which the newest steps in a row must pass. A bound is fixed, or
-// comes from the run's own steps before those that are judged: at least three, at most the first ten. The trainer raises alarms by these rules
-// (trainer/diagnostics/alarms.ts), and the collapse page draws the same bounds. Thresholds follow RAGEN's account of collapsed runs and its
-// early stop. Pure.
+// Alarm rules for Echo Traps (RAGEN, §3). Each rule bounds one metric; the alarm fires when a number of consecutive
+// newest steps exceed the bound. A bound is fixed, or computed from the run's earlier steps. The trainer raises alarms
+// with these rules (trainer/diagnostics/alarms.ts), and the collapse page draws the same bounds. Thresholds follow
+// RAGEN's description of collapsed runs and its early stopping. Pure functions.
 import { median } from './estimate';
 
-/** How many first and newest values of a metric are remembered. */
+/** How many of the first and newest values of a metric are kept. */
 const remembered = { first: 10, newest: 20 } as const;
 
-/** Fewer steps than these are no baseline. */
+/** Minimum number of steps for a baseline. */
 const shortestBaseline = 3;
 
-/** Values of a metric, oldest first; the newest ones begin after the first ones. */
+/** Values of a metric, oldest first. `newest` starts after `first`. */
 export type WatchedSeries = { first: number[]; newest: number[] };
 
 export const noValues: WatchedSeries = { first: [], newest: [] };
 
-/** The series with one more value. */
+/** Returns the series with one more value. */
 export const withValue = ({ first, newest }: WatchedSeries, value: number): WatchedSeries =>
   first.length < remembered.first
     ? { first: [...first, value], newest }
     : { first, newest: [...newest, value].slice(-remembered.newest) };
 
-/** All values that are remembered, oldest first. */
+/** All kept values, oldest first. */
 const valuesOf = ({ first, newest }: WatchedSeries): number[] => [...first, ...newest];
 
 export const alarmNames = [
@@ -39,27 +39,27 @@ export type AlarmName = (typeof alarmNames)[number];
 
 export interface AlarmRule {
   metric: string;
-  /** What the metric is called in a sentence. */
+  /** Name of the metric in a sentence. */
   words: string;
-  /** What the bound is made from. */
+  /** Computes the bound. */
   bound: BoundOf;
   side: 'under' | 'over';
-  /** Newest steps in a row that must have passed the bound. */
+  /** Number of consecutive newest steps that must exceed the bound. */
   steps: number;
-  /** The metric whose newest value is the largest that `metric` can have. */
+  /** Metric whose newest value is the maximum possible value of `metric`. */
   limit?: string;
 }
 
-/** A bound, and in words what it is made from. */
+/** A bound, and a description of how it is computed. */
 export interface Bound {
   bound: number;
   words: string;
 }
 
 /**
- * @param before values before those that are judged, of which the first ten and the last twenty are known
- * @param limit the largest value that the metric can have, where that is known
- * @returns null where these are too few for a bound
+ * @param before values before the judged ones; of these, the first 10 and newest 20 are kept
+ * @param limit maximum possible value of the metric, if known
+ * @returns null when there are too few values for a bound
  */
 type BoundOf = (before: readonly number[], limit?: number) => Bound | null;
 
@@ -72,7 +72,10 @@ const shareOfFirst =
     return { bound: share * mean(first), words: `${percent(share)} of its first-${first.length}-step mean` };
   };
 
-/** Twice the mean of the first steps; halfway from there to the limit where that is less, since twice the mean might be out of reach. */
+/**
+ * Twice the mean of the first steps, or halfway from that mean to the limit if that is lower, because twice the mean
+ * may be unreachable.
+ */
 const riseOverFirst: BoundOf = (before, limit) => {
   const twice = shareOfFirst(2)(before);
   if (!twice || limit === undefined) return twice;
@@ -82,7 +85,7 @@ const riseOverFirst: BoundOf = (before, limit) => {
   return { bound: halfway, words: `halfway from its first-${steps}-step mean to its largest value` };
 };
 
-/** A multiple of the median of what came before. */
+/** A multiple of the median of the most recent steps before the judged ones. */
 const timesRecent =
   (times: number): BoundOf =>
   before => {
@@ -161,7 +164,7 @@ export const watchedMetrics: ReadonlySet<string> = new Set(
   Object.values(alarmRules).flatMap(({ metric, limit }) => (limit === undefined ? [metric] : [metric, limit])),
 );
 
-/** The newest values that a rule judges, with their bound; null while there are too few. */
+/** Returns the newest values that a rule judges and their bound, or null if there are too few values. */
 export function judgedWindow(
   { bound: boundOf, steps }: AlarmRule,
   series: WatchedSeries,
@@ -173,14 +176,14 @@ export function judgedWindow(
   return bound && { ...bound, values: values.slice(-steps) };
 }
 
-/** Whether a value has passed a rule's bound. */
+/** Whether a value exceeds a rule's bound. */
 export const hasPassed = ({ side }: Pick<AlarmRule, 'side'>, value: number, bound: number): boolean =>
   side === 'under' ? value < bound : value > bound;
 
 /**
- * The bound that the values up to each row were judged by.
- * @param limits the rule's limit at each row, where it has one
- * @returns NaN at rows that were not judged, and where a value is missing
+ * Returns the bound by which the values up to each row were judged.
+ * @param limits the rule's limit at each row, if it has one
+ * @returns NaN at rows that were not judged or have no value
  */
 export function boundsOver(rule: AlarmRule, values: ArrayLike<number>, limits?: ArrayLike<number>): Float64Array {
   let series = noValues;
@@ -192,7 +195,10 @@ export function boundsOver(rule: AlarmRule, values: ArrayLike<number>, limits?: 
   });
 }
 
-/** How many values in a row have passed their bound (`boundsOver`), at each row: up to it, and at most so far. */
+/**
+ * Returns, at each row, the number of consecutive values up to it that exceed their bound (`boundsOver`), and the
+ * maximum so far.
+ */
 export function streaksOver(
   rule: AlarmRule,
   values: ArrayLike<number>,
@@ -203,10 +209,10 @@ export function streaksOver(
   let [streak, longest, last] = [0, 0, NaN];
   for (let row = 0; row < bounds.length; row++) {
     const [value, bound] = [values[row], bounds[row]];
-    if (Number.isFinite(value)) judged.push(value); // what was not measured says nothing
+    if (Number.isFinite(value)) judged.push(value); // missing values are skipped
     if (Number.isFinite(value) && Number.isFinite(bound)) {
       const passed = hasPassed(rule, value, bound);
-      // The values before a new bound are judged by it again, but those that it is made from.
+      // A new bound is also applied to the earlier values, except those that it is computed from.
       streak = !passed ? 0 : bound === last ? streak + 1 : streakUnder(rule, judged, bound);
       last = bound;
     }

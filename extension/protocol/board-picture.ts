@@ -1,9 +1,9 @@
-// A board as a drawing of few shapes in the data palette, which a page makes elements of and the host a picture's text. Shapes differ as
-// well as colours, and what changed since the turn before is framed, so that a glance down the column shows what each turn did. Pure.
+// Draws a board with a few shapes in the data palette. A page turns the drawing into elements, the host into SVG text.
+// Cells differ in shape as well as colour, and cells that changed since the previous turn are framed. Pure functions.
 import { changedCells, type Board, type Cell } from './board';
 import { hue } from './palette';
 
-/** A cell's side. */
+/** Side length of a cell. */
 const unit = 20;
 
 /** An SVG element without children. */
@@ -12,7 +12,7 @@ export interface Shape {
   attributes: Record<string, string | number>;
 }
 
-/** What a drawing takes from a theme. */
+/** Theme colours of a drawing. */
 export interface BoardColours {
   palette: readonly string[];
   background: string;
@@ -23,11 +23,11 @@ export interface BoardColours {
 export interface BoardDrawing {
   width: number;
   height: number;
-  /** Each drawn at its place. */
+  /** Shapes of each cell, relative to its position. */
   cells: { x: number; y: number; shapes: Shape[] }[];
 }
 
-/** The drawing of a board; `previous` is the board of the turn before. */
+/** Returns the drawing of a board. `previous` is the board of the previous turn. */
 export function boardDrawing(board: Board, previous: Board | null, colours: BoardColours): BoardDrawing {
   const changed = changedCells(board, previous);
   const cells = board.cells.flatMap((row, r) =>
@@ -40,7 +40,7 @@ export function boardDrawing(board: Board, previous: Board | null, colours: Boar
   return { width: board.cells[0].length * unit, height: board.cells.length * unit, cells };
 }
 
-/** The drawing as the text of an SVG file. */
+/** Returns the drawing as SVG text. */
 export function boardSvg({ width, height, cells }: BoardDrawing): string {
   const element = ({ tag, attributes }: Shape) =>
     `<${tag}${Object.entries(attributes)

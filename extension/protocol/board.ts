@@ -1,6 +1,7 @@
-// Finds a grid map in a state's text and reads it as a board: Sokoban's and FrozenLake's symbols as RAGEN writes them. The same
-// letter means different things in the two (O: target or hole; X: box or player in a hole), and other games have walls and players as
-// well, so the game is told by its environment's name or by all states of an episode; what is not surely one of the two stays text. Pure.
+// Finds a grid map in a state's text and parses it as a Sokoban or FrozenLake board in RAGEN's symbols. The same letter
+// has different meanings in the two games (O: target or hole; X: box or player in a hole), and other games also have
+// walls and players. The game is therefore determined from the environment's name or from all states of an episode; if
+// it is ambiguous, the state stays text. Pure functions.
 
 export type Game = 'sokoban' | 'frozen_lake';
 
@@ -20,7 +21,7 @@ export type Cell =
 export interface Board {
   game: Game;
   cells: Cell[][];
-  /** The text before and behind the map, trimmed; empty when the state is the map alone. */
+  /** Text before and after the map, trimmed; empty if the state is only the map. */
   before: string;
   after: string;
 }
@@ -30,27 +31,28 @@ const symbols: Record<Game, Record<string, Cell>> = {
   frozen_lake: { P: 'player', _: 'empty', O: 'hole', G: 'goal', X: 'player_in_hole', '√': 'player_on_goal' },
 };
 
-/** What of an episode tells its game. */
+/** Parts of an episode that determine its game. */
 export interface PlayedStates {
   environment: { name: string };
   tag: string;
-  /** Of all turns, and at the end. */
+  /** States of all turns and the final state. */
   states: readonly string[];
 }
 
-/** The game that an episode's states are boards of; null where it is not surely one of the two. */
+/** Returns the game whose boards an episode's states show, or null if it is not certainly one of the two. */
 export function gameOf({ environment, tag, states }: PlayedStates): Game | null {
   const name = `${environment.name} ${tag}`.toLowerCase();
   const present = new Set(states.flatMap(state => findMap(state.split('\n'))?.map.flat() ?? []));
   const named = name.includes('sokoban') ? 'sokoban' : /frozen[\s_-]?lake/.test(name) ? 'frozen_lake' : null;
   if (named) return fits(present, named) ? named : null;
   const has = (...some: string[]) => some.some(symbol => present.has(symbol));
-  // One state may lack what sets a game apart, as where the player stands on the goal: each game has to show all that it is played with.
+  // A single state may lack symbols, such as when the player stands on the goal, so the episode must show all essential
+  // symbols of the game.
   if (fits(present, 'sokoban') && has('#') && has('X', '√') && has('O', '√', 'S')) return 'sokoban';
   return fits(present, 'frozen_lake') && has('P') && has('G') && has('O') ? 'frozen_lake' : null;
 }
 
-/** The board of a game in a state's text; null where there is none. */
+/** Parses the board in a state's text, or returns null if there is none. */
 export function readBoard(state: string, game: Game | null): Board | null {
   if (!game) return null;
   const lines = state.split('\n');
@@ -62,7 +64,7 @@ export function readBoard(state: string, game: Game | null): Board | null {
   return { game, cells, before: text(lines.slice(0, from)), after: text(lines.slice(to)) };
 }
 
-/** The largest block of lines [from, to) that are rows of one width. */
+/** Finds the largest block of lines [from, to) that are map rows of equal width. */
 function findMap(lines: readonly string[]): { map: string[][]; from: number; to: number } | null {
   const rows = lines.map(line => cellsOf(line));
   let best: { from: number; to: number } | null = null;
@@ -76,7 +78,7 @@ function findMap(lines: readonly string[]): { map: string[][]; from: number; to:
   return best && { map: rows.slice(best.from, best.to) as string[][], ...best };
 }
 
-/** Cells that differ between two boards of one size, as `row,column`; none where sizes differ. */
+/** Cells that differ between two boards of equal size, as `row,column`. Empty if the sizes differ. */
 export function changedCells(board: Board, previous: Board | null): Set<string> {
   const changed = new Set<string>();
   if (!previous || previous.cells.length !== board.cells.length || previous.cells[0].length !== board.cells[0].length)
@@ -85,7 +87,7 @@ export function changedCells(board: Board, previous: Board | null): Set<string> 
   return changed;
 }
 
-/** The board in words, for those who do not see it. */
+/** Describes the board as text, for screen readers. */
 export function describeBoard({ game, cells }: Board): string {
   const places = (...kinds: Cell[]) =>
     cells.flatMap((row, r) => row.flatMap((cell, c) => (kinds.includes(cell) ? [`(${r}, ${c})`] : [])));
@@ -102,7 +104,7 @@ export function describeBoard({ game, cells }: Board): string {
   ].join('; ');
 }
 
-/** The line's symbols, blanks between them dropped; null when it is no row of a map. */
+/** Returns the symbols of a line without blanks, or null if the line is not a map row. */
 function cellsOf(line: string): string[] | null {
   const cells = [...line.replace(/[ \t\r]/g, '')];
   return cells.length > 0 && cells.every(cell => '#_O√XPSG'.includes(cell)) ? cells : null;

@@ -1,6 +1,7 @@
-// Reads files that somebody else may have made, run folders and configurations among them. Only regular files are opened: a pipe or a device
-// is refused before it can block a thread or go on without end. No link leads out of the folder that a read belongs to. Every read and every
-// listing has a bound, and asynchronous reads have a deadline. A refusal names the file, what it is, and the remedy. No `vscode` here.
+// Reads untrusted files, such as run folders and configurations. Only regular files are opened: a pipe or device is
+// refused before it can block a thread or supply endless data. No link may lead out of the folder that a read belongs
+// to. Every read and listing is bounded in size, and asynchronous reads have a deadline. A refusal names the file, its
+// type and the remedy. Must not import `vscode`.
 import { closeSync, constants, fstatSync, lstatSync, openSync, opendirSync, readSync, realpathSync } from 'node:fs';
 import type { Stats } from 'node:fs';
 import { lstat, open, opendir, realpath } from 'node:fs/promises';
@@ -8,35 +9,41 @@ import type { FileHandle } from 'node:fs/promises';
 import { dirname, resolve, sep } from 'node:path';
 import { UserError } from './user-error';
 
-/** A file that is there and is not read: no regular file, too large, behind a link that leads out, or not answering. */
+/**
+ * A file that exists but is refused: not regular, too large, behind a link that leads out of its folder, or not read in
+ * time.
+ */
 export class RefusedFile extends UserError {}
 
 export interface Bounds {
-  /** Bytes. A larger file is refused. */
+  /** Maximum size in bytes. A larger file is refused. */
   most: number;
-  /** Folder that no link may lead out of; null follows links anywhere (a user's own file). Default: the folder of the file. */
+  /**
+   * Folder that no link may lead out of. Null allows any link (for the user's own files). Default: the folder of the
+   * file.
+   */
   within?: string | null;
-  /** Milliseconds after which an asynchronous read is given up. */
+  /** Time limit of an asynchronous read in milliseconds. */
   timeoutMs?: number;
 }
 
 /** An entry of a folder. */
 export interface FolderEntry {
   name: string;
-  /** A link is neither a file nor a folder. */
+  /** `other` for links and special files. */
   kind: 'file' | 'folder' | 'other';
 }
 
 const defaultTimeoutMs = 10_000;
 
-// O_NONBLOCK: a pipe that takes a file's place after it was looked at opens at once. Windows has neither flag.
+// O_NONBLOCK: opening a pipe that has replaced the file since the check does not block. Windows has neither flag.
 const { O_RDONLY, O_NONBLOCK = 0, O_NOFOLLOW = 0 } = constants;
-/** Flags that open a file for reading without waiting for it and without following a link. */
+/** Flags that open a file for reading without blocking and without following a link. */
 export const readFlags = O_RDONLY | O_NONBLOCK | O_NOFOLLOW;
 
 /**
- * Opens a regular file for reading. `within` is as in Bounds.
- * @throws RefusedFile, or the system's error where there is no such file or it may not be read
+ * Opens a regular file for reading. `within` as in Bounds.
+ * @throws RefusedFile, or the system's error when the file is missing or unreadable
  */
 export async function openRegular(
   path: string,
@@ -61,7 +68,7 @@ async function opened(path: string, within: string | null): Promise<FileHandle> 
   }
 }
 
-/** As `openRegular`, at once: a descriptor. A file system that does not answer holds the thread. */
+/** Synchronous `openRegular`; returns a file descriptor. Blocks the thread while the file system does not respond. */
 export function openRegularSync(path: string, within: string | null = dirname(path)): number {
   const fd = openSync(regularTargetSync(path, within), readFlags);
   try {
@@ -74,7 +81,7 @@ export function openRegularSync(path: string, within: string | null = dirname(pa
 }
 
 /**
- * The real path of a regular file.
+ * Returns the real path of a regular file.
  * @throws as `openRegular`
  */
 export function regularTargetSync(path: string, within: string | null = dirname(path)): string {
@@ -86,8 +93,8 @@ export function regularTargetSync(path: string, within: string | null = dirname(
 }
 
 /**
- * All bytes of a regular file, up to its size when it was opened.
- * @throws as `openRegular`, and RefusedFile where it is larger than `most`
+ * Returns all bytes of a regular file, up to its size at opening.
+ * @throws as `openRegular`, and RefusedFile when it is larger than `most`
  */
 export async function readBounded(path: string, bounds: Bounds): Promise<Buffer> {
   const { most, within, timeoutMs = defaultTimeoutMs } = bounds;
@@ -104,7 +111,7 @@ export async function readBounded(path: string, bounds: Bounds): Promise<Buffer>
   return withDeadline(path, timeoutMs, read());
 }
 
-/** As `readBounded`, at once. */
+/** Synchronous `readBounded`. */
 export function readBoundedSync(path: string, { most, within }: Bounds): Buffer {
   const fd = openRegularSync(path, within);
   try {
@@ -116,10 +123,10 @@ export function readBoundedSync(path: string, { most, within }: Bounds): Buffer 
   }
 }
 
-/** Bytes that are asked of the system at a time: it takes less than 2 GiB. */
+/** Maximum number of bytes per system call, which accepts less than 2 GiB. */
 const mostAtOnce = 2 ** 30;
 
-/** The first `size` bytes of an open file, or all that it has, in a buffer of their own. */
+/** Returns the first `size` bytes of an open file, or fewer if it is shorter, in a new buffer. */
 export async function readFrom(handle: Pick<FileHandle, 'read'>, size: number): Promise<Buffer> {
   const bytes = Buffer.from(new ArrayBuffer(size));
   for (let filled = 0; filled < size;) {
@@ -130,7 +137,7 @@ export async function readFrom(handle: Pick<FileHandle, 'read'>, size: number): 
   return bytes;
 }
 
-/** As `readFrom`, at once. */
+/** Synchronous `readFrom`. */
 export function readFromSync(fd: number, size: number): Buffer {
   const bytes = Buffer.from(new ArrayBuffer(size));
   for (let filled = 0; filled < size;) {
@@ -142,8 +149,9 @@ export function readFromSync(fd: number, size: number): Buffer {
 }
 
 /**
- * Up to `most` entries of a folder, in the order in which the system has them.
- * @throws RefusedFile where it is no folder or lies behind a link that leads out; the system's error where there is none
+ * Returns up to `most` entries of a folder, in file system order.
+ * @throws RefusedFile when it is not a folder or lies behind a link that leads out; the system's error when it is
+ * missing
  */
 export async function listBounded(folder: string, { most, within, timeoutMs }: Bounds): Promise<FolderEntry[]> {
   const list = async (): Promise<FolderEntry[]> => {
@@ -153,14 +161,14 @@ export async function listBounded(folder: string, { most, within, timeoutMs }: B
     const entries: FolderEntry[] = [];
     for await (const entry of await opendir(target, { bufferSize: 1024 })) {
       entries.push(entryOf(entry));
-      if (entries.length >= most) break; // ends the iteration, which closes the folder
+      if (entries.length >= most) break; // leaving the loop closes the folder
     }
     return entries;
   };
   return withDeadline(folder, timeoutMs ?? defaultTimeoutMs, list());
 }
 
-/** As `listBounded`, at once. */
+/** Synchronous `listBounded`. */
 export function listBoundedSync(folder: string, { most, within }: Bounds): FolderEntry[] {
   const target = realpathSync.native(folder);
   if (within) refuseOutside(folder, target, realpathSync.native(within));
@@ -176,11 +184,11 @@ export function listBoundedSync(folder: string, { most, within }: Bounds): Folde
   }
 }
 
-/** Whether an error says that there is no such file, or that what would be its folder is none. */
+/** Whether an error means that the file is missing or that a parent is not a folder. */
 export const isMissing = (error: unknown): boolean =>
   ['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '');
 
-/** The refusal of what is no regular file; a link is let through where `links`. */
+/** Refuses anything but a regular file. `links` also admits symbolic links. */
 function refuseOther(path: string, found: Stats, links: boolean): void {
   if (found.isFile() || (links && found.isSymbolicLink())) return;
   throw new RefusedFile(`${path} is ${kindOf(found)}, not a regular file: remove it`);
@@ -214,7 +222,7 @@ function entryOf(entry: { name: string; isFile(): boolean; isDirectory(): boolea
   return { name: entry.name, kind: entry.isFile() ? 'file' : entry.isDirectory() ? 'folder' : 'other' };
 }
 
-/** The result of `work`, or a refusal after `timeoutMs`; what comes later is given to `late`. */
+/** Returns the result of `work`, or refuses after `timeoutMs`. A result that arrives later goes to `late`. */
 async function withDeadline<T>(
   path: string,
   timeoutMs: number,
@@ -231,7 +239,7 @@ async function withDeadline<T>(
   });
   work.then(
     result => over && late(result),
-    () => undefined, // told by the race
+    () => undefined, // the race reports the error
   );
   try {
     return await Promise.race([work, deadline]);

@@ -1,28 +1,28 @@
-// Messages between `ragen env check` and the process that checks an environment, as frames over the process's channel (frame-channel.ts): a
-// request, one report, and requests for a sign of life, which are answered while the environment's code runs.
+// Messages between `ragen env check` and the process that checks an environment, as frames over that process's channel
+// (frame-channel.ts): one request, one report, and pings that are answered while environment code runs.
 import { z } from 'zod';
 import type { ContractReport } from './environment-tools';
 
-/** What is to be checked. */
+/** The environment to check, and limits of the check. */
 export interface ContractRequest {
-  /** The environment's name in sentences. */
+  /** Name of the environment in messages. */
   tag: string;
-  /** Absolute path of its source. */
+  /** Absolute path of the environment's source. */
   source: string;
   config: Record<string, unknown>;
   seeds: number;
   steps: number;
   budgetMs: number;
-  /** Limit of one call into environment code in milliseconds, where it does not ask for more. */
+  /** Time limit of one call into environment code in milliseconds, unless the environment needs more. */
   timeoutMs: number;
-  /** Bytes that the process may hold. */
+  /** Memory limit of the process in bytes. */
   memoryBytes: number;
 }
 
 export type ToContract = { method: 'check'; request: ContractRequest } | { method: 'ping' };
 export type FromContract = { method: 'report'; report: ContractReport } | { method: 'ping' };
 
-/** What the process may send: environment code can write to the channel, so that nothing is believed unread. */
+/** Schema of the process's messages. They are validated because environment code can write to the channel. */
 export const fromContractSchema: z.ZodType<FromContract> = z.discriminatedUnion('method', [
   z.object({ method: z.literal('ping') }),
   z.object({

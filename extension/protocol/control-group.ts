@@ -1,9 +1,10 @@
-// A Linux control group of one process of ours with all that it starts, where this user may make one: memory under a limit of the kernel's,
-// exact membership (also of daemons that left their process group and cleared their environment), and an end that reaches all of them.
-// Version 2 where the memory controller is delegated to a group that this process may write, else version 1's memory hierarchy. A group
-// that is not there is no error: callers fall back to process groups, marks and parentage.
-// Programs that deepcoder runs have groups of another kind (envs/deepcoder/control-group.ts): environments import nothing of the product but
-// its API.
+// A Linux control group for one child process and all its descendants, where the user may create one. Provides a memory
+// limit enforced by the kernel, exact membership (including daemons that left their process group and cleared their
+// environment), and termination of all members. Uses version 2 where the memory controller is delegated to a writable
+// group, else the memory hierarchy of version 1. If no group is available, callers fall back to process groups,
+// environment marks and parent pids.
+// Programs run by deepcoder use a separate implementation (envs/deepcoder/control-group.ts), since environments import
+// nothing of the product except its API.
 // Sources: docs.kernel.org/admin-guide/cgroup-v2.html and …/cgroup-v1/memory.html.
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, readFileSync, readdirSync, readlinkSync, rmdirSync, writeFileSync } from 'node:fs';
@@ -14,7 +15,7 @@ export type ControlGroupVersion = 1 | 2;
 
 const prefix = 'ragen-';
 
-/** Rounds of ending what is in a group: its processes may start others meanwhile. */
+/** Maximum number of kill rounds: processes in the group may start others meanwhile. */
 const rounds = 20;
 
 export class ControlGroup {
@@ -24,8 +25,8 @@ export class ControlGroup {
   ) {}
 
   /**
-   * A new group whose processes may hold `memoryBytes`, file pages that the kernel can drop not counted; undefined where this machine or
-   * this user has none. `root` is where the file systems lie.
+   * Creates a group with a memory limit of `memoryBytes`, not counting reclaimable page cache. Returns undefined if
+   * this machine or user cannot create one. `root` is the root of the file systems.
    */
   static create(memoryBytes: number, root = '/'): ControlGroup | undefined {
     if (platform() !== 'linux') return undefined;
@@ -47,35 +48,35 @@ export class ControlGroup {
     return undefined;
   }
 
-  /** A group that is there. */
+  /** Opens an existing group. */
   static open(folder: string, version: ControlGroupVersion): ControlGroup {
     return new ControlGroup(version, folder);
   }
 
-  /** Moves a process into the group; what it starts from then on is born there. False where that is refused. */
+  /** Moves a process into the group; its later children start in the group. Returns false if the system refuses. */
   add(pid: number): boolean {
     return this.write('cgroup.procs', String(pid));
   }
 
-  /** Processes in the group that this process can see. */
+  /** Processes in the group that are visible to this process. */
   get pids(): number[] {
     return (this.read('cgroup.procs') ?? '').split('\n').map(Number).filter(pid => pid > 0); // prettier-ignore
   }
 
-  /** Bytes of memory that belongs to no file: of processes, of shared memory and of files in memory. */
+  /** Bytes of memory that is not page cache: process memory, shared memory and tmpfs files. */
   get bytes(): number {
     const rows = new Map((this.read('memory.stat') ?? '').split('\n').map(line => line.split(' ') as [string, string]));
     const names = this.version === 2 ? ['anon', 'shmem'] : ['total_rss', 'total_shmem'];
     return names.reduce((sum, name) => sum + Number(rows.get(name) ?? 0), 0);
   }
 
-  /** Whether the kernel has ended a process of the group because it reached its limit. */
+  /** Whether the kernel has killed a process of the group at the memory limit. */
   get outOfMemory(): boolean {
     const text = this.read(this.version === 2 ? 'memory.events' : 'memory.oom_control') ?? '';
     return Number(/^oom_kill (\d+)$/m.exec(text)?.[1] ?? 0) > 0;
   }
 
-  /** Ends all processes of the group with SIGKILL. */
+  /** Kills all processes of the group with SIGKILL. */
   end(): void {
     if (this.version === 2 && this.write('cgroup.kill', '1')) return;
     for (let round = 0; round < rounds; round++) {
@@ -85,7 +86,7 @@ export class ControlGroup {
     }
   }
 
-  /** Takes the empty group away; false while there are processes in it. */
+  /** Removes the empty group. Returns false while it has processes. */
   remove(): boolean {
     return attempt(() => rmdirSync(this.folder)) !== undefined;
   }
@@ -99,7 +100,10 @@ export class ControlGroup {
   }
 }
 
-/** Where a group with a memory limit may be made: below this process's own group, or beside it, where the controller is handed down. */
+/**
+ * Returns the groups below which a group with a memory limit may be created: this process's own group, or its parent,
+ * where the controller is delegated.
+ */
 function parents(root: string): { version: ControlGroupVersion; parent: string }[] {
   const lines = (attempt(() => readFileSync(join(root, 'proc/self/cgroup'), 'utf8')) ?? '')
     .split('\n')
@@ -118,17 +122,20 @@ function parents(root: string): { version: ControlGroupVersion; parent: string }
   if (v1) {
     const mount = join(root, 'sys/fs/cgroup/memory');
     const own = join(mount, v1.slice(2).join(':'));
-    // In a container the path may name a group that is not in sight: the mount's root is its own group then.
+    // In a container the path may name a group that is not visible. The root of the mount is then this process's group.
     for (const parent of [...new Set([own, mount])]) found.push({ version: 1, parent });
   }
   return found;
 }
 
-/** Number of this process's PID namespace: pids of another one say nothing here. */
+/** Number of this process's PID namespace. Pids of other namespaces are meaningless here. */
 const namespaceOf = (root: string): string =>
   /\d+/.exec(attempt(() => readlinkSync(join(root, 'proc/self/ns/pid'))) ?? '')?.[0] ?? '0';
 
-/** Removes groups of processes of this PID namespace that are gone, with what is left in them. Names begin with their maker's pid. */
+/**
+ * Removes groups whose creator, a process of this PID namespace, is gone, and kills their members. Group names start
+ * with the pid of the creator.
+ */
 function removeAbandoned(parent: string, version: ControlGroupVersion, root: string): void {
   const own = `${prefix}${namespaceOf(root)}-`;
   for (const name of attempt(() => readdirSync(parent)) ?? []) {
@@ -149,7 +156,7 @@ function isThere(pid: number): boolean {
   }
 }
 
-/** What `job` gives, `true` in place of nothing; undefined where the system refuses. */
+/** Returns the result of `job`, `true` if it returns nothing, or undefined if the system refuses. */
 function attempt<T>(job: () => T): (T extends void ? true : T) | undefined {
   try {
     return (job() ?? true) as T extends void ? true : T;

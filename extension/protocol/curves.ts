@@ -1,17 +1,20 @@
-// What a curve is drawn of, where its 100,000 values are too many to be sent at once: the lowest and highest of each part, so that no
-// spike is lost, and the newest as they are. And its smoothed form. Pure functions on columns, NaN where a line lacks the key.
+// Reduces a curve of up to 100,000 values to the minimum and maximum of each part, so that no spike is lost, plus the
+// newest values unchanged. Also smooths curves. Pure functions on columns, NaN where a line lacks the key.
 
 /** Values of some rows of a column. */
 export interface CurvePoints {
-  /** Growing row numbers. */
+  /** Ascending row numbers. */
   rows: Int32Array;
   values: Float64Array;
 }
 
-/** Rows at the end that an overview has one by one: the last value and its changes are exact. */
+/** Number of newest rows that an overview keeps individually, so that the last value and its changes are exact. */
 const newestRows = 64;
 
-/** The lowest and highest finite value of each of `parts` equal parts of a column, in their order, and all of the newest 64. */
+/**
+ * Returns the minimum and maximum finite value of each of `parts` equal parts of a column, in row order, and all of the
+ * newest 64 values.
+ */
 export function overviewOf(column: Float64Array, parts: number): CurvePoints {
   const split = Math.max(0, column.length - newestRows);
   const rows: number[] = [];
@@ -20,7 +23,7 @@ export function overviewOf(column: Float64Array, parts: number): CurvePoints {
     let [low, high] = [-1, -1];
     let [lowest, highest] = [Infinity, -Infinity];
     for (let row = from; row < to; row++) {
-      const value = column[row]; // NaN is neither lower nor higher
+      const value = column[row]; // comparisons with NaN are false
       if (value < lowest) {
         lowest = value;
         low = row;
@@ -38,19 +41,19 @@ export function overviewOf(column: Float64Array, parts: number): CurvePoints {
 }
 
 /**
- * Exponential moving average over the finite values, with the start's bias taken out (divided by the weight that the average has so far).
- * The past fades with the rows between two values, so that a metric of every tenth step is smoothed over the same span as its neighbours.
- * It goes on where it stopped: values may be taken one by one.
+ * Exponential moving average over the finite values, with bias correction (divided by the accumulated weight). The past
+ * decays with the number of rows between two values, so a metric logged every tenth step is smoothed over the same span
+ * as the others. Incremental: values can be added one at a time.
  */
 export class MovingAverage {
   private mean = 0;
   private weight = 0;
   private last = 0;
 
-  /** @param factor weight of the past one row on, 0 (off) … 0.99 */
+  /** @param factor decay per row, 0 (off) … 0.99 */
   constructor(private readonly factor: number) {}
 
-  /** The average up to the value of this row, NaN where it has none. */
+  /** Returns the average up to the value of this row, NaN if the row has no value. */
   next(row: number, value: number): number {
     if (!Number.isFinite(value)) return Number.NaN;
     const gap = row - this.last;
@@ -62,10 +65,10 @@ export class MovingAverage {
   }
 }
 
-/** A whole column smoothed; the column itself where the factor is 0. */
+/** Smooths a whole column. Returns the column itself if the factor is 0. */
 export const smooth = (column: Float64Array, factor: number): Float64Array =>
   factor <= 0 ? column : smoothOn(column, new MovingAverage(factor), 0);
 
-/** Values of rows from `first` on, smoothed by an average that has seen those before. */
+/** Smooths values of rows from `first` on with an average that has seen the earlier rows. */
 export const smoothOn = (values: Float64Array, average: MovingAverage, first: number): Float64Array =>
   values.map((value, place) => average.next(first + place, value));

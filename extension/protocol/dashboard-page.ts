@@ -1,5 +1,6 @@
-// Messages between the extension host and a run's dashboard. The host owns the numbers and reads them by columns; the page asks for the
-// columns of the charts that are on screen, first as an overview where the run is long, then whole. Typed arrays pass as they are.
+// Messages between the extension host and a run's dashboard. The host owns the metrics and reads them by columns. The
+// page requests the columns of the visible charts, first as an overview if the run is long, then in full. Typed arrays
+// are sent as they are.
 import type { NotificationType, RequestType } from 'vscode-messenger-common';
 import type { CurvePoints } from './curves';
 import type { MetricNumbers } from './metric-segments';
@@ -8,46 +9,52 @@ import type { RunEvent } from './run-folder';
 
 export interface DashboardSnapshot {
   run: RunSummary;
-  /** Row numbers mean something within an epoch; a resume that cut the metrics back begins another. */
+  /** Row numbers are valid within an epoch. A resume that truncates the metrics starts a new epoch. */
   epoch: number;
-  /** Steps of the rows, as runs of steps that follow each other: first step, how many. */
+  /** Steps of the rows, as ranges of consecutive steps. */
   steps: [first: number, count: number][];
-  /** Keys that any row has, in the order in which they came; `step` is not among them. */
+  /** Keys that occur in any row, in order of first occurrence, without `step`. */
   keys: string[];
-  /** How much of the metrics is read, 0…1. Below 1 the rows are the newest part alone, and `dashboardRead` tells when there is more. */
+  /**
+   * Share of the metrics that has been read, 0…1. Below 1 the rows are only the newest part, and `dashboardRead`
+   * reports progress.
+   */
   read: number;
   events: RunEvent[];
-  /** One sentence by metric key or pattern, as `parseMetricMeanings` reads them from docs/METRICS.md. */
+  /** One sentence by metric key or pattern, from docs/METRICS.md (`parseMetricMeanings`). */
   meanings: Record<string, string>;
-  /** View settings last used in this workspace: for a page that has none of its own. */
+  /** View settings last used in this workspace, for a page that has none of its own. */
   view: unknown;
-  /** Episodes as configured, for runs that do not log how many they played: of a training step, and of a validation by tag. */
+  /** Configured number of episodes, for runs that do not log it: per training step, and per validation by tag. */
   episodes: { train: number | null; val: Record<string, number> };
-  /** Whether the run keeps its spread of scores. */
+  /** Whether the run records score distributions. */
   scored: boolean;
 }
 
-/** A column: all rows of the run, or an overview of them with its smoothed form. */
+/** A column: all rows of the run, or an overview with its smoothed form. */
 export type ColumnPart =
   { kind: 'whole'; values: Float64Array } | { kind: 'overview'; points: CurvePoints; smoothed: CurvePoints | null };
 
 export const dashboardReady: RequestType<null, DashboardSnapshot> = { method: 'dashboard/ready' };
 
-/** Columns of the given epoch. With `overview` long ones are shortened, and smoothed by `smoothing` (0 for not at all). */
+/** Columns of the given epoch. With `overview`, long columns are reduced, and smoothed by `smoothing` (0: off). */
 export const dashboardColumns: RequestType<
   { epoch: number; keys: string[]; overview: boolean; smoothing: number },
   { epoch: number; rows: number; columns: Record<string, ColumnPart> }
 > = { method: 'dashboard/columns' };
 
-/** New lines since the last message, in order; sent with none when only the status changed. */
+/** New lines since the last message, in order; empty if only the status changed. */
 export const dashboardLines: NotificationType<{ run: RunSummary; lines: MetricNumbers[]; events: RunEvent[] }> = {
   method: 'dashboard/lines',
 };
 
-/** More of the metrics is read, 0…1; at 1 the page asks anew. */
+/** More of the metrics has been read, 0…1. At 1 the page requests the data again. */
 export const dashboardRead: NotificationType<{ read: number }> = { method: 'dashboard/read' };
 
-/** The spread of a tag's scores over steps: `counts[column * bins + bin]` episodes of a part of the steps within a part of the scores. */
+/**
+ * Distribution of a tag's scores over steps: `counts[column * bins + bin]` is the number of episodes in a range of
+ * steps and a range of scores.
+ */
 export interface ScoreStrip {
   tag: string;
   low: number;
@@ -55,29 +62,32 @@ export interface ScoreStrip {
   columns: number;
   bins: number;
   counts: Float32Array;
-  /** The lowest and highest score of each bin over the whole run: where they are the same, the bin is that score. */
+  /** Minimum and maximum score of each bin over the whole run. If they are equal, the bin holds only that score. */
   lowest: Float64Array;
   highest: Float64Array;
 }
 
-/** The column of a step in strips over [from, to]. In this order of the products no column is missed where there is one a step. */
+/**
+ * Column of a step in strips over [from, to]. The multiplication comes before the division so that rounding skips no
+ * column when there is one per step.
+ */
 export const scoreColumn = (step: number, from: number, to: number, columns: number): number =>
   Math.max(0, Math.min(columns - 1, Math.floor(((step - from) * columns) / Math.max(1, to - from + 1))));
 
-/** Strips over steps [from, to] in so many columns, one a tag. */
+/** Score strips over steps [from, to] with the given number of columns, one per tag. */
 export const dashboardScores: RequestType<{ from: number; to: number; columns: number }, ScoreStrip[]> = {
   method: 'dashboard/scores',
 };
 
-/** What is to be written into a file that the user names: a picture of a chart, or rows of metrics by their row numbers [from, to). */
+/** Data to write to a file that the user names: a chart image, or rows of metrics by row number [from, to). */
 export type Export =
   | { kind: 'picture'; name: string; format: 'png' | 'svg'; bytes: Uint8Array }
   | { kind: 'csv'; name: string; keys: string[]; from: number; to: number };
 
-/** Answers whether it was written: the user may think better of it. */
+/** Returns whether the file was written; false if the user cancelled. */
 export const dashboardExport: RequestType<Export, boolean> = { method: 'dashboard/export' };
 
-/** The page's view settings changed: kept for pages of this workspace to come. */
+/** The page's view settings changed. They are stored for later pages of this workspace. */
 export const dashboardView: NotificationType<{ view: unknown }> = { method: 'dashboard/view' };
 
 export const dashboardCommand: NotificationType<{

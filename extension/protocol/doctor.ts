@@ -1,4 +1,4 @@
-// What the doctor finds, as the editor reads it from `ragen doctor --json`: the part of the report that it draws.
+// Schema of the part of `ragen doctor --json` that the editor displays.
 import { z } from 'zod';
 
 export const machineReportSchema = z.object({

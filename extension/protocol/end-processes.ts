@@ -1,8 +1,8 @@
-// Ends a process of ours with all that it started, and what those started. A process that leads a group is ended with its group; what
-// left that group (a daemon, a child spawned with `detached`) is found by a mark in its environment, which children inherit. The mark
-// names the process that gave it, with its start and the place where its pid counts, so that what a killed owner left behind is
-// known from what still has one, and from what belongs to another container or boot. Windows knows the tree of
-// processes by itself. Best effort: who cleans its environment and leaves its group is not found.
+// Ends a child process with all its descendants. A process that leads a group is killed with its group. Processes that
+// left the group (a daemon, a child spawned with `detached`) are found by a mark in their inherited environment. The
+// mark names its owner with pid, start time, PID namespace and boot, to tell processes whose owner was killed from
+// those that still have one and from those of another container or boot. Windows tracks process trees itself. Best
+// effort: a process that clears its environment and leaves its group is not found.
 import { execFile, execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -10,12 +10,12 @@ import { platform } from 'node:os';
 import { programEnvironment, startedByVariable } from '../../envs/api/program-environment';
 import { isAlive, isPid, isSamePlace, showsOwnProcesses, startOf, thisPlace } from './process-identity';
 
-/** The variable that holds the mark. */
+/** Environment variable that holds the mark. */
 export const markVariable = startedByVariable;
 
 /**
- * A new mark of a process (this one where none is named), for the environment of one that it starts: `<pid>.<start>.<namespace>.<boot>+<hex>`,
- * without blanks. Parts that are not known are empty.
+ * Returns a new mark for the environment of a child process of `pid` (default: this process):
+ * `<pid>.<start>.<namespace>.<boot>+<hex>`, without blanks. Unknown parts are empty.
  */
 export function newMark(pid: number = process.pid): string {
   const { boot, pid_namespace } = thisPlace;
@@ -24,7 +24,7 @@ export function newMark(pid: number = process.pid): string {
   );
 }
 
-/** Ends the process group of `pid`, and all that carry its mark. On Windows the tree below `pid`. */
+/** Kills the process group of `pid` and all processes with this mark. On Windows, kills the tree below `pid`. */
 export function endStarted(pid: number | undefined, mark: string): void {
   if (platform() === 'win32') {
     if (pid !== undefined)
@@ -36,14 +36,15 @@ export function endStarted(pid: number | undefined, mark: string): void {
 }
 
 /**
- * Ends what carries a mark of a process that is gone: it was killed together with the one that would have ended this. A mark of another
- * boot or PID namespace, or one that does not say (of an earlier version), proves nothing: what carries it is left alone.
+ * Kills processes whose mark names an owner that is gone: the owner was killed before it could end them. A mark of
+ * another boot or PID namespace, or without them (of an earlier version), proves nothing, so its processes are not
+ * killed.
  */
 export function endAbandoned(): void {
   endMarked(isAbandoned);
 }
 
-/** Whether the owner of a mark was a process of this place that has ended. */
+/** Whether the owner of a mark was a process of this machine, boot and PID namespace that has ended. */
 export function isAbandoned(mark: string): boolean {
   const parts = /^(\d+)\.(\d+)\.(\d*)\.([\w-]*)\+[0-9a-f]+$/.exec(mark);
   if (!parts) return false;
@@ -55,7 +56,7 @@ export function isAbandoned(mark: string): boolean {
   return now !== undefined && now !== start;
 }
 
-/** Times that it is looked for more: a process may start another while it is being ended. */
+/** Number of search rounds: a process may start another while it is being killed. */
 const rounds = 5;
 
 function endMarked(concerns: (mark: string) => boolean): void {
@@ -66,14 +67,20 @@ function endMarked(concerns: (mark: string) => boolean): void {
   }
 }
 
-/** A process that carries a mark, and its start, read before the mark was: a later process of the same pid is another. */
+/**
+ * A process with a mark, and its start time. The start time is read before the mark, to detect a later process with the
+ * same pid.
+ */
 interface Marked {
   pid: number;
   mark: string;
   start?: string;
 }
 
-/** All processes of this user that carry a mark and have not ended; none where /proc has other numbers than `kill` takes. */
+/**
+ * All running processes of this user that carry a mark. Empty if /proc shows the pids of another namespace than `kill`
+ * uses.
+ */
 function marked(): Marked[] {
   if (platform() === 'linux') {
     if (!showsOwnProcesses()) return [];
@@ -99,7 +106,7 @@ function marked(): Marked[] {
 const markOf = (entries: readonly string[]): string | undefined =>
   entries.find(entry => entry.startsWith(`${markVariable}=`))?.slice(markVariable.length + 1);
 
-/** Empty where the process is gone, has ended and waits for its parent, or is another user's. */
+/** Environment of a process. Empty if the process is gone, is a zombie, or belongs to another user. */
 function environmentOf(pid: string): string {
   try {
     return readFileSync(`/proc/${pid}/environ`, 'latin1');
@@ -112,6 +119,6 @@ function end(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL');
   } catch {
-    // it has ended meanwhile
+    // already ended
   }
 }

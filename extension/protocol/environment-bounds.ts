@@ -1,22 +1,26 @@
-// What messages of an environment process may hold, checked twice: in the process, where a value beyond it fails its own episode, and in
-// the trainer, where it ends the process, since only a process whose channel was written to by somebody else can send it.
-// Sums and lengths are checked, never only the parts: thousands of small values are as large as a large one.
+// Bounds of the messages of an environment process, checked twice. In the process, a value out of bounds fails its own
+// episode. In the trainer, it ends the process, since only a process whose channel was written to by foreign code can
+// send it. Sums and lengths are checked, not only the parts, because thousands of small values are as large as one
+// large value.
 import { isRecord } from './json';
 
-/** Characters of a text, and parts of a value with the characters of its texts and keys, that an environment may hand out at a time. */
+/**
+ * Maximum number of characters of a text returned by an environment, and of parts of a value including the characters
+ * of its texts and keys.
+ */
 export const largest = 2 ** 20;
-/** Bytes of the images of one observation. */
+/** Maximum bytes of the images of one observation. */
 export const largestImages = 2 ** 26;
-/** Characters of a key of an object. */
+/** Maximum characters of an object key. */
 export const longestKey = 4096;
-/** Characters of a sentence, a stack or a name that is passed on. */
+/** Maximum characters of a message, a stack or a name. */
 export const longestText = 2 ** 16;
 
 type Plain = Record<string, unknown>;
 const isText = (value: unknown, most: number = largest): value is string =>
   typeof value === 'string' && value.length <= most;
 
-/** What is wrong with an episode's state, as the rest of a sentence that begins with it; undefined where nothing is. */
+/** Returns what is wrong with an episode's state, as a predicate, or undefined if it is valid. */
 export function stateProblem(state: unknown): string | undefined {
   if (!isRecord(state)) return 'is no object';
   const { episode, observation, version, info, actions, images, outcomes, error } = state;
@@ -44,11 +48,11 @@ function isOutcome(outcome: unknown): boolean {
   return isAction(action) && typeof reward === 'number' && Number.isFinite(reward) && done && isInfo(info);
 }
 
-/** Whether a value is an id or a text that can stand for an action. */
+/** Whether a value is a valid action: a number or a text. */
 export const isAction = (action: unknown): action is number | string =>
   isText(action) || (typeof action === 'number' && Number.isFinite(action));
 
-/** Names by whole numbers. */
+/** Whether a value is an object of names by integer ids, within the bounds. */
 export function areNames(names: unknown): names is Record<number, string> {
   if (!isRecord(names)) return false;
   let room = largest;
@@ -63,7 +67,7 @@ export function areNames(names: unknown): names is Record<number, string> {
 const isInfo = (info: unknown): info is Plain =>
   isRecord(info) && !(info instanceof Uint8Array) && fits(info, { left: largest }, 0);
 
-/** Levels of an info; those that the process lets pass are fewer. */
+/** Maximum nesting of an info; larger than the limit in the process itself. */
 const deepest = 16;
 
 function fits(value: unknown, room: { left: number }, depth: number): boolean {
@@ -84,7 +88,7 @@ function fits(value: unknown, room: { left: number }, depth: number): boolean {
 
 const kinds = ['threw', 'timed_out', 'bad_value', 'died', 'build'];
 
-/** Whether a value is a failure, or nothing. */
+/** Whether a value is a valid failure, or undefined. */
 export function isFailure(error: unknown): boolean {
   if (error === undefined) return true;
   if (!isRecord(error)) return false;

@@ -1,35 +1,35 @@
-// Messages between a trainer and its environment process. One request carries a whole batch; one reply answers it, or several do where
-// some episodes are slow. Requests overlap.
-// Carried in frames (frames.ts) over a pipe that is the process's descriptor 3; `id` pairs a reply with its request.
+// Messages between a trainer and its environment process. A request carries a whole batch and gets one reply, or
+// several if some episodes are slow. Requests overlap. Messages are frames (frames.ts) over a pipe on file descriptor
+// 3; `id` pairs a reply with its request.
 import { areNames, isAction, isFailure, largest, longestText, stateProblem } from './environment-bounds';
 import { isRecord } from './json';
 
-/** Variable of a thread's environment, and of what it starts, that names its tag. */
+/** Environment variable that names the tag, set for a thread and its child processes. */
 export const tagVariable = 'RAGEN_ENVIRONMENT_TAG';
 
-/** An environment to make ready: one per configured tag. */
+/** An environment to load; one per configured tag. */
 export interface EnvironmentSpec {
   tag: string;
-  /** RAGEN's `env_type`, the name of a built-in environment, or a path to the user's own TypeScript file. */
+  /** RAGEN's `env_type`: the name of a built-in environment, or a path to the user's own TypeScript file. */
   env_type: string;
-  /** Absolute path of the environment's source file (its entry). */
+  /** Absolute path of the environment's entry file. */
   source: string;
-  /** `env_config`: overrides of the environment's own defaults. */
+  /** `env_config`: overrides of the environment's defaults. */
   config: Record<string, unknown>;
-  /** Runs this code, as `LoadedEnvironment` gave it, instead of what the file holds now. */
+  /** Code from an earlier `LoadedEnvironment` to run, instead of the file's current content. */
   built?: Pick<LoadedEnvironment, 'bundle' | 'files'>;
 }
 
-/** What a loaded environment says of itself. */
+/** Description of a loaded environment. */
 export interface LoadedEnvironment {
   tag: string;
   name: string;
   source: string;
-  /** First 16 hex digits of the sha256 over the bundled code: the version each episode records. */
+  /** First 16 hex digits of the SHA-256 of the bundled code; recorded with each episode. */
   version: string;
-  /** Bundled source, to be kept in the run folder under `environments/<version>/`. */
+  /** Bundled source, saved in the run folder under `environments/<version>/`. */
   bundle: string;
-  /** Absolute paths of all source files that went into the bundle: the files to watch. */
+  /** Absolute paths of all source files in the bundle: the files to watch. */
   files: string[];
   /** `env_config` with all defaults filled in. */
   config: Record<string, unknown>;
@@ -37,12 +37,12 @@ export interface LoadedEnvironment {
   legend: Record<string, string>;
   actions?: Record<number, string>;
   has_solver: boolean;
-  /** An answer is one action, never split. */
+  /** Whether an answer is one action, never split. */
   whole_answer?: boolean;
 }
 
 export interface EpisodeReset {
-  /** Id of the episode, chosen by the trainer, unique while the episode lives. */
+  /** Episode id, chosen by the trainer, unique while the episode is open. */
   episode: string;
   tag: string;
   seed: number;
@@ -52,65 +52,65 @@ export interface EpisodeReset {
 
 export interface EpisodeActions {
   episode: string;
-  /** Executed in order, stopping after the first that terminates or truncates. */
+  /** Executed in order, up to the first that terminates or truncates the episode. */
   actions: (number | string)[];
 }
 
-/** A mistake in an environment's source, at its place; lines and columns count from 1. */
+/** An error in an environment's source with its location. Lines and columns are 1-based. */
 export interface SourceProblem {
   /** Absolute path. */
   file: string;
   line: number;
   column: number;
-  /** Behind the last character, where the end is known. */
+  /** Exclusive end, if known. */
   endLine?: number;
   endColumn?: number;
   message: string;
-  /** The file does not build, its types do not fit, or it does not load. */
+  /** The file does not build, has type errors, or does not load. */
   kind: 'build' | 'type' | 'load';
 }
 
-/** New code of a tag: ready to be used, or refused with all its mistakes. */
+/** New code of a tag: ready for use, or rejected with all its problems. */
 export type PreparedEnvironment = {
   tag: string;
-  /** Absolute paths to watch: of the code and of what its types come from, as far as they are known. */
+  /** Absolute paths to watch, of the code and its type sources, as far as known. */
   files: string[];
-  /** Why types were not checked, where they were to be. */
+  /** Why requested type checks did not run. */
   unchecked?: string;
 } & ({ environment: LoadedEnvironment } | { problems: SourceProblem[] });
 
-/** How often episodes reached the lines of a tag's code. */
+/** How often episodes executed the lines of a tag's code. */
 export interface CoveredCode {
   tag: string;
   version: string;
-  /** First 8 hex digits of the source map's sha256: lines of another one are other lines. */
+  /** First 8 hex digits of the SHA-256 of the source map. Line numbers are comparable only under the same map. */
   map: string;
   files: {
     /** Absolute path. */
     file: string;
-    /** Lines that hold code, from 1, with how often their most and their least reached part was. */
+    /** 1-based lines that hold code, with the highest and lowest execution count of their parts. */
     lines: [line: number, most: number, least: number][];
   }[];
 }
 
-/** Why an environment failed; the message is one sentence with place, value and remedy. */
+/** Why an environment failed. The message is one sentence with location, value and remedy. */
 export interface EnvironmentFailure {
   kind: 'threw' | 'timed_out' | 'bad_value' | 'died' | 'build';
   message: string;
-  /** `file:line` in the user's source, where it is known. */
+  /** `file:line` in the user's source, if known. */
   at?: string;
-  /** `env_config` with its defaults, where a load failed for want of something that the environment needs. */
+  /** `env_config` with its defaults, when a load failed because of a missing dependency. */
   config?: Record<string, unknown>;
 }
 
 export interface EpisodeState {
   episode: string;
-  /** Text of the observation (images are counted and kept apart). */
+  /** Text of the observation. Images are separate. */
   observation: string;
   images?: Uint8Array[];
   version: string;
   info?: Record<string, unknown>;
-  /** After a reset: names of this episode's actions, where it has its own. */
+  /** After a reset: names of this episode's actions, if it has its own. */
   actions?: Record<number, string>;
   error?: EnvironmentFailure;
 }
@@ -124,25 +124,25 @@ export interface ActionOutcome {
 }
 
 export interface EpisodeStep extends EpisodeState {
-  /** One entry per executed action; shorter than the request when the episode ended. */
+  /** One entry per executed action; shorter than the request if the episode ended. */
   outcomes: ActionOutcome[];
 }
 
 export type EnvironmentRequest =
   | { id: number; method: 'load'; environments: EnvironmentSpec[]; timeout_ms: number }
-  /** Builds, checks and loads what the files hold now, beside what runs; nothing is used before it is asked for. */
+  /** Builds, checks and loads the current files alongside the running code. The result is not used until `use`. */
   | { id: number; method: 'prepare'; environments: EnvironmentSpec[]; timeout_ms: number; check_types: boolean }
-  /** Episodes reset from here on use what was prepared last for these tags. */
+  /** Episodes reset from here on use the code last prepared for these tags. */
   | { id: number; method: 'use'; tags: string[] }
-  /** Opens the process to a debugger on the loopback, during which no call has a time limit, or closes it again. */
+  /** Opens or closes the inspector on the loopback interface. While it is open, calls have no time limit. */
   | { id: number; method: 'debug'; on: boolean }
-  /** Episodes reset from here on count the lines they reach, or do so no more. Asks for the counts since the last time. */
+  /** Switches line coverage on or off for episodes reset from here on. Returns the counts since the last request. */
   | { id: number; method: 'cover'; on: boolean }
   | { id: number; method: 'reset'; episodes: EpisodeReset[] }
   | { id: number; method: 'step'; episodes: EpisodeActions[] }
   | { id: number; method: 'solve'; episodes: string[] }
   | { id: number; method: 'close'; episodes: string[] }
-  /** Asks for a sign of life. */
+  /** Liveness check. */
   | { id: number; method: 'ping' }
   | { id: number; method: 'shutdown' };
 
@@ -150,10 +150,10 @@ export type EnvironmentReply =
   | { id: number; method: 'load'; environments: LoadedEnvironment[]; error?: EnvironmentFailure }
   | { id: number; method: 'prepare'; environments: PreparedEnvironment[] }
   | { id: number; method: 'use' }
-  /** `url` is where a debugger may connect. */
+  /** `url` is the address for a debugger. */
   | { id: number; method: 'debug'; url?: string }
   | { id: number; method: 'cover'; covered: CoveredCode[] }
-  /** With `more` those that were ready first: the others follow under the same id. */
+  /** With `more`, the episodes that were ready first; the others follow under the same id. */
   | { id: number; method: 'reset'; episodes: EpisodeState[]; more?: true }
   | { id: number; method: 'step'; episodes: EpisodeStep[]; more?: true }
   | { id: number; method: 'solve'; solutions: { episode: string; actions?: (number | string)[] }[] }
@@ -161,10 +161,10 @@ export type EnvironmentReply =
   | { id: number; method: 'ping'; threads: ThreadMemory[] }
   | { id: number; method: 'shutdown' };
 
-/** Unasked messages: what an environment printed. */
+/** Notifications: text printed by an environment. */
 export type EnvironmentNotice = { method: 'log'; tag: string; stream: 'stdout' | 'stderr'; text: string };
 
-/** What one thread of the process holds, as far as it is known: its heap and what belongs to it outside. */
+/** Memory of one thread, as last measured: its heap and its native memory. */
 export interface ThreadMemory {
   tag: string;
   bytes: number;
@@ -175,7 +175,10 @@ const isText = (value: unknown, most = largest): value is string => typeof value
 const areTexts = (value: unknown): boolean => Array.isArray(value) && value.every(item => isText(item, longestText));
 const isSource = (value: unknown): boolean => typeof value === 'string';
 
-/** The list that a reply carries, what each entry must have, and the name that no two entries share. */
+/**
+ * For each reply: the list it carries, the check of an entry, and the key that must be unique in the list ('' for
+ * none).
+ */
 const replyLists: Readonly<Record<string, readonly [list: string, isEntry: (entry: Plain) => boolean, key: string] | null>> = {
   load: ['environments', isLoaded, 'tag'],
   prepare: ['environments', isPrepared, 'tag'],
@@ -190,7 +193,10 @@ const replyLists: Readonly<Record<string, readonly [list: string, isEntry: (entr
   shutdown: null,
 }; // prettier-ignore
 
-/** Whether a message of an environment process is one, with all its values within bounds: a process that says anything else is ended. */
+/**
+ * Whether a message of an environment process is valid and within bounds. A process that sends any other message is
+ * ended.
+ */
 export function isEnvironmentMessage(message: unknown): message is EnvironmentReply | EnvironmentNotice {
   if (!isRecord(message) || !isText(message.method)) return false;
   const { id, method, tag, stream, text, error, url, more } = message;
@@ -207,8 +213,9 @@ export function isEnvironmentMessage(message: unknown): message is EnvironmentRe
 }
 
 /**
- * What is wrong with a reply to a request, as the rest of a sentence whose subject is the process: it answers something else, for
- * episodes or tags that were not asked for, twice, or not at all. `open` are the names that wait for their answer.
+ * Returns what is wrong with a reply, as a predicate whose subject is the process: it answers another method, answers
+ * for names that were not requested or twice, or leaves some out. `open` holds the names still to be answered; answered
+ * names are removed.
  */
 export function replyProblem(request: EnvironmentRequest, reply: EnvironmentReply, open: Set<string>): string | undefined {
   if (reply.method !== request.method) return `answered a request to ${request.method} with one to ${reply.method}`;
@@ -228,7 +235,7 @@ export function replyProblem(request: EnvironmentRequest, reply: EnvironmentRepl
   return undefined;
 } // prettier-ignore
 
-/** The names that a reply to a request may answer for. */
+/** Returns the names that a reply to a request may answer for. */
 export function namesAsked(request: EnvironmentRequest): Set<string> {
   if ('environments' in request) return new Set(request.environments.map(({ tag }) => tag));
   if (request.method === 'solve') return new Set(request.episodes);

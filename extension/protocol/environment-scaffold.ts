@@ -1,12 +1,12 @@
-// A new environment from the template of `media/templates/environment`: its code, the cases it must pass, a configuration that trains on
-// it, and the editor's settings for its folder: what the editor's command and `ragen env new` write. What is there already is never
-// overwritten.
+// Creates an environment from the template in `media/templates/environment`: its code, its test cases, a configuration
+// that trains on it, and a tsconfig.json for the folder. Used by the editor command and `ragen env new`. Existing files
+// are never overwritten.
 import { existsSync } from 'node:fs';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { UserError } from './user-error';
 
-/** What is wrong with a name; undefined where nothing is. */
+/** Returns what is wrong with a name, or undefined if it is valid. */
 export function nameProblem(name: string, folder: string): string | undefined {
   if (!/^[a-z][a-z0-9_]{0,39}$/.test(name))
     return 'Use small letters, digits and underscores, beginning with a letter.';
@@ -14,7 +14,7 @@ export function nameProblem(name: string, folder: string): string | undefined {
   return taken && `${taken.file} is there already.`;
 }
 
-/** What is written, by the template's file. A shared file is left as it is where there is one. */
+/** The files to write, by template. An existing shared file is kept. */
 const filesOf = (name: string) => [
   { template: 'environment.ts', file: `envs/${name}/${name}.ts`, shared: false },
   { template: 'environment.cases.json', file: `envs/${name}/${name}.cases.json`, shared: false },
@@ -23,8 +23,8 @@ const filesOf = (name: string) => [
 ];
 
 /**
- * Writes the files of an environment into a workspace's folder and answers their paths, that of its code first.
- * @throws UserError where the name is none or a file is there
+ * Writes the files of an environment into a workspace folder and returns their paths, the code first.
+ * @throws UserError when the name is invalid or a file exists
  */
 export async function scaffoldEnvironment(extensionPath: string, folder: string, name: string): Promise<string[]> {
   const problem = nameProblem(name, folder);

@@ -1,43 +1,43 @@
-// What the tools around environments say: the list, the transcripts, the checks of the contract, and the session of somebody who plays.
-// A session is spoken over standard input and output of `ragen env play … --stdio`: one request a line, one reply a line, in order; a reply
-// holds the whole session, so that whoever shows it keeps nothing.
+// Output of the environment tools: the list, transcripts, contract checks, and interactive play sessions. A session
+// runs over standard input and output of `ragen env play … --stdio`: one JSON request per line, one reply per line, in
+// order. A reply holds the complete session, so the client keeps no state.
 
-/** An environment that a run of this workspace can name. */
+/** An environment that a run in this workspace can use. */
 export interface ListedEnvironment {
-  /** What a configuration writes as `env_type`. */
+  /** Value of `env_type` in a configuration. */
   env_type: string;
-  /** The name in its definition; the same as `env_type` for built-in ones. */
+  /** Name in the environment's definition; equals `env_type` for built-in environments. */
   name: string;
   source: string;
   built_in: boolean;
-  /** `env_config` with its defaults; null where the environment’s code does not load. */
+  /** `env_config` with its defaults; null if the environment's code does not load. */
   config: Record<string, unknown> | null;
-  /** Named actions by id; null where it takes text, names them at each episode's beginning, or is not there to be asked. */
+  /** Named actions by id; null if the environment takes text, names its actions per episode, or does not load. */
   actions: Record<string, string> | null;
-  /** False too where it is not there to be asked. */
+  /** Also false if the environment does not load. */
   has_solver: boolean;
-  /** Why it does not load: what is missing and how to get it, or what is wrong with its code. */
+  /** Why the environment does not load: a missing dependency and how to get it, or an error in its code. */
   missing: string | null;
 }
 
-/** One requirement of the contract that docs/environments/writing-your-own.md lists. */
+/** One requirement of the contract in docs/environments/writing-your-own.md. */
 export interface ContractCheck {
   name: string;
   state: 'passed' | 'failed' | 'skipped';
-  /** One sentence: what was tried, with seed and actions where it failed. */
+  /** One sentence: what was tested, with seed and actions if it failed. */
   evidence: string;
-  /** `file:line` in the environment's source that the failure leads to. */
+  /** `file:line` of the failure in the environment's source. */
   at?: string;
 }
 
 export interface ContractReport {
-  /** The definition's name, or what was asked for where it does not load. */
+  /** Name in the definition, or the requested name if the environment does not load. */
   environment: string;
   source: string;
   checks: ContractCheck[];
 }
 
-/** What an environment shows: its text, and PNG images in base64 where there are some. */
+/** What an environment shows: its text, and base64 PNG images if there are any. */
 export interface Shown {
   observation: string;
   images?: string[];
@@ -50,18 +50,18 @@ export interface ShownStep extends Shown {
   info: Record<string, unknown>;
 }
 
-/** `ragen env play --input`: one a case, in the order of the cases. */
+/** Output of `ragen env play --input`: one entry per case, in the order of the cases. */
 export type Transcript = (Shown & { steps: ShownStep[] }) | { error: string };
 
 export interface PlayedStep extends ShownStep {
   action: number | string;
-  /** The action as people read it. */
+  /** Display name of the action. */
   name: string;
 }
 
-/** What the same seed and actions came to before and after the code was loaded anew. */
+/** A difference that the reloaded code makes for the same seed and actions. */
 export interface PlayDifference {
-  /** 0 is the beginning, n the n-th action. */
+  /** 0 for the reset, n for the n-th action. */
   step: number;
   what: 'observation' | 'images' | 'reward' | 'end' | 'info' | 'missing';
   before: string;
@@ -73,47 +73,50 @@ export interface PlaySession {
   source: string;
   /** Hash of the code in use. */
   version: string;
-  /** Source files that went in: those whose change makes a reload worthwhile. */
+  /** Source files of the bundle. A change in one of them makes a reload useful. */
   files: string[];
   config: Record<string, unknown>;
   seed: number;
   instruction: string;
   legend: Record<string, string>;
-  /** Named actions of this episode; empty where it takes text. */
+  /** Named actions of this episode; empty if the environment takes text. */
   actions: { id: number; name: string }[];
   has_solver: boolean;
-  /** The episode's beginning. */
+  /** State after the reset. */
   first: Shown;
   steps: PlayedStep[];
-  /** The sum of the rewards. */
+  /** Sum of the rewards. */
   total: number;
   over: boolean;
-  /** After `hint`: the solver's actions from here by name, null where it finds none; gone with the next action. */
+  /**
+   * After `hint`: names of the solver's actions from the current state, null if it finds none. Cleared by the next
+   * action.
+   */
   hint?: string[] | null;
-  /** After `reload`: what the new code does otherwise, and the version before. */
+  /** After `reload`: the previous version, and how the new code differs. */
   reloaded?: { from: string; differences: PlayDifference[] };
 }
 
 export type PlayDo =
-  /** An action by id, by name, or the answer's text. */
+  /** An action by id or name, or the text of an answer. */
   | { do: 'act'; action: number | string }
-  /** Takes the last action back, by replay. */
+  /** Undoes the last action by replaying the others. */
   | { do: 'undo' }
   | { do: 'restart'; seed?: number }
   | { do: 'hint' }
-  /** Plays what the solver says until the episode ends. */
+  /** Plays the solver's actions until the episode ends. */
   | { do: 'solve' }
-  /** Builds the source anew and replays the same seed and actions. */
+  /** Rebuilds the source and replays the same seed and actions. */
   | { do: 'reload' };
 
-/** `id` comes back in the reply. */
+/** The reply carries the same `id`. */
 export type PlayRequest = { id: number } & PlayDo;
 
 export interface PlayReply {
-  /** 0 for the reply that comes unasked at the start. */
+  /** 0 for the unrequested first reply. */
   id: number;
-  /** Absent while the environment has never loaded. */
+  /** Absent until the environment has loaded once. */
   session?: PlaySession;
-  /** Why nothing was done; the session is as it was. `at` is `file:line` in the source where it is known. */
+  /** Why the request failed; the session is unchanged. `at` is `file:line` in the source, if known. */
   error?: { message: string; at?: string };
 }

@@ -1,12 +1,13 @@
-// The types of `ragen-workbench/…` and `zod` for the editor, in a workspace without node_modules: `.ragen/types` holds a declaration for
-// each module that environments can import, leading to the installed extension. The paths of `envs/tsconfig.json` lead there. Written
-// anew when the extension has moved, as it does with each version.
+// Provides the types of `ragen-workbench/…` and `zod` to the editor in a workspace without node_modules. `.ragen/types`
+// holds a declaration file for each importable module that re-exports it from the installed extension; `paths` in
+// `envs/tsconfig.json` refers to them. They are rewritten when the extension's folder changes, as with each new
+// version.
 import { existsSync } from 'node:fs';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { readBounded } from '../protocol/bounded-file';
 
-/** Writes the declarations of a workspace's folder; `onlyAgain` where there are some already. */
+/** Writes the declarations into a workspace folder. With `onlyAgain`, only if the folder already has some. */
 export async function writeEnvironmentTypes(extensionPath: string, folder: string, onlyAgain = false): Promise<void> {
   const types = join(folder, '.ragen', 'types');
   if (onlyAgain && !existsSync(types)) return;
@@ -19,7 +20,7 @@ export async function writeEnvironmentTypes(extensionPath: string, folder: strin
   }
 }
 
-/** File below `.ragen/types` and its text, of each module. */
+/** Returns the path below `.ragen/types` and the text of each module's declaration. */
 async function declarations(extensionPath: string): Promise<[file: string, text: string][]> {
   const all = (path: string) => `export * from ${module(path)};\n`;
   const module = (path: string) => JSON.stringify(path.replaceAll('\\', '/'));

@@ -1,7 +1,8 @@
-// The filter line of the Episodes page and of `ragen episodes`: `success:false score<0 text:"stuck" step:40..60 group:3 kept:false -tag:lake`.
-// Terms are joined by "and"; `-` in front turns a term around. `field:value` or `field=value` is equality, `field:a..b` an inclusive
-// range (either end may be left out), `<`, `<=`, `>`, `>=` compare; words and quoted texts without a field are `text:`.
-// `tag:`, `id:` and `text:` look for a part, without regard to case. Pure: all but `text:`, which the host looks for, is told by the columns.
+// Filter syntax of the Episodes page and of `ragen episodes`: `success:false score<0 text:"stuck" step:40..60 group:3
+// kept:false -tag:lake`. Terms are combined with "and"; a leading `-` negates a term. `field:value` and `field=value`
+// test equality, `field:a..b` an inclusive range (either end optional), and `<`, `<=`, `>`, `>=` compare. Words and
+// quoted texts without a field are `text:` terms. `tag:`, `id:` and `text:` match substrings, ignoring case. Pure
+// functions: all terms except `text:` are decided from the columns; the host searches the texts.
 import { episodeId } from './episode-index';
 import type { EpisodeTable, TableColumn } from './episode-table';
 import type { TextTerm } from './episodes-page';
@@ -18,7 +19,7 @@ export type Term =
 
 export interface Filter {
   terms: Term[];
-  /** What could not be understood, one sentence each; those pieces are left out of `terms`. */
+  /** One sentence per term that could not be parsed; such terms are not in `terms`. */
   problems: string[];
 }
 
@@ -37,17 +38,17 @@ const numbers: readonly string[] = [
 const flags: readonly string[] = ['success', 'kept'] satisfies FlagField[];
 const texts: readonly string[] = ['tag', 'id', 'mode', 'text'] satisfies TextField[];
 const fields = [...flags, ...numbers, ...texts];
-/** Other words for fields. */
+/** Alternative field names. */
 const aliases: Readonly<Record<string, string>> = { reward: 'return', length: 'tokens' };
 
 const isNumberField = (field: string): field is NumberField => numbers.includes(field);
 const isFlagField = (field: string): field is FlagField => flags.includes(field);
 const isTextField = (field: string): field is TextField => texts.includes(field);
 
-/** Reads a filter line; never throws. */
+/** Parses a filter line; never throws. */
 export function parseFilter(line: string): Filter {
   const filter: Filter = { terms: [], problems: [] };
-  // A term is a run of quoted texts and other characters that are not blank; a quote without its end takes the rest.
+  // A term is a sequence of quoted texts and non-blank characters. An unterminated quote extends to the end.
   for (const [piece] of line.matchAll(/(?:"[^"]*(?:"|$)|[^\s"])+/g)) {
     const term = readTerm(piece);
     if (typeof term === 'string') filter.problems.push(term);
@@ -56,23 +57,23 @@ export function parseFilter(line: string): Filter {
   return filter;
 }
 
-/** The part of a filter that the columns decide, as a test of a row: all terms but `text:`. */
+/** Returns a test of a table row for all terms except `text:`. */
 export function rowTest(terms: readonly Term[], table: EpisodeTable): (row: number) => boolean {
   const tests = terms.filter(term => !isTextTerm(term)).map(term => ({ not: term.not, holds: termTest(term, table) }));
   return row => tests.every(({ not, holds }) => holds(row) !== not);
 }
 
-/** The terms that need the episodes' texts. */
+/** Returns the terms that need the episodes' texts. */
 export const textTerms = (terms: readonly Term[]): TextTerm[] =>
   terms.filter(isTextTerm).map(({ value, not }) => ({ value, not }));
 
-/** Whether the filter itself says which of training and validation it means. */
+/** Whether the filter itself selects training or validation. */
 export const namesMode = (terms: readonly Term[]): boolean =>
   terms.some(term => term.kind === 'text' && term.field === 'mode');
 
 const isTextTerm = (term: Term): term is Term & { kind: 'text' } => term.kind === 'text' && term.field === 'text';
 
-/** The columns of the fields that have other names. */
+/** Column of a field, where the names differ. */
 const columnOf = (field: NumberField): TableColumn => (field === 'return' ? 'reward' : field);
 
 function termTest(term: Term, table: EpisodeTable): (row: number) => boolean {
@@ -108,14 +109,14 @@ function partTest(field: TextField, part: string, table: EpisodeTable): (row: nu
     }).includes(part);
 }
 
-/** NaN, a value that the row has not, is within nothing. */
+/** NaN (missing) is in no range. */
 function within({ low, high, openLow, openHigh }: Term & { kind: 'number' }, value: number): boolean {
   return (openLow ? value > low : value >= low) && (openHigh ? value < high : value <= high);
 }
 
-/** A term, a sentence about what is wrong, or null for nothing. */
+/** Returns a term, an error message, or null for an incomplete term. */
 function readTerm(piece: string): Term | string | null {
-  if (piece === '-') return null; // being typed
+  if (piece === '-') return null; // still being typed
   const not = piece.startsWith('-') && piece.length > 1 && !/^-\.?\d/.test(piece);
   const body = not ? piece.slice(1) : piece;
   const match = /^([a-zA-Z_]+)(<=|>=|:|=|<|>)(.*)$/s.exec(body);
@@ -127,7 +128,7 @@ function readTerm(piece: string): Term | string | null {
   const written = name.toLowerCase();
   const field = aliases[written] ?? written;
   const value = unquoted(rest);
-  if (value === '') return null; // being typed
+  if (value === '') return null; // still being typed
   if (isFlagField(field)) {
     const flag = { true: true, yes: true, false: false, no: false }[value.toLowerCase()];
     if (flag === undefined || !':='.includes(operator)) return `${field} is true or false, not “${value}”`;
@@ -174,11 +175,11 @@ function readRange(field: NumberField, operator: string, value: string, not: boo
   }
 }
 
-/** A decimal number, also with the proper minus sign that the page shows. NaN for all else. */
+/** Parses a decimal number, also with the Unicode minus sign that the page shows. NaN for any other text. */
 function readNumber(text: string): number {
   const plain = text.replace('−', '-');
   return /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(plain) ? Number(plain) : Number.NaN;
 }
 
-/** Without its quotation marks, wherever they stand. */
+/** Removes all quotation marks. */
 const unquoted = (text: string) => text.replaceAll('"', '');

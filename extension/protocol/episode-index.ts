@@ -1,50 +1,51 @@
-// `episodes/index.jsonl`: who the episodes of a run are and how they went, in 70 bytes each, so that a list of 100,000 needs none of their
-// gigabyte. A line tells of the episodes that were appended to one file at one time, by columns. Derived: the files of episodes are the
-// truth, and what is told of a file counts only where it tells of all of it. Written by the trainer beside the episodes; for runs of
-// older trainers the editor makes the same lines and keeps them in its own storage.
+// `episodes/index.jsonl`: index of a run's episodes in about 70 bytes each, so that listing 100,000 episodes does not
+// read their gigabyte of data. A line describes, by columns, the episodes appended to one file at one time. Derived
+// data: the episode files are authoritative, and the index lines of a file are used only if they cover all of it. The
+// trainer writes it beside the episodes; for runs of older trainers the editor computes the same lines and keeps them
+// in its own storage.
 import { actionFates } from './action-fates';
 import { mostLineBytes, type Episode } from './run-folder';
 
-/** The numbers told of an episode. Flags are 0 and 1. */
+/** Numbers stored for each episode. Flags are 0 and 1. */
 export const indexColumns = [
   'group',
   'member',
-  'tag', // place in `tags`
+  'tag', // index into `tags`
   'seed',
   'success',
   'score',
   'reward',
-  'advantage', // null where it was not trained on
+  'advantage', // null if it was not trained on
   'turns',
-  'tokens', // sampled
-  'invalid', // actions that the environment does not know, and answers that held none
+  'tokens', // number of sampled tokens
+  'invalid', // actions unknown to the environment, plus answers without an action
   'kept', // by the rollout filter; null for validation
-  'first', // hash of what the first turn showed; 0 for an episode without turns
-  'at', // where its line begins in the file, bytes
-  'bytes', // the line's length without its newline
-  'texts', // bytes from the line's beginning that hold states, answers, final state and error
+  'first', // hash of the first turn's state; 0 for an episode without turns
+  'at', // byte offset of its line in the file
+  'bytes', // length of the line in bytes, without the newline
+  'texts', // leading bytes of the line that hold states, answers, final state and error
 ] as const;
 export type IndexColumn = (typeof indexColumns)[number];
 
 export interface EpisodeIndexLine {
   mode: 'train' | 'val';
   step: number;
-  /** Bytes [from, to) of the file that it tells of. */
+  /** Byte range [from, to) of the file that the line covers. */
   from: number;
   to: number;
   tags: string[];
   columns: Record<IndexColumn, (number | null)[]>;
 }
 
-/** An empty line of the index for what stands in a file from byte `from` on. */
+/** Returns an empty index line for the part of a file from byte `from` on. */
 export function indexLine(mode: 'train' | 'val', step: number, from: number): EpisodeIndexLine {
   const columns = Object.fromEntries(indexColumns.map(name => [name, []])) as unknown as EpisodeIndexLine['columns'];
   return { mode, step, from, to: from, tags: [], columns };
 }
 
 /**
- * Adds an episode whose line, newline included, ends at byte `to`. `texts` as in `indexColumns`; reckoned where it is left out, for a
- * line with the keys in the trainer's order.
+ * Adds an episode whose line, including the newline, ends at byte `to`. `texts` as in `indexColumns`; by default
+ * computed for a line with keys in the trainer's order.
  */
 export function addToIndex(line: EpisodeIndexLine, episode: Episode, to: number, texts = textBytes(episode)): void {
   if (!line.tags.includes(episode.tag)) line.tags.push(episode.tag);
@@ -72,7 +73,7 @@ export function addToIndex(line: EpisodeIndexLine, episode: Episode, to: number,
   line.to = to;
 }
 
-/** Whether a parsed line is one of the index. */
+/** Whether a parsed line is a valid index line. */
 export function isIndexLine(value: unknown): value is EpisodeIndexLine {
   const line = value as EpisodeIndexLine;
   if (typeof line !== 'object' || line === null || typeof line.columns !== 'object' || line.columns === null)
@@ -88,7 +89,7 @@ export function isIndexLine(value: unknown): value is EpisodeIndexLine {
       const column: unknown = columns[name];
       return Array.isArray(column) && column.length === rows && column.every(isNumberOrNull);
     }) &&
-    // Who reads an episode takes as much memory as is told of it: no more than the file has.
+    // Readers allocate the declared sizes, so these must not exceed the file.
     columns.at.every((at, i) => {
       const [bytes, texts] = [columns.bytes[i], columns.texts[i]];
       return (
@@ -107,7 +108,7 @@ export function isIndexLine(value: unknown): value is EpisodeIndexLine {
 const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
 const isNumberOrNull = (value: unknown): boolean => value === null || typeof value === 'number';
 
-/** The id that the trainer gives an episode: `train-000012-g003-m05`. */
+/** Returns the trainer's episode id, such as `train-000012-g003-m05`. */
 export function episodeId({
   mode,
   step,
@@ -118,7 +119,7 @@ export function episodeId({
   return `${mode}-${padded(step, 6)}-g${padded(group_id, 3)}-m${padded(member, 2)}`;
 }
 
-/** Actions of an episode that its environment does not know, and answers that held none at all. */
+/** Counts the actions of an episode that its environment does not know, plus answers without any action. */
 export function invalidActions({ turns, terminated }: Pick<Episode, 'turns' | 'terminated'>): number {
   return turns.reduce((count, turn, i) => {
     const fates = actionFates(turn, terminated && i === turns.length - 1);
@@ -127,13 +128,13 @@ export function invalidActions({ turns, terminated }: Pick<Episode, 'turns' | 't
   }, 0);
 }
 
-/** Bytes of the line's beginning up to the messages, which repeat the texts, and the tokens. */
+/** Number of leading bytes of the line before the messages, which repeat the texts, and the tokens. */
 function textBytes(episode: Episode): number {
   const { messages: _messages, tokens: _tokens, what_if: _whatIf, ...texts } = episode;
   return new TextEncoder().encode(JSON.stringify(texts)).length - 1;
 }
 
-/** A whole number below 2^53 that two different texts hardly share (cyrb53). */
+/** 53-bit hash of a text; collisions are unlikely (cyrb53). */
 export function textHash(text: string): number {
   let [a, b] = [0xdeadbeef, 0x41c6ce57];
   for (let i = 0; i < text.length; i++) {

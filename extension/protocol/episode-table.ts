@@ -1,9 +1,9 @@
-// The episodes of a run as columns of typed arrays: what the host sends of 100,000 episodes in one message, and what the page filters and
-// sorts without a round trip. A row is a number; rows are only ever appended, in any order.
+// Episodes of a run as typed-array columns. The host sends 100,000 episodes in one message, and the page filters and
+// sorts them without a round trip. Rows are identified by number and only ever appended, in any order.
 import { episodeId, type EpisodeIndexLine } from './episode-index';
 import type { EpisodeRow } from './pages';
 
-/** `mode` is 0 for training, 1 for validation; `kept` -1 where the filter said nothing; `advantage` NaN where there is none. */
+/** `mode`: 0 training, 1 validation. `kept`: −1 if unfiltered. `advantage`: NaN if missing. */
 const columnTypes = {
   step: Int32Array,
   mode: Uint8Array,
@@ -25,7 +25,7 @@ export type TableColumn = keyof typeof columnTypes;
 export const tableColumns = Object.keys(columnTypes) as TableColumn[];
 type Columns = { [K in TableColumn]: InstanceType<(typeof columnTypes)[K]> };
 
-/** Some rows of a table, as they are sent. `tags` are all of the table's. */
+/** Some rows of a table, for transfer. `tags` holds all tags of the table. */
 export interface EpisodeRows {
   rows: number;
   tags: string[];
@@ -34,16 +34,16 @@ export interface EpisodeRows {
 
 export class EpisodeTable {
   rows = 0;
-  /** Tags by their numbers. */
+  /** Tags by number. */
   readonly tags: string[] = [];
   private columns = allocate(256);
 
-  /** A column; its first `rows` values count. Valid until rows are added. */
+  /** Returns a column. Only its first `rows` values are valid, until rows are added. */
   column<K extends TableColumn>(name: K): Columns[K] {
     return this.columns[name];
   }
 
-  /** Appends what a line of the index tells. */
+  /** Appends the episodes of an index line. */
   addLine({ mode, step, tags, columns }: EpisodeIndexLine): void {
     const count = columns.at.length;
     const from = this.grow(count);
@@ -54,7 +54,7 @@ export class EpisodeTable {
     for (let i = 0; i < count; i++) to.tag[from + i] = numbers[columns.tag[i] ?? 0] ?? 0;
     to.advantage.set(columns.advantage.includes(null) ? columns.advantage.map(x => x ?? Number.NaN) : (columns.advantage as number[]), from); // prettier-ignore
     to.kept.set(columns.kept.map(x => x ?? -1), from); // prettier-ignore
-    // What is not there (null) becomes 0.
+    // Null (missing) becomes 0.
     for (const name of [
       'group',
       'member',
@@ -70,20 +70,20 @@ export class EpisodeTable {
       to[name].set(columns[name] as number[], from);
   }
 
-  /** Appends rows that another table gave. */
+  /** Appends rows of another table. */
   addRows({ rows, tags, columns }: EpisodeRows): void {
     const from = this.grow(rows);
-    for (const tag of tags) this.tagNumber(tag); // the sender's numbers are ours, since tags are only ever appended
+    for (const tag of tags) this.tagNumber(tag); // tag numbers are equal on both sides, since tags are only appended
     for (const name of tableColumns) this.columns[name].set(columns[name], from);
   }
 
-  /** Rows from `from` on, copied. */
+  /** Returns a copy of the rows from `from` on. */
   slice(from: number): EpisodeRows {
     const cut = tableColumns.map(name => [name, this.columns[name].slice(from, this.rows)]);
     return { rows: this.rows - from, tags: [...this.tags], columns: Object.fromEntries(cut) as unknown as Columns };
   }
 
-  /** A row as an object. */
+  /** Returns a row as an object. */
   row(row: number): EpisodeRow {
     const { columns } = this;
     const about = {
@@ -108,7 +108,7 @@ export class EpisodeTable {
     };
   }
 
-  /** The row of an episode's id; -1 where there is none. */
+  /** Returns the row of an episode id, or −1. */
   find(id: string): number {
     const match = /^(train|val)-(\d+)-g(\d+)-m(\d+)$/.exec(id);
     if (!match) return -1;
@@ -124,7 +124,7 @@ export class EpisodeTable {
     return at >= 0 ? at : this.tags.push(tag) - 1;
   }
 
-  /** Makes room for `count` further rows and answers the first. */
+  /** Makes room for `count` more rows and returns the first. */
   private grow(count: number): number {
     const from = this.rows;
     this.rows += count;

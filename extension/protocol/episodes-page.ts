@@ -1,6 +1,6 @@
-// Messages between the extension host and the Episodes page. The host tells of all of a run's episodes in columns (episode-table.ts) and of
-// later ones as they come; the page filters, sorts and lists them itself and asks for whole episodes one at a time. Texts are looked
-// through by the host, which has the files.
+// Messages between the extension host and the Episodes page. The host sends all episodes of a run as columns
+// (episode-table.ts), and later ones as they are played. The page filters, sorts and lists them itself and requests
+// single episodes in full. The host searches texts, because it has the files.
 import type { NotificationType, RequestType } from 'vscode-messenger-common';
 import type { EpisodeRows } from './episode-table';
 import type { RunSummary } from './pages';
@@ -10,40 +10,40 @@ export type EpisodeRef = Pick<Episode, 'step' | 'mode' | 'id'>;
 
 export interface EpisodesSnapshot {
   run: RunSummary;
-  /** Raised when rows that were sent are void: the page asks anew. */
+  /** Incremented when the rows sent so far become invalid; the page then requests a new snapshot. */
   epoch: number;
   rows: EpisodeRows;
-  /** Share of the run's episodes that is known, 0…1; below 1 while files of an older trainer are gone through. */
+  /** Share of the run's episodes that is indexed, 0…1. Below 1 while files of an older trainer are scanned. */
   read: number;
 }
 
 export interface TextTerm {
-  /** What to find in states, answers, final state or error, whatever the case. */
+  /** Substring to find in states, answers, final state or error, ignoring case. */
   value: string;
   not: boolean;
 }
 
 export const episodesReady: RequestType<null, EpisodesSnapshot> = { method: 'episodes/ready' };
-/** A whole episode; null when its file no longer has it. */
+/** A complete episode; null if its file no longer contains it. */
 export const episodeOpen: RequestType<EpisodeRef, Episode | null> = { method: 'episodes/open' };
-/** Open the episode's reasoning trace in the editor. */
+/** Opens the episode's reasoning trace in the editor. */
 export const episodeTrace: NotificationType<EpisodeRef> = { method: 'episodes/trace' };
-/** Further rows, from row `from` on. */
+/** New rows, from row `from` on. */
 export const episodesGrew: NotificationType<Omit<EpisodesSnapshot, 'rows'> & { from: number; rows: EpisodeRows }> = {
   method: 'episodes/grew',
 };
 
 /**
- * Those of `rows` whose texts pass all terms, in no order; null where another search took its place or the rows are void. `search` names it
- * in the notifications on the way.
+ * Returns the rows among `rows` whose texts satisfy all terms, in any order. Null if another search has replaced this
+ * one or the rows are invalid. `search` identifies it in progress notifications.
  */
 export const episodesSearch: RequestType<
   { search: number; epoch: number; terms: TextTerm[]; rows: Int32Array },
   Int32Array | null
 > = { method: 'episodes/search' };
-/** Rows found so far that were not told yet, and the share that was looked through. */
+/** Newly found rows, and the share of rows searched. */
 export const episodesFound: NotificationType<{ search: number; found: Int32Array; share: number }> = {
   method: 'episodes/found',
 };
-/** Nobody waits for the search any more. */
+/** Cancels the search. */
 export const episodesSearchEnd: NotificationType<null> = { method: 'episodes/searchEnd' };

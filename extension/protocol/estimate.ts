@@ -1,20 +1,23 @@
-// A mean over seeds and how far it can be trusted: Student's interval, which is wide where there are few seeds, as it should be. Sweeps in
-// the terminal and the comparison of runs in the editor share it.
+// Mean over seeds with a confidence interval from Student's t, which is wide for few seeds. Used by sweeps in the
+// terminal and by the run comparison in the editor.
 
-/** Mean over `n` values and half the width of its 95 % interval (Student's t), null for one value. */
+/** Mean over `n` values and half-width of its 95 % confidence interval (Student's t), null for one value. */
 export interface Estimate {
   mean: number;
   interval: number | null;
   n: number;
 }
 
-/** Quantiles of Student's t at 97.5 % by degrees of freedom from 1; beyond, the normal's. */
+/** 97.5 % quantiles of Student's t for 1 to 30 degrees of freedom; above, the normal quantile is used. */
 const tQuantiles = [
   ...[12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.16, 2.145, 2.131],
   ...[2.12, 2.11, 2.101, 2.093, 2.086, 2.08, 2.074, 2.069, 2.064, 2.06, 2.056, 2.052, 2.048, 2.045, 2.042],
 ];
 
-/** Mean and interval of at least one number; null for none. Moments are taken around the first, so that equal values have no width. */
+/**
+ * Returns mean and interval of the values, or null if there are none. Moments are computed around the first value, so
+ * that equal values give an interval of exactly 0.
+ */
 export function estimate(values: readonly number[]): Estimate | null {
   const n = values.length;
   if (n === 0) return null;
@@ -26,7 +29,7 @@ export function estimate(values: readonly number[]): Estimate | null {
   return { mean: origin + shift, interval: ((tQuantiles[n - 2] ?? 1.96) * deviation) / Math.sqrt(n), n };
 }
 
-/** The middle value, or the mean of the two in the middle; NaN of none. */
+/** Returns the median; NaN for no values. */
 export function median(values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b);
   const middle = sorted.length >> 1;

@@ -1,14 +1,16 @@
-// A pipe that carries frames in both directions. Whatever comes in that is no frame, or the pipe's end, is reported once, and nothing
-// after it: no error of the pipe or of its content is ever thrown at whoever owns it.
+// A pipe that carries frames in both directions. Invalid input or the end of the pipe is reported once, and nothing is
+// read after it. Errors of the pipe or its content are never thrown at the owner.
 import type { Duplex } from 'node:stream';
 import { FrameReader, FrameWriter } from './frames';
 
-/** Descriptor of the pipe in an environment process. */
+/** File descriptor of the pipe in an environment process. */
 export const channelDescriptor = 3;
 
 export interface ChannelOwner {
   message(message: unknown): void;
-  /** The pipe has ended, or what came is no frame: `why` is the rest of a sentence whose subject is the other side. Called once. */
+  /**
+   * Called once, when the pipe has ended or its input is invalid. `why` is a predicate whose subject is the other side.
+   */
   broken(why: string, ended: boolean): void;
 }
 
@@ -26,7 +28,10 @@ export class FrameChannel {
     for (const event of ['end', 'close']) pipe.on(event, () => this.end('closed its channel', true));
   }
 
-  /** Sends plain data; `sent` is called when the system has it, or will not. @throws FrameError where it is too large for a frame */
+  /**
+   * Sends plain data. `sent` is called when the system has accepted the data, or the channel is closed.
+   * @throws FrameError when the message is too large for a frame
+   */
   send(message: unknown, sent?: () => void): void {
     if (!this.open) return sent?.();
     this.pipe.write(this.writer.frame(message), () => sent?.());
@@ -45,7 +50,7 @@ export class FrameChannel {
     if (why !== undefined) this.end(why, false);
   }
 
-  /** Nothing is read or sent any more. */
+  /** Stops reading and sending. */
   close(): void {
     this.open = false;
     this.pipe.destroy();

@@ -1,26 +1,27 @@
-// Frames between a trainer and its environment process, over a pipe: a header of 20 bytes (magic, sequence number, length of the JSON, length
-// of the binary part, CRC-32 of both), the JSON, and the bytes of its byte arrays. The trainer owns the framing, because Node's IPC channel
-// throws an uncaught error at bytes that are no message, and environment code may write to any descriptor of its process.
-// Invariants: lengths are bounded before anything is allocated; numbers of frames, of values and of levels are bounded before parsing;
-// whatever breaks a rule is a FrameError, and nothing is read after it.
+// Frames between a trainer and its environment process, over a pipe: a header of 20 bytes (magic, sequence number,
+// length of the JSON, length of the binary part, CRC-32 of both), the JSON, and the bytes of its byte arrays. A
+// separate framing is needed because Node's IPC channel throws an uncaught error on invalid bytes, and environment code
+// may write to any descriptor of its process.
+// Invariants: lengths are bounded before any allocation; frame sizes, value counts and nesting are bounded before
+// parsing; every violation is a FrameError, and nothing is read after it.
 
 /** Bounds of one frame. */
 export const frameLimits = {
-  /** Bytes of the JSON. */
+  /** Maximum bytes of the JSON. */
   json: 2 ** 26,
-  /** Bytes of all byte arrays. */
+  /** Maximum total bytes of the byte arrays. */
   binary: 2 ** 27,
-  /** Values, keys and levels' ends of the JSON, as far as commas and brackets tell. */
+  /** Maximum number of values, counted as commas and opening brackets of the JSON. */
   values: 2 ** 22,
   depth: 256,
 } as const;
 
 const headerBytes = 20;
 const magic = 0x4e474152; // "RAGN"
-/** The only key of an object that stands for a value that JSON lacks, or for an object with just this key. */
+/** Sole key of an object that encodes a value missing in JSON, or an object with only this key. */
 const escape = '$ragen';
 
-/** Bytes that are no frame, or a value that does not fit into one. */
+/** Invalid bytes, or a value that does not fit into a frame. */
 export class FrameError extends Error {
   override readonly name = 'FrameError';
 }
@@ -29,7 +30,10 @@ export class FrameError extends Error {
 export class FrameWriter {
   private sequence = 0;
 
-  /** The frame of plain data: numbers, texts, booleans, null, undefined, arrays, objects, byte arrays. @throws FrameError where it is too large */
+  /**
+   * Returns the frame of plain data: numbers, strings, booleans, null, undefined, arrays, objects, byte arrays.
+   * @throws FrameError when it is too large
+   */
   frame(message: unknown): Buffer {
     const chunks: Uint8Array[] = [];
     const json = Buffer.from(JSON.stringify(escaped(message, { chunks, bytes: 0 })), 'utf8');
@@ -43,7 +47,7 @@ export class FrameWriter {
   }
 }
 
-/** The bytes of a frame of this content. */
+/** Returns the bytes of a frame with this content. */
 export function framed(json: Uint8Array, chunks: readonly Uint8Array[], sequence: number): Buffer {
   const frame = Buffer.concat([Buffer.alloc(headerBytes), json, ...chunks]);
   frame.writeUInt32LE(magic, 0);
@@ -61,7 +65,10 @@ export class FrameReader {
   private held = 0;
   private broken: FrameError | undefined;
 
-  /** Messages that are whole with this chunk, in order. @throws FrameError at the first bytes that are none, and from then on */
+  /**
+   * Yields the messages completed by this chunk, in order.
+   * @throws FrameError at the first invalid bytes and on every later call
+   */
   *push(chunk: Buffer): Generator<unknown, void> {
     if (this.broken) throw this.broken;
     this.chunks.push(chunk);
@@ -96,7 +103,7 @@ export class FrameReader {
     return { json: whole.subarray(headerBytes, headerBytes + json), binary: whole.subarray(headerBytes + json, size) };
   }
 
-  /** The first `size` bytes, in one piece. They are joined with all that is held, at most twice a frame. */
+  /** Returns the first `size` bytes in one piece. Joins all held chunks if needed, at most twice per frame. */
   private peek(size: number): Buffer {
     if (this.chunks[0].length < size) this.chunks = [Buffer.concat(this.chunks)];
     return this.chunks[0].subarray(0, size);
@@ -111,7 +118,7 @@ function parsed(json: Buffer, binary: Buffer): unknown {
 
 const [quote, backslash, comma, bracket, bracketEnd, brace, braceEnd] = Buffer.from('"\\,[]{}');
 
-/** Counts values and levels before anything is allocated for them. */
+/** Bounds the number of values and levels before parsing allocates them. */
 function checkStructure(json: Buffer): void {
   let [values, depth] = [0, 0];
   for (let i = 0; i < json.length; i++) {
@@ -127,10 +134,10 @@ function checkStructure(json: Buffer): void {
   if (values > frameLimits.values) throw new FrameError(`a message with more than ${frameLimits.values} values`);
 }
 
-/** Numbers that JSON lacks, by the names they have in a frame. */
+/** Numbers missing in JSON, by their names in a frame. */
 const numbers: Readonly<Record<string, number>> = { NaN, Infinity, '-Infinity': -Infinity, '-0': -0 };
 
-/** As plain JSON; the same value where it holds nothing that JSON lacks. */
+/** Encodes a value as plain JSON. Returns the same object if nothing in it needs encoding. */
 function escaped(value: unknown, binary: { chunks: Uint8Array[]; bytes: number }): unknown {
   if (typeof value === 'number')
     return Number.isFinite(value) && !Object.is(value, -0)
@@ -178,7 +185,7 @@ function restored(value: unknown, binary: Buffer): unknown {
   for (const key of keys) {
     const item = record[key];
     const kept = restored(item, binary);
-    // Defined, not assigned: the key may be __proto__.
+    // Define, not assign: the key may be `__proto__`.
     if (kept !== item) Object.defineProperty(record, key, { value: kept, enumerable: true, configurable: true, writable: true }); // prettier-ignore
   }
   return record;

@@ -1,47 +1,57 @@
-// What an inspection process is asked, and what it says: JSON-RPC over standard input and output of `ragen inspect --stdio`. It opens a run
-// beside its trainer, reads the run folder, and writes nothing but what-if episodes. A request may be cancelled. A request that fails says
-// one sentence. Log-probs are natural and at the temperature that training samples with; what does not apply is null.
+// Requests and replies of an inspection process: JSON-RPC over standard input and output of `ragen inspect --stdio`. It
+// opens a run independently of its trainer, reads the run folder, and writes only what-if episodes. Requests can be
+// cancelled; a failed request returns a one-sentence message. Log-probs are natural logarithms at the training sampling
+// temperature. Inapplicable values are null.
 import { NotificationType, RequestType } from 'vscode-jsonrpc';
 import type { Episode } from './run-folder';
 
-/** Codes of errors: the request was cancelled, or it failed with the sentence that the error's message is. */
+/** Error codes: the request was cancelled, or it failed for the reason in the error's message. */
 export const cancelledCode = -32800;
 export const failedCode = 1;
 
-/** One episode of a run. Ids that end in `-w1`, `-w2` … are what-if episodes (`episodeFile` of run-folder.ts knows where they lie). */
+/**
+ * An episode of a run. Ids ending in `-w1`, `-w2` … are what-if episodes (`episodeFile` in run-folder.ts returns their
+ * file).
+ */
 export interface EpisodeRef {
-  /** Absolute path of the run's folder. */
+  /** Absolute path of the run folder. */
   folder: string;
   mode: 'train' | 'val';
   step: number;
   id: string;
 }
 
-/** What of the run's code the user accepts for this request (run-trust.ts): files that are neither signed nor accepted for good are not executed. */
+/**
+ * Code of the run that the user accepts for this request (run-trust.ts). Files that are neither signed nor permanently
+ * accepted are not executed.
+ */
 export interface AcceptedCode {
-  /** sha256 (hex) of files. */
+  /** SHA-256 (hex) of the files. */
   accepted?: string[];
 }
 
-/** The weights that a run began with; other names are those of checkpoints: `step-000020`. */
+/** Name of the initial weights. Other names are those of checkpoints, such as `step-000020`. */
 export const initialWeights = 'initial';
 
 export interface CheckpointChoice {
   name: string;
-  /** Steps that were finished when it was written; 0 for the initial weights. */
+  /** Number of steps finished at the checkpoint; 0 for the initial weights. */
   step: number;
 }
 
 /** Newest first, the initial weights last. */
 export const checkpoints = new RequestType<{ folder: string }, CheckpointChoice[], void>('inspect/checkpoints');
 
-/** Texts of token ids under the run's tokenizer, special tokens included; together they are the text of all. No model is loaded. */
+/**
+ * Texts of token ids under the run's tokenizer, including special tokens. Their concatenation is the text of the
+ * sequence. Loads no model.
+ */
 export const pieces = new RequestType<{ folder: string; ids: number[] }, string[], void>('inspect/pieces');
 
 export interface RescoreRequest extends EpisodeRef {
-  /** The newest where nothing is said. */
+  /** Default: the newest checkpoint. */
   checkpoint?: string;
-  /** Score every token that has one before it, prompts and states too; else those that were sampled. */
+  /** Score every token that has a predecessor, including prompts and states; else only sampled tokens. */
   all?: boolean;
 }
 
@@ -55,19 +65,19 @@ export interface LikelyToken {
 export interface RescoredToken {
   id: number;
   text: string;
-  /** It was sampled. */
+  /** Whether the token was sampled. */
   sampled: boolean;
-  /** Under the checkpoint; null where it was not scored, as are the others. */
+  /** Under the checkpoint. Like the following fields, null if the token was not scored. */
   logprob: number | null;
-  /** Of the whole distribution here, in nats. */
+  /** Entropy of the full distribution at this position, in nats. */
   entropy: number | null;
-  /** 1 for the likeliest. */
+  /** 1 for the most likely token. */
   rank: number | null;
-  /** The five likeliest tokens here, likeliest first; empty where it was not scored. */
+  /** The five most likely tokens at this position, in descending order; empty if it was not scored. */
   top: LikelyToken[];
-  /** Under the reference policy, where the run has one. */
+  /** Log-prob under the reference policy, if the run has one. */
   reference: number | null;
-  /** The critic's value before the token, where the checkpoint has a critic. */
+  /** The critic's value before the token, if the checkpoint has a critic. */
   value: number | null;
 }
 
@@ -81,57 +91,63 @@ export interface Rescored {
 
 export const rescore = new RequestType<RescoreRequest, Rescored, void>('inspect/rescore');
 
-/** What of an answer is given by hand. Without an answer the policy writes it behind the thought; with neither it writes the whole turn. */
+/**
+ * Parts of the response written by the user. Without an answer, the policy writes it after the thought; with neither,
+ * the policy writes the whole turn.
+ */
 export interface GivenAnswer {
   thought?: string;
   answer?: string;
 }
 
-/** Plays an episode again up to `turn` (from 1), gives that turn by hand or to the policy, and goes on from there. */
+/** Replays an episode up to `turn` (1-based), takes that turn from the user or the policy, and continues from there. */
 export interface WhatIfRequest extends EpisodeRef, AcceptedCode {
   turn: number;
   given: GivenAnswer;
-  /** Whose turns the rest are: a checkpoint's name, or null for the user, who gives one turn at a time by `whatIfTurn`. */
+  /**
+   * Plays the remaining turns: a checkpoint's name, or null for the user, who supplies one turn at a time with
+   * `whatIfTurn`.
+   */
   checkpoint: string | null;
-  /** Of the random stream `what-if-sampling`, with the turn. */
+  /** Seed of the random stream `what-if-sampling`, together with the turn. */
   seed: number;
 }
 
-/** A what-if episode as it stands. */
+/** Current state of a what-if episode. */
 export interface WhatIfStanding {
-  /** Names it in `whatIfTurn` and `whatIfEnd` until it is over. */
+  /** Identifies it in `whatIfTurn` and `whatIfEnd` until the episode is over. */
   session: number;
   episode: Episode;
-  /** Where it was written once it is over, with the name of its file; null while it waits for a turn. */
+  /** Where the finished episode was written, with its file name; null while it waits for a turn. */
   written: (EpisodeRef & { file: string }) | null;
-  /** Names of the actions that there are; empty where any text is one. */
+  /** Names of the available actions; empty if any text is an action. */
   actions: string[];
-  /** What the reader should know: the code was not the one that played, or a replayed state came out otherwise. */
+  /** Notes for the user: the code differs from the original, or a replayed state came out differently. */
   notes: string[];
 }
 
-/** Resolves when the episode is over, or when it waits for the user. */
+/** Resolves when the episode is over or waits for the user. */
 export const whatIf = new RequestType<WhatIfRequest, WhatIfStanding, void>('inspect/whatIf');
-/** The user's next turn; where `checkpoint` names one, that plays from here on to the end. */
+/** The user's next turn. If `checkpoint` names one, it plays from here to the end. */
 export const whatIfTurn = new RequestType<
   { session: number; given: GivenAnswer; checkpoint: string | null },
   WhatIfStanding,
   void
 >('inspect/whatIfTurn');
-/** Ends a what-if that is not over; what was played is written where `keep`, else forgotten. */
+/** Ends an unfinished what-if. With `keep` the turns played so far are written, else discarded. */
 export const whatIfEnd = new RequestType<{ session: number; keep: boolean }, WhatIfStanding | null, void>(
   'inspect/whatIfEnd',
 );
 
-/** Tokens of the turn in hand as the policy samples them, in order; `turn` from 1. */
+/** Tokens of the current turn as the policy samples them, in order; `turn` is 1-based. */
 export const whatIfTokens = new NotificationType<{
   session: number;
   turn: number;
   tokens: { id: number; text: string; logprob: number }[];
 }>('inspect/whatIfTokens');
 
-/** What a request is doing, in a few words ("loading step-000020"), for whoever waits. */
+/** Current phase of a request in a few words ("loading step-000020"), for progress display. */
 export const inspectionPhase = new NotificationType<{ words: string }>('inspect/phase');
 
-/** Names of the actions that the episode has, for whoever is to choose one. */
+/** Names of the episode's actions, for a choice by the user. */
 export const legalActions = new RequestType<EpisodeRef & AcceptedCode, string[], void>('inspect/legalActions');

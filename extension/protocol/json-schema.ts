@@ -1,9 +1,10 @@
-// The part of JSON schemas that configurations need: which key is where, and what its value must be, in words. Shared by the trainer, which
-// makes the schema of its own, and the editor's help in configuration files, which reads it from media/configuration.schema.json.
+// The subset of JSON schema that configurations use: look-up of a key's schema, and a description of its expected
+// value. Shared by the trainer, which generates the schema from its own, and the editor's help in configuration files,
+// which reads it from media/configuration.schema.json.
 
-/** The part of a JSON schema (draft 2020-12) that a configuration needs. */
+/** The subset of JSON schema (draft 2020-12) that configurations use. */
 export interface JsonSchema {
-  /** Several where a value may also be null. */
+  /** A list if the value may also be null. */
   type?: string | string[];
   title?: string;
   description?: string;
@@ -22,12 +23,12 @@ export interface JsonSchema {
   exclusiveMaximum?: number;
   minLength?: number;
   pattern?: string;
-  /** Of a key that is accepted and has no effect. */
+  /** Set for a key that is accepted but has no effect. */
   deprecated?: boolean;
   $ref?: string;
 }
 
-/** The schema of the key at `path`, or undefined where the schema has no such key. */
+/** Returns the schema of the key at `path`, or undefined if there is no such key. */
 export function schemaAt(root: JsonSchema, path: readonly PropertyKey[]): JsonSchema | undefined {
   let schema: JsonSchema | undefined = root;
   for (const part of path) {
@@ -44,7 +45,7 @@ function below(schema: JsonSchema, part: PropertyKey): JsonSchema | undefined {
   return schema.prefixItems?.[Number(key)] ?? schema.items;
 }
 
-/** What a value must be, as words: `an integer ≥ 1`, `one of top_p, min_p`. */
+/** Describes the expected value: `an integer ≥ 1`, `one of top_p, min_p`. */
 export function expectation(schema: JsonSchema): string {
   if (schema.anyOf) return schema.anyOf.map(expectation).join(' or ');
   if (Array.isArray(schema.type)) return schema.type.map(type => expectation({ ...schema, type })).join(' or ');

@@ -1,6 +1,6 @@
-// JSON that may be none, or not what was expected: what was read from a file or a process that somebody may have cut off.
+// Parsing of JSON that may be invalid or of another shape, such as a truncated file or the output of a process.
 
-/** The value of a JSON text, `undefined` where it is none. */
+/** Returns the parsed value, or undefined if the text is not valid JSON. */
 export function jsonOrNothing(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;
@@ -9,6 +9,6 @@ export function jsonOrNothing(text: string): unknown {
   }
 }
 
-/** Whether a value is an object of JSON: no list, not null. */
+/** Whether a value is a JSON object: not an array, not null. */
 export const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -1,22 +1,22 @@
-// Whether the trainer that a lease names lives. Where the lease was written in this machine's boot and in this PID namespace, the process
-// decides, alone: by its pid and start, whatever the clock and the time of the last touch say. Elsewhere (another machine, a container)
-// its pid means nothing, and the touches decide. A lease of an earlier version says neither place nor start: its pid is
-// believed where a process has it, and its touches where none has.
+// Decides whether the trainer named by a lease is alive. If the lease was written in the same boot and PID namespace,
+// only the process decides: its pid and start time, independent of the clock and the last touch. Otherwise (another
+// machine, a container) the pid is meaningless and the touches decide. A lease of an earlier version records neither
+// location nor start time: if a process has its pid, the trainer counts as alive, else the touches decide.
 import type { Lease } from './run-folder';
 import { leaseStaleMs } from './run-folder';
 import { isSamePlace, type Processes, type ProcessPlace } from './process-identity';
 
-/** Clocks of process starts and of leases differ by rounding; a later process starts clearly later. */
+/** Tolerance for rounding between process start times and lease times. A later process starts clearly later. */
 const reuseSlackMs = 2000;
 
-/** `held` by a living process, `gone`: its process has ended, or `unknown`: the touches decide. */
+/** `held` by a living process; `gone`: the process has ended; `unknown`: the touches decide. */
 export type LeaseHolder = 'held' | 'gone' | 'unknown';
 
-/** Where a lease was written; undefined in one of an earlier version. */
+/** Where a lease was written; undefined for one of an earlier version. */
 export const placeOfLease = ({ host, boot, pid_namespace }: Lease): ProcessPlace | undefined =>
   host === undefined || boot === undefined || pid_namespace === undefined ? undefined : { host, boot, pid_namespace };
 
-/** What the system says of the process that holds the lease; null for a lease that cannot be read. */
+/** Returns the state of the process that holds the lease; `unknown` for null, a lease that cannot be read. */
 export function holderOf(lease: Lease | null, processes: Processes): LeaseHolder {
   if (lease === null) return 'unknown';
   const place = placeOfLease(lease);
@@ -32,21 +32,22 @@ export function holderOf(lease: Lease | null, processes: Processes): LeaseHolder
   return start === lease.process_start ? 'held' : 'gone';
 }
 
-/** Whether a time of a touch is of now by this clock; one of the future is not. */
+/** Whether a touch is recent by this clock; a time too far in the future is not. */
 export const isFresh = (touched: number, now: number): boolean => Math.abs(now - touched) < leaseStaleMs;
 
 /**
- * Follows the touches of one lease. The first time seen is compared with the clock; from then on what counts is whether it changes, by a
- * clock that never jumps, so that clocks that were set, or that differ between machines, make no difference.
+ * Follows the touches of one lease. The first touch time is compared with the clock. After that, only changes of the
+ * touch time count, measured with a monotonic clock, so that clock adjustments and differences between machines have no
+ * effect.
  */
 export class TouchWatch {
   private touched: number | undefined;
   private freshUntil = -Infinity;
 
   /**
-   * The lease was last touched at `touched`.
+   * Records that the lease was last touched at `touched`.
    * @param now milliseconds since 1970
-   * @param monotonic milliseconds of a clock that is never set
+   * @param monotonic milliseconds of a monotonic clock
    */
   see(touched: number, now: number, monotonic: number): void {
     if (touched === this.touched) return;

@@ -1,11 +1,11 @@
-// Meanings of metric keys, read from the tables of docs/METRICS.md: the one text that people read and pages show.
-// A key may hold placeholders: `<tag>` stands for one part of a key between slashes (or a piece of it, as in `pass@<k>`).
-// Invariant: an exact key wins over a pattern, an earlier pattern over a later one.
+// Meanings of metric keys, parsed from the tables of docs/METRICS.md, the single source for documentation and pages. A
+// key may contain placeholders: `<tag>` matches one slash-separated part of a key, or a piece of it (as in `pass@<k>`).
+// Invariant: an exact key wins over a pattern, and an earlier pattern over a later one.
 
 /**
- * Reads `| key | meaning |` rows out of Markdown tables. The first cell names one or more keys in backticks; the second is the
- * sentence. Rows whose first cell has no backticks (headings, rules) are passed over.
- * @returns sentences by key or pattern, in the order of the document
+ * Parses `| key | meaning |` rows of Markdown tables. The first cell names one or more keys in backticks; the second is
+ * the sentence. Rows whose first cell has no backticks (headings, rules) are skipped.
+ * @returns sentences by key or pattern, in document order
  */
 export function parseMetricMeanings(markdown: string): Record<string, string> {
   const meanings: Record<string, string> = {};
@@ -20,7 +20,7 @@ export function parseMetricMeanings(markdown: string): Record<string, string> {
 
 const patterns = new Map<string, RegExp | null>();
 
-/** The regular expression of a key with placeholders, null for a plain key. */
+/** Returns the regular expression of a key with placeholders, null for a plain key. */
 function patternOf(key: string): RegExp | null {
   let pattern = patterns.get(key);
   if (pattern === undefined) {
@@ -31,7 +31,7 @@ function patternOf(key: string): RegExp | null {
   return pattern;
 }
 
-/** The sentence for `key` among `meanings` (keys or patterns), undefined where nothing is said of it. */
+/** Returns the sentence for `key` from `meanings` (keys or patterns), or undefined. */
 export function meaningOf(meanings: Readonly<Record<string, string>>, key: string): string | undefined {
   if (Object.hasOwn(meanings, key)) return meanings[key];
   return Object.entries(meanings).find(([pattern]) => patternOf(pattern)?.test(key))?.[1];

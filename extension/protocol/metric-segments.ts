@@ -1,33 +1,35 @@
-// `metrics.columns`: the numbers of metrics.jsonl by columns, in segments of some hundred lines, so that a run of 100,000 steps opens
-// without its lines being parsed. Derived: metrics.jsonl is the truth, and a segment counts only while the bytes before its end are
-// those that it was made of. Whoever writes the lines appends segments; readers take the lines after the last one from metrics.jsonl.
-// A segment: 8 bytes magic, 4 bytes length of the header, 4 bytes nothing, the header as JSON (with blanks up to a multiple of 8),
-// then for each key a column of little-endian float64, NaN where a line lacks the key. The first key is `step`.
+// `metrics.columns`: the numbers of metrics.jsonl by columns, in segments of some hundred lines, so that a run of
+// 100,000 steps opens without parsing its lines. Derived data: metrics.jsonl is authoritative, and a segment is valid
+// only while the bytes before its end in metrics.jsonl are unchanged. The writer of metrics.jsonl appends segments;
+// readers parse the lines after the last segment from metrics.jsonl.
+// Layout of a segment: 8 bytes magic, 4 bytes header length, 4 bytes zero, the header as JSON (padded with blanks to a
+// multiple of 8), then for each key a column of little-endian float64, NaN where a line lacks the key. The first key is
+// `step`.
 
 /** The numbers of a line of metrics.jsonl. */
 export type MetricNumbers = { step: number } & Record<string, number>;
 
 export interface MetricSegment {
-  /** Bytes [from, to) of metrics.jsonl that it holds. */
+  /** Byte range [from, to) of metrics.jsonl that the segment covers. */
   from: number;
   to: number;
-  /** The last bytes before `to`, as base64: what must still stand there. */
+  /** The last bytes before `to`, as base64, to verify the segment. */
   tail: string;
   rows: number;
-  /** By key, each of `rows` numbers. */
+  /** By key, each with `rows` numbers. */
   columns: Map<string, Float64Array>;
 }
 
-/** Lines of a segment. */
+/** Number of lines per segment. */
 export const segmentRows = 512;
 
-/** How many bytes before its end a segment remembers (`tail`). */
+/** Number of bytes kept in `tail`. */
 export const tailBytes = 64;
 
 const magic = 'RAGNCOL1';
 const prefix = 16;
 
-/** The numbers of a parsed line; null where it is no line of metrics. */
+/** Returns the numbers of a parsed line, or null if it is not a metrics line. */
 export function numbersOf(line: unknown): MetricNumbers | null {
   if (typeof line !== 'object' || line === null || !Number.isInteger((line as MetricNumbers).step)) return null;
   const numbers = {} as MetricNumbers;
@@ -38,7 +40,7 @@ export function numbersOf(line: unknown): MetricNumbers | null {
   return numbers;
 }
 
-/** Lines as columns, NaN where a line lacks a key. The first key is `step`. */
+/** Converts lines to columns, NaN where a line lacks a key. The first key is `step`. */
 export function columnsOf(lines: readonly MetricNumbers[]): Map<string, Float64Array> {
   const columns = new Map([['step', new Float64Array(lines.length)]]);
   lines.forEach((line, row) => {
@@ -51,7 +53,7 @@ export function columnsOf(lines: readonly MetricNumbers[]): Map<string, Float64A
   return columns;
 }
 
-/** A segment as the bytes that are appended to `metrics.columns`. */
+/** Encodes a segment as bytes to append to `metrics.columns`. */
 export function encodeSegment({ from, to, tail, rows, columns }: MetricSegment): Uint8Array {
   const header = JSON.stringify({ from, to, tail, rows, keys: [...columns.keys()] });
   const text = new TextEncoder().encode(header);
@@ -71,8 +73,8 @@ export function encodeSegment({ from, to, tail, rows, columns }: MetricSegment):
 }
 
 /**
- * The segments of a file in their order, as views of `buffer` (little-endian, as all platforms of Node are), each with the offset
- * behind it. What is torn or no segment ends the list.
+ * Returns the segments of a file in order, as views of `buffer` (little-endian, like all platforms of Node.js), each
+ * with its end offset. Stops at the first truncated or invalid segment.
  */
 export function decodeSegments(buffer: ArrayBuffer): { segment: MetricSegment; end: number }[] {
   const found: { segment: MetricSegment; end: number }[] = [];

@@ -1,23 +1,23 @@
-// Messages between the extension host and the New Run page. The page owns what its reader chose; the host says what that comes to, by asking
-// the trainer's own terminal (`ragen plan`), and is the only one that starts anything or writes a file.
+// Messages between the extension host and the New Run page. The page owns the user's choices. The host evaluates them
+// with the trainer's command line (`ragen plan`), and only the host starts runs or writes files.
 import type { NotificationType, RequestType } from 'vscode-messenger-common';
 
-/** A configuration to start from: a shipped preset, or a file of the workspace. */
+/** A configuration to start from: a built-in preset or a file in the workspace. */
 export interface PresetChoice {
-  /** The name of a shipped preset, or the absolute path of a file. */
+  /** Name of a built-in preset, or absolute path of a file. */
   id: string;
   name: string;
   description: string;
 }
 
-/** A key of the configuration as a control. */
+/** A configuration key as a form control. */
 export interface Field {
   key: string;
   title: string;
-  /** What the key means, from the configuration's schema. */
+  /** Description of the key from the configuration schema. */
   help: string;
   kind: 'number' | 'text' | 'flag' | 'choice';
-  /** What a choice may be. */
+  /** Options of a choice. */
   choices: string[];
 }
 
@@ -28,7 +28,7 @@ export interface FieldGroup {
 
 export interface NewRunForm {
   presets: PresetChoice[];
-  /** Absolute paths of the workspace's folders, in which runs can be. */
+  /** Absolute paths of the workspace folders, in which runs can be started. */
   folders: { path: string; name: string }[];
   groups: FieldGroup[];
 }
@@ -36,24 +36,24 @@ export interface NewRunForm {
 /** Prompt groups by environment tag. */
 export type GroupsByTag = Record<string, number>;
 
-/** What the reader chose: everything else is the preset's. */
+/** The user's choices; everything else comes from the preset. */
 export interface NewRunChoice {
   preset: string;
-  /** Path of a folder of the workspace. */
+  /** Path of a workspace folder. */
   folder: string;
-  /** Values by key, as they were typed. */
+  /** Values by key, as typed. */
   values: Record<string, string>;
-  /** In place of the preset's environments. */
+  /** Replaces the preset's environments. */
   groups: { train: GroupsByTag; val: GroupsByTag } | null;
 }
 
-/** What is wrong with a value; without a key, with the whole. */
+/** An invalid value, or a problem of the whole configuration if `key` is empty. */
 export interface FormProblem {
   key: string;
   message: string;
 }
 
-/** Memory in bytes; times in seconds. */
+/** Memory in bytes, times in seconds. */
 export interface RunEstimate {
   model: { path: string; parameters: number; trained: 'all' | 'adapters' };
   peak: { phase: string; bytes: number };
@@ -61,7 +61,7 @@ export interface RunEstimate {
   rows: { what: string; bytes: number; how: string; phase: string }[];
   fits: boolean;
   remedy: string | null;
-  /** Sentences on the configuration that are no mistakes. */
+  /** Remarks on the configuration that are not errors. */
   notes: string[];
   time: {
     step_s: number;
@@ -72,23 +72,23 @@ export interface RunEstimate {
   } | null;
 }
 
-/** What a choice comes to. */
+/** Evaluation of a choice. */
 export interface PlannedRun {
-  /** The value of each field, as text; missing where the configuration could not be read. */
+  /** Value of each field, as text; missing if the configuration could not be read. */
   values: Record<string, string>;
-  /** Every environment that the configuration knows, with its kind. */
+  /** Every environment in the configuration, with its type. */
   tags: { tag: string; environment: string }[];
   groups: { train: GroupsByTag; val: GroupsByTag };
-  /** Null where there are problems. */
+  /** Null if there are problems. */
   estimate: RunEstimate | null;
   problems: FormProblem[];
-  /** The configuration to be saved: the preset and what was changed. */
+  /** The configuration to save: the preset and the changes. */
   yaml: string;
 }
 
 export const newRunReady: RequestType<null, NewRunForm> = { method: 'newRun/ready' };
 export const newRunPlan: RequestType<NewRunChoice, PlannedRun> = { method: 'newRun/plan' };
-/** Starts a run; answers once it is there. Rejects with the reason where it could not be started. */
+/** Starts a run; resolves once it is started. Rejects with the reason if it could not start. */
 export const newRunStart: RequestType<NewRunChoice, null> = { method: 'newRun/start' };
 /** Saves the configuration as a file and opens it. */
 export const newRunSave: NotificationType<NewRunChoice> = { method: 'newRun/save' };

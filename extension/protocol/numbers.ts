@@ -1,6 +1,6 @@
-// Numbers as people read them, the same in pages, hovers and the texts of traces: three significant digits, SI prefixes, a proper minus sign.
+// Number formats shared by pages, hovers and traces: three significant digits, SI prefixes, a Unicode minus sign.
 
-/** The sign before negative numbers. */
+/** Sign of negative numbers. */
 export const minus = '−';
 
 const prefixes: [number, string][] = [
@@ -10,7 +10,10 @@ const prefixes: [number, string][] = [
   [1e3, ' k'],
 ];
 
-/** `0.123`, `12.3 k`, `1.20e−4`; whole numbers under a thousand as they are; a value that is not finite as a dash. */
+/**
+ * Formats a number as `0.123`, `12.3 k` or `1.20e−4`. Integers below 1000 are unchanged; non-finite values become a
+ * dash.
+ */
 export function formatNumber(value: number): string {
   if (!Number.isFinite(value)) return '–';
   const size = Math.abs(value);
@@ -18,7 +21,7 @@ export function formatNumber(value: number): string {
   if (size === 0) return '0';
   if (size >= 1e15) return sign + size.toExponential(2).replace('e+', 'e');
   for (const [divisor, prefix] of prefixes) {
-    // 999.5 would round to 1000 in three digits: it belongs to the next prefix.
+    // 999.5 would round to 1000 in three digits, so it takes the next prefix.
     if (size >= divisor * 0.9995) return sign + threeDigits(size / divisor) + prefix;
   }
   if (Number.isInteger(size)) return sign + String(size);
@@ -26,15 +29,15 @@ export function formatNumber(value: number): string {
   return sign + threeDigits(size);
 }
 
-/** As `formatNumber`, with a sign on positive values too. */
+/** Like `formatNumber`, with a plus sign on positive values. */
 export function formatSigned(value: number): string {
   return value > 0 ? `+${formatNumber(value)}` : formatNumber(value);
 }
 
-/** `1 turn`, `2 turns`. */
+/** Formats a count: `1 turn`, `2 turns`. */
 export const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`;
 
-/** A share 0…1 as `61.2 %`, without the decimal at and above 99.95 and at 0. */
+/** Formats a share 0…1 as `61.2 %`, without a decimal for 0 and from 99.95 % on. */
 export function formatPercent(share: number): string {
   if (!Number.isFinite(share)) return '–';
   const value = Math.abs(share * 100);
@@ -42,12 +45,12 @@ export function formatPercent(share: number): string {
   return `${share < 0 && Number(text) !== 0 ? minus : ''}${text} %`;
 }
 
-/** Three significant digits of a size in [0.001, 1000), without exponent. */
+/** Formats a size in [0.001, 1000) with three significant digits, without exponent. */
 export function threeDigits(size: number): string {
   const text = size.toPrecision(3);
   return text.includes('e') ? String(Number(text)) : text;
 }
 
-/** Bytes in binary units, as memory is told: `640 MiB`, `2.2 GiB`. */
+/** Formats bytes in binary units: `640 MiB`, `2.2 GiB`. */
 export const gibibytes = (bytes: number): string =>
   bytes < 2 ** 30 ? `${Math.ceil(bytes / 2 ** 20)} MiB` : `${(bytes / 2 ** 30).toFixed(1)} GiB`;

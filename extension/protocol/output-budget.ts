@@ -1,14 +1,14 @@
-// How much of an output without end is let through: so many characters a second, with a word where the rest is left out. Environments
-// print as they like; the run's log, and what is on its way there, must not grow without bound.
+// Rate limit for text output, in characters per second, with a note where output is dropped. Environments print without
+// limit, but the run's log and its buffers must stay bounded.
 
 export class OutputBudget {
   private second = -1;
   private left = 0;
 
-  /** @param perSecond characters of each second that pass */
+  /** @param perSecond characters that pass per second */
   constructor(private readonly perSecond: number) {}
 
-  /** What of `text` passes at the time `now` (milliseconds): all of it, its beginning, or nothing. */
+  /** Returns the part of `text` that passes at time `now` (milliseconds): all of it, its beginning, or nothing. */
   take(text: string, now = performance.now()): string {
     const second = Math.floor(now / 1000);
     if (second !== this.second) [this.second, this.left] = [second, this.perSecond];

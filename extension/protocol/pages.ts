@@ -1,6 +1,6 @@
-// Messages between the extension host and its pages, and the state each page is given. Who owns what: the run folder owns data,
-// the host reads it and sends whole snapshots first and whole lines after; a page owns its navigation and view settings only.
-// A page that was hidden asks again with `ready` and gets a fresh snapshot.
+// Messages between the extension host and its pages, and the state of each page. Ownership: the run folder owns the
+// data; the host reads it and sends a complete snapshot first, then complete lines; a page owns only its navigation and
+// view settings. A page that was hidden sends `ready` again and gets a new snapshot.
 import type { RunStatus } from './run-folder';
 
 export interface RunSummary {
@@ -9,28 +9,29 @@ export interface RunSummary {
   folder: string;
   config_name: string;
   created: string;
-  /** What a user said of the run, where anything was said (`labels.json`, `notes.md`). */
+  /** Set by the user, if at all (`labels.json`, `notes.md`). */
   tags?: string[];
   archived?: boolean;
-  /** The first words of the notes. */
+  /** First words of the notes. */
   notes?: string;
   status: RunStatus;
-  /** The trainer's lease is alive; a run that says `running` without it was interrupted. */
+  /** The trainer's lease is alive. A run with status `running` and no live lease was interrupted. */
   live: boolean;
-  /** Why its status cannot be read, in one sentence. */
+  /** Why the status cannot be read, in one sentence. */
   trouble?: string;
 }
 
 /**
- * What every page keeps by `setState`, beside its own view settings, so that the host can restore its panel after a reload
- * of the window. The host writes `folder` into `<body data-run="…">`; a page copies it from there or from a snapshot's run.
+ * State that every page saves with `setState`, beside its own view settings, so that the host can restore the panel
+ * after a window reload. The host writes `folder` into `<body data-run="…">`; a page copies it from there or from the
+ * run of a snapshot.
  */
 export interface PageState {
-  /** Absolute path of the run's folder. */
+  /** Absolute path of the run folder. */
   folder: string;
 }
 
-/** A row of the Episodes page's list. */
+/** A row in the list of the Episodes page. */
 export interface EpisodeRow {
   id: string;
   step: number;
@@ -45,9 +46,9 @@ export interface EpisodeRow {
   /** Mean over trained tokens; null when not trained on. */
   advantage?: number | null;
   turns: number;
-  /** Sampled tokens: the sum of the mask. */
+  /** Number of sampled tokens: the sum of the mask. */
   tokens: number;
   kept: boolean | null;
-  /** Actions that the environment does not know, and answers that held none; left out where nobody counted. */
+  /** Actions unknown to the environment plus answers without an action; missing if not counted. */
   invalid?: number;
 }

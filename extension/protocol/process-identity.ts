@@ -1,52 +1,57 @@
-// Which process a number means. A pid alone is not enough: it counts in its PID namespace (of a container) on its machine until the next boot,
-// and is given to another process later. So whoever writes a pid down for others writes the place where it counts and when the process
-// started; both are compared before anything is concluded from the pid, and before anything is killed by it.
-// Sources: proc(5), pid_namespaces(7); /proc/sys/kernel/random/boot_id is another at each boot.
+// Identifies processes. A pid alone is not enough: it is valid only in its PID namespace (container), on its machine
+// and until the next boot, and it is reused. A stored pid is therefore accompanied by its location and the process's
+// start time; both are compared before anything is concluded from the pid or killed by it.
+// Sources: proc(5), pid_namespaces(7). /proc/sys/kernel/random/boot_id changes at each boot.
 import { execFileSync } from 'node:child_process';
 import { readFileSync, readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { programEnvironment } from '../../envs/api/program-environment';
 
-/** Where a pid counts. Two that are equal are the same place; only Linux has boot ids and namespaces to tell by, the others go by the host. */
+/** The scope in which a pid is valid. Only Linux has boot ids and namespaces; other systems compare the host name. */
 export interface ProcessPlace {
   host: string;
-  /** Id of the machine's boot; null where it is not known. */
+  /** Boot id of the machine; null if unknown. */
   boot: string | null;
-  /** Inode of the PID namespace; null where it is not known, or there are none. */
+  /** Inode of the PID namespace; null if unknown or not supported. */
   pid_namespace: string | null;
 }
 
-/** What is asked of the system about processes; tests give their own answers. */
+/** Queries about processes, replaceable in tests. */
 export interface Processes {
   place: ProcessPlace;
   isAlive(pid: number): boolean;
-  /** When the process started, in a form that no change of the clock affects; undefined where that is not known. */
+  /** Start time in a form that clock adjustments do not affect; undefined if unknown. */
   startOf(pid: number): string | undefined;
-  /** The same in milliseconds since 1970, by the clock as it is set now. */
+  /** Start time in milliseconds since 1970, by the current clock. */
   startTimeOf?(pid: number): number | undefined;
 }
 
-/** The place of this process. */
+/** Location of this process. */
 export const thisPlace: ProcessPlace = {
   host: hostname(),
   boot: readIf(() => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()),
   pid_namespace: readIf(() => /\[(\d+)\]/.exec(readlinkSync('/proc/self/ns/pid'))![1]),
 };
 
-/** Whether a pid of one place means the same process in the other. Without a boot id machines go by their names. */
+/** Whether a pid means the same process in both locations. Without a boot id, host names are compared. */
 export const isSamePlace = (a: ProcessPlace, b: ProcessPlace): boolean =>
   a.boot === b.boot && a.pid_namespace === b.pid_namespace && (a.boot !== null || a.host === b.host);
 
-/** Whether a number can be the pid of one process: `kill` takes 0 and negative ones for groups, or for everybody. */
+/**
+ * Whether a number can be the pid of a single process. `kill` interprets 0 and negative numbers as groups or all
+ * processes.
+ */
 export const isPid = (pid: unknown): pid is number =>
   Number.isInteger(pid) && (pid as number) > 0 && (pid as number) < 2 ** 31;
 
-/** Whether /proc shows this process's own namespace: in a new one it shows the old one's numbers until it is mounted again. */
+/**
+ * Whether /proc shows this process's own PID namespace. In a new namespace it shows the old one until it is remounted.
+ */
 export const showsOwnProcesses = (): boolean => readIf(() => readlinkSync('/proc/self')) === String(process.pid);
 
 /**
- * Whether a process with this pid runs here (also one of another user). One that has ended but was not waited for by its parent, as it
- * stays in containers whose first process is no init, does not run.
+ * Whether a process with this pid is running here, including processes of other users. Zombies, which remain in
+ * containers whose first process is not an init, do not count.
  */
 export function isAlive(pid: number): boolean {
   if (!isPid(pid)) return false;
@@ -65,12 +70,12 @@ export function isAlive(pid: number): boolean {
   }
 }
 
-/** Starts that were asked of another program; a process keeps its own while it lives. */
+/** Cache of start times that were queried with an external program. */
 const starts = new Map<number, string>();
 
 /**
- * When the process started: clock ticks since boot on Linux, else milliseconds since 1970 as the system noted them then. Undefined where there
- * is no such process, or no way to tell.
+ * Returns the start time of a process: clock ticks since boot on Linux, else milliseconds since 1970 as first recorded.
+ * Undefined if there is no such process or it cannot be determined.
  */
 export function startOf(pid: number): string | undefined {
   if (!isPid(pid)) return undefined;
@@ -81,7 +86,9 @@ export function startOf(pid: number): string | undefined {
   return known;
 }
 
-/** Start of the process in milliseconds since 1970 (to the second or better), or undefined where that cannot be found out. */
+/**
+ * Returns the start of a process in milliseconds since 1970 (accurate to a second or better), or undefined if unknown.
+ */
 export function startTimeOf(pid: number): number | undefined {
   try {
     if (process.platform === 'linux') return linuxStart(pid);
@@ -95,20 +102,23 @@ export function startTimeOf(pid: number): number | undefined {
         ]),
       );
   } catch {
-    // No such process any more, or no such tool: unknown.
+    // no such process or no such tool: unknown
   }
   return undefined;
 }
 
 function linuxStart(pid: number): number | undefined {
   if (!showsOwnProcesses()) return undefined;
-  const ticks = Number(statFields(pid)[19]); // field 22: the start in clock ticks since boot
+  const ticks = Number(statFields(pid)[19]); // field 22: start in clock ticks since boot
   const boot = Number(/^btime (\d+)$/m.exec(readFileSync('/proc/stat', 'utf8'))?.[1]);
-  const ticksPerSecond = 100; // USER_HZ, fixed by the kernel's interface on all platforms of Node
+  const ticksPerSecond = 100; // USER_HZ, a kernel ABI constant on all platforms of Node.js
   return Number.isFinite(ticks + boot) ? (boot + ticks / ticksPerSecond) * 1000 : undefined;
 }
 
-/** Fields of /proc/<pid>/stat from the third on, the state; the second, the command, may itself hold spaces and parentheses. */
+/**
+ * Fields of /proc/<pid>/stat from the third (the state) on. The second, the command, may contain spaces and
+ * parentheses.
+ */
 function statFields(pid: number): string[] {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
   return stat.slice(stat.lastIndexOf(')') + 2).split(' ');
@@ -127,7 +137,7 @@ const parsed = (text: string): number | undefined => {
   return Number.isNaN(time) ? undefined : time;
 };
 
-/** What `read` reads, null where it cannot. */
+/** Returns the result of `read`, or null if it throws. */
 function readIf(read: () => string): string | null {
   try {
     return read();

@@ -1,5 +1,5 @@
-// Reads the files of a run folder by their names, each with the bound of its kind (bounded-file.ts). A run folder may come from anywhere:
-// nothing in it is opened that is no regular file of the folder itself, and nothing is read that no trainer would have written.
+// Reads the files of a run folder by name, each with a size limit for its kind (bounded-file.ts). A run folder is
+// untrusted: only regular files of the folder itself are opened, and files larger than any trainer writes are refused.
 import { closeSync, lstatSync } from 'node:fs';
 import { lstat } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
@@ -10,22 +10,22 @@ import { environmentFiles, runFiles } from './run-folder';
 
 const mebibyte = 2 ** 20;
 
-/** Bytes of a log that is read to its end: 100,000 steps write less than a tenth of it. */
+/** Maximum bytes of a log that is read to its end. 100,000 steps write less than a tenth of it. */
 export const mostLogBytes = 16 * 2 ** 30;
 
-/** @throws RefusedFile where a log is larger than is ever read: a sparse file would take minutes */
+/** @throws RefusedFile when a log exceeds the maximum size: a sparse file would take minutes */
 export function requireLogSize(path: string, size: number): void {
   if (size > mostLogBytes)
     throw new RefusedFile(`${path} has ${size} bytes, more than the ${mostLogBytes} that are read of a log: remove it`);
 }
 
-/** Entries of a folder: a file for each of a million steps. */
+/** Maximum number of entries of a folder: one file for each of a million steps. */
 export const mostEntries = 1_000_000;
-/** Names in a folder of runs, and those of them that are looked at, the newest by name. */
+/** Maximum number of names read from a folder of runs, and of those used, newest first by name. */
 const mostNames = 100_000;
 export const mostRuns = 5000;
 
-/** Bytes of the files that are read whole, by name; `mostOther` of any other. */
+/** Maximum bytes of files that are read whole, by name; `mostOther` for all others. */
 const most: Readonly<Record<string, number>> = {
   [runFiles.manifest]: 16 * mebibyte,
   [runFiles.status]: mebibyte,
@@ -45,21 +45,21 @@ const boundsOf = (folder: string, name: string): Bounds => ({
 });
 
 /**
- * The bytes of a file of a run folder, by its name there.
+ * Returns the bytes of a file in a run folder.
  * @throws RefusedFile, or the system's error
  */
 export const readRunFile = (folder: string, name: string): Promise<Buffer> =>
   readBounded(join(folder, name), boundsOf(folder, name));
 
-/** As `readRunFile`, at once. */
+/** Synchronous `readRunFile`. */
 export const readRunFileSync = (folder: string, name: string): Buffer =>
   readBoundedSync(join(folder, name), boundsOf(folder, name));
 
-/** A file of a run folder, opened to be read in parts. @throws as `readRunFile` */
+/** Opens a file of a run folder to read it in parts. @throws as `readRunFile` */
 export const openRunFile = (folder: string, name: string): Promise<FileHandle> =>
   openRegular(join(folder, name), folder);
 
-/** Whether a run folder has a regular file of that name that can be opened, links within the folder included. */
+/** Whether a run folder has a readable regular file of that name, including links within the folder. */
 export function hasRunFile(folder: string, name: string): boolean {
   try {
     closeSync(openRegularSync(join(folder, name), folder));
@@ -69,13 +69,13 @@ export function hasRunFile(folder: string, name: string): boolean {
   }
 }
 
-/** Names in a sub-folder of a run folder; none where there is no such folder, or it is a link that leads out. */
+/** Names in a subfolder of a run folder; empty if it is missing or is a link that leads out. */
 export async function namesInRun(folder: string, name: string): Promise<string[]> {
   const entries = await listBounded(join(folder, name), { most: mostEntries, within: folder }).catch(() => []);
   return entries.map(entry => entry.name);
 }
 
-/** As `namesInRun`, at once. */
+/** Synchronous `namesInRun`. */
 export function namesInRunSync(folder: string, name: string): string[] {
   try {
     return listBoundedSync(join(folder, name), { most: mostEntries, within: folder }).map(entry => entry.name);
@@ -84,12 +84,12 @@ export function namesInRunSync(folder: string, name: string): string[] {
   }
 }
 
-/** Names of the folders below a folder of runs, the newest first by name, at most `mostRuns`; none where there is no such folder. */
+/** Names of the folders in a folder of runs, newest first by name, at most `mostRuns`; empty if it is missing. */
 export async function runNames(runs: string): Promise<string[]> {
   return newest(await listBounded(runs, { most: mostNames, within: null }).catch(() => []));
 }
 
-/** As `runNames`, at once. */
+/** Synchronous `runNames`. */
 export function runNamesSync(runs: string): string[] {
   try {
     return newest(listBoundedSync(runs, { most: mostNames, within: null }));
@@ -105,14 +105,14 @@ const newest = (entries: { name: string; kind: string }[]): string[] =>
     .reverse()
     .slice(0, mostRuns);
 
-/** Whether a folder has an entry of that name, whatever it is. */
+/** Whether a folder has an entry of that name, of any type. */
 export const hasEntry = (folder: string, name: string): Promise<boolean> =>
   lstat(join(folder, name)).then(
     () => true,
     error => !isMissing(error),
   );
 
-/** As `hasEntry`, at once. */
+/** Synchronous `hasEntry`. */
 export function hasEntrySync(folder: string, name: string): boolean {
   try {
     lstatSync(join(folder, name));

@@ -1,8 +1,8 @@
-// The run folder `.ragen/runs/<id>/`: names of its files and the schema of each line. The folder is the truth about a run;
-// whatever else shows a run (pages, tree, terminal) has read it from here. Lines are append-only JSON, one a line.
+// The run folder `.ragen/runs/<id>/`: its file names and the schema of each line. The folder is the authoritative
+// record of a run; pages, tree and terminal read from it. Logs are append-only JSON lines.
 import { z } from 'zod';
 
-/** Names inside a run folder. */
+/** File names in a run folder. */
 export const runFiles = {
   manifest: 'manifest.json',
   status: 'status.json',
@@ -10,64 +10,72 @@ export const runFiles = {
   /** Derived from metrics.jsonl (metric-segments.ts). */
   columns: 'metrics.columns',
   scores: 'scores.jsonl',
-  /** Checksums of what the other logs hold (store/log-ledger.ts). */
+  /** Checksums of the other logs (store/log-ledger.ts). */
   checksums: 'checksums.jsonl',
   events: 'events.jsonl',
   episodes: 'episodes',
-  /** Derived from the files beside it (episode-index.ts). */
+  /** Derived from the episode files (episode-index.ts). */
   episodeIndex: 'episodes/index.jsonl',
   checkpoints: 'checkpoints',
   environments: 'environments',
   diagnostics: 'diagnostics',
   whatIf: 'what-if',
-  /** Event files, one a sitting. */
+  /** TensorBoard event files, one per run session. */
   tensorboard: 'tensorboard',
-  /** What a user says of the run. */
+  /** The user's labels of the run. */
   labels: 'labels.json',
   notes: 'notes.md',
   log: 'trainer.log',
   lease: 'lease',
-  /** The model's, so that ids can be read as text wherever the folder goes; checkpoints hold one of that name too. */
+  /**
+   * The model's tokenizer, to decode token ids wherever the folder is moved. Checkpoints have a file of the same name.
+   */
   tokenizer: 'tokenizer.json',
-  /** Of an evaluation: what it came to. */
+  /** Result of an evaluation. */
   evaluation: 'evaluation.json',
-  /** By whose trainer the manifest was written (run-trust.ts). */
+  /** Signature of the trainer that wrote the manifest (run-trust.ts). */
   signature: 'signature.json',
 } as const;
 
-/** Bytes of a line of a log that readers take: an episode's holds its texts and tokens, the index's all rows of a step. */
+/**
+ * Maximum bytes of a log line that readers accept. An episode line holds its texts and tokens, an index line all rows
+ * of a step.
+ */
 export const mostLineBytes = 2 ** 26;
 
-/** Whether a text may name a version's folder. Run folders come from anywhere, and what they call a version may be a way out of them. */
+/**
+ * Whether a text may name a version's folder. Run folders are untrusted, and a version name may be a path that leads
+ * out.
+ */
 export const isVersionName = (text: string): boolean => /^[\w-]+$/.test(text);
 
 /**
- * Whether a text may be the id of a run: the name of one folder, which is no way to another one, no option of a command line, and shows
- * as it is.
+ * Whether a text may be a run id: the name of a single folder that is not a path, not a command-line option, and has no
+ * invisible characters.
  */
 export const isRunId = (text: string): boolean => text.length <= 255 && /^(?![.-])[^\\/:\p{C}]+(?<![. ])$/u.test(text);
 
-/** `environments/<version>/…`: the code of an environment that ran. */
+/** `environments/<version>/…`: environment code that the run used. */
 export const environmentFile = (version: string, name: string): string => `${runFiles.environments}/${version}/${name}`;
 export const environmentFiles = {
-  /** The built code. */
+  /** The bundled code. */
   bundle: 'environment.js',
   about: 'version.json',
-  /** The sources, by their names in `version.json`. */
+  /** The sources, under their names in `version.json`. */
   sources: 'sources',
   coverage: 'coverage.jsonl',
-  /** By whose trainer the code was kept (run-trust.ts). */
+  /** Signature of the trainer that saved the code (run-trust.ts). */
   signature: 'signature.json',
 } as const;
 
-/** Where a workspace keeps its runs, from the workspace's root. */
+/** Folder of a workspace's runs, relative to its root. */
 export const runsFolder = '.ragen/runs';
 
 /** `episodes/step-000123.jsonl`, or `episodes/val-000120.jsonl` for a validation after step 120. */
 export const episodesFile = (mode: 'train' | 'val', step: number): string =>
   `${runFiles.episodes}/${mode === 'train' ? 'step' : 'val'}-${String(step).padStart(6, '0')}.jsonl`;
 
-/** Where an episode lies: with its step, or, where its id ends in `-w1`, `-w2` …, among the what-if episodes of its step. */
+/** File of an episode: that of its step, or of the step's what-if episodes if the id ends in `-w1`, `-w2` …. */
 export function episodeFile({ mode, step, id }: { mode: 'train' | 'val'; step: number; id: string }): string {
   const file = episodesFile(mode, step);
   return /-w\d+$/.test(id) ? `${runFiles.whatIf}${file.slice(runFiles.episodes.length)}` : file;
@@ -84,7 +92,7 @@ export const checkpointFolder = (step: number): string =>
 export const runState = z.enum(['starting', 'running', 'paused', 'stopping', 'stopped', 'finished', 'failed']);
 export type RunState = z.infer<typeof runState>;
 
-/** `manifest.json`: written once when the run is made; never changed by a resume. */
+/** `manifest.json`: written once when the run is created; a resume never changes it. */
 export const manifestSchema = z.object({
   schema: z.literal(1),
   id: z.string(),
@@ -118,15 +126,15 @@ export const manifestSchema = z.object({
 export type Manifest = z.infer<typeof manifestSchema>;
 
 /**
- * The manifest of the run in the folder of this name. The name is the run's id, whatever the manifest says: a copied or renamed folder is a
- * run of its own, and no id leads out of the folder of the runs.
+ * Schema of the manifest of the run in the folder `name`. The folder name is the run id, regardless of the manifest: a
+ * copied or renamed folder is a separate run, and no id leads out of the folder of runs.
  */
 export const manifestIn = (name: string) =>
   manifestSchema
     .refine(() => isRunId(name), { error: `a run’s folder cannot be called ${JSON.stringify(name)}` })
     .transform((manifest): Manifest => ({ ...manifest, id: name }));
 
-/** `labels.json`: what a user says of the run, in place of what the manifest says; replaced atomically, by whoever changes it. */
+/** `labels.json`: the user's labels, which override the manifest. Any process may replace it, atomically. */
 export const labelsSchema = z.object({
   schema: z.literal(1),
   name: z.string().min(1).optional(),
@@ -167,13 +175,16 @@ export const statusSchema = z.object({
 });
 export type RunStatus = z.infer<typeof statusSchema>;
 
-/** A line of `metrics.jsonl`: step, time, then metrics by RAGEN's key names. Values that are not finite are left out. */
+/** A line of `metrics.jsonl`: step, time, then metrics by RAGEN's key names. Non-finite values are left out. */
 export const metricsLineSchema = z
   .object({ step: z.number().int(), time: z.string(), wall_s: z.number() })
   .catchall(z.union([z.number(), z.string()]));
 export type MetricsLine = z.infer<typeof metricsLineSchema>;
 
-/** A line of `scores.jsonl`: how the scores of a step's training episodes were spread, those whose environment failed left out. */
+/**
+ * A line of `scores.jsonl`: distribution of the scores of a step's training episodes, without those whose environment
+ * failed.
+ */
 export const scoresLineSchema = z.object({
   step: z.number().int(),
   tags: z
@@ -209,7 +220,7 @@ export const eventSchema = z.object({
 });
 export type RunEvent = z.infer<typeof eventSchema>;
 
-/** `data` of a `setting` by which a value of the configuration changed, from the step after the event's on. */
+/** `data` of a `setting` event: a configuration value that changed, effective from the step after the event. */
 export const settingChangeSchema = z.object({ key: z.string(), from: z.number(), to: z.number() });
 export type SettingChange = z.infer<typeof settingChangeSchema>;
 
@@ -232,13 +243,16 @@ export const environmentReloadSchema = z.object({
   step: z.number().int().describe('the step in hand'),
   ms: z.number().describe('from the save to its use'),
 });
-/** `data` of `environment_refused`: the code on disk is not used; `environment_mended` or `environment_reload` of the tag ends it. */
+/**
+ * `data` of `environment_refused`: the code on disk is rejected and not used, until `environment_mended` or
+ * `environment_reload` of the tag.
+ */
 export const environmentRefusedSchema = z.object({
   tag: z.string(),
   version: z.string().describe('what goes on running'),
   problems: z.array(sourceProblemSchema),
 });
-/** `data` of `environment_error`: an episode was ended by its environment's code. */
+/** `data` of `environment_error`: environment code ended an episode. */
 export const environmentErrorSchema = z.object({
   tag: z.string(),
   seed: z.number(),
@@ -246,16 +260,19 @@ export const environmentErrorSchema = z.object({
   at: z.string().optional().describe('file:line'),
   episodes: z.number().int().optional().describe('ended there that no other event speaks of; 1 where it is left out'),
 });
-/** `data` of `environment_version`: what a resumed run finds on disk is not what the checkpoint's steps ran. */
+/**
+ * `data` of `environment_version`: the code that a resumed run finds on disk differs from the code of the checkpoint's
+ * steps.
+ */
 export const environmentVersionSchema = z.object({ tag: z.string(), from: z.string(), to: z.string() });
 
-/** A name below a folder: no part of it leads up, and it is no path of its own. */
+/** A relative name below a folder, without `.` or `..` parts. */
 const sourceName = z.string().regex(/^(?!\.{1,2}(\/|$))[^\\/:]+(\/(?!\.{1,2}(\/|$))[^\\/:]+)*$/);
 
-/** Whether a text may name a kept source below `sources/`. */
+/** Whether a text may name a saved source below `sources/`. */
 export const isSourceName = (text: string): boolean => sourceName.safeParse(text).success;
 
-/** `environments/<version>/version.json`. */
+/** Schema of `environments/<version>/version.json`. */
 export const keptEnvironmentSchema = z.object({
   version: z.string(),
   name: z.string(),
@@ -266,7 +283,9 @@ export const keptEnvironmentSchema = z.object({
 });
 export type KeptEnvironment = z.infer<typeof keptEnvironmentSchema>;
 
-/** A line of `environments/<version>/coverage.jsonl`: how often the episodes of a step reached the lines of its code. */
+/**
+ * A line of `environments/<version>/coverage.jsonl`: how often the episodes of a step executed the lines of its code.
+ */
 export const coverageLineSchema = z.object({
   step: z.number().int(),
   map: z.string().describe('lines under another map are other lines'),
@@ -280,7 +299,7 @@ export const turnSchema = z.object({
   turn: z.number().int().describe('1-based'),
   state: z.string(),
   actions_left: z.number().int(),
-  /** The model's whole text of the turn, with the generation prefix in front. */
+  /** The model's complete text of the turn, including the generation prefix. */
   raw: z.string(),
   thought: z.string().nullable().describe('null when the answer did not parse'),
   answer: z.string().nullable(),
@@ -295,7 +314,10 @@ export const turnSchema = z.object({
 });
 export type EpisodeTurn = z.infer<typeof turnSchema>;
 
-/** How an episode of `what-if/*.jsonl` leaves the one that it was made from. Tokens given by hand have mask 0 and no log-prob. */
+/**
+ * How an episode of `what-if/*.jsonl` differs from its original. Tokens written by the user have mask 0 and no
+ * log-prob.
+ */
 export const whatIfSchema = z.object({
   of: z.string().describe('id of the episode that was changed'),
   turn: z.number().int().describe('first turn that is not the original’s'),
@@ -305,7 +327,7 @@ export const whatIfSchema = z.object({
   notes: z.array(z.string()),
 });
 
-/** A line of `episodes/*.jsonl`: one whole episode with what the trainer saw. */
+/** A line of `episodes/*.jsonl`: one complete episode with the trainer's data. */
 export const episodeSchema = z.object({
   id: z.string().describe('train-000012-g003-m05'),
   step: z.number().int(),
@@ -362,7 +384,10 @@ export const groupRowSchema = z.object({
 });
 export type GroupRow = z.infer<typeof groupRowSchema>;
 
-/** `lease`: who serves this run now; touched each second while the trainer lives. What says which process that is came later. */
+/**
+ * `lease`: the process that serves this run; touched every second while the trainer lives. Leases of earlier versions
+ * lack the optional fields that identify the process.
+ */
 export const leaseSchema = z.object({
   pid: z
     .int()
@@ -383,8 +408,8 @@ export const leaseSchema = z.object({
 export type Lease = z.infer<typeof leaseSchema>;
 
 /**
- * Whether a lease was written for the folder that it lies in. That of a copied or renamed folder leads to the trainer of the original. A
- * folder that a container shows under another path is known by its inode.
+ * Whether a lease was written for the folder in which it lies. The lease of a copied or renamed folder points to the
+ * trainer of the original. A folder that a container shows under another path is recognized by its inode.
  */
 export function isLeaseOf({ folder }: Lease, at: NonNullable<Lease['folder']>): boolean {
   if (folder === undefined || folder.path === at.path) return true;
@@ -392,5 +417,5 @@ export function isLeaseOf({ folder }: Lease, at: NonNullable<Lease['folder']>): 
   return folder.inode === at.inode && name(folder.path) === name(at.path);
 }
 
-/** A lease of another machine or container that was not touched for so long is stale. */
+/** Milliseconds without a touch after which a lease of another machine or container is stale. */
 export const leaseStaleMs = 5000;

@@ -1,8 +1,9 @@
-// What of a run folder may be executed. Run folders come from anywhere, so that their files are data until one of two things holds: they
-// carry a signature of this user's trainer (HMAC-SHA256 with the key in the user's storage), or the user has accepted exactly these bytes.
-// A signature covers the run's id, which is its folder's name, so that it holds in no other folder: `signature.json` beside the manifest
-// covers the manifest, one beside a kept environment covers its files, version and tags. Callers read a file once, ask here, and use
-// the bytes that they asked about. No `vscode` here: editor, terminal and trainer share it.
+// Decides which files of a run folder may be executed. Run folders are untrusted: a file is only data unless it has a
+// signature of this user's trainer (HMAC-SHA256 with the key in the user's storage), or the user has accepted exactly
+// these bytes. A signature covers the run id, which is the folder's name, so it is not valid in any other folder.
+// `signature.json` beside the manifest covers the manifest; one beside a saved environment covers its files, version
+// and tags. Callers read a file once, check it here, and use the checked bytes. Must not import `vscode`: shared by
+// editor, terminal and trainer.
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,7 +12,7 @@ import { jsonOrNothing } from './json';
 import { environmentFile, environmentFiles, isVersionName, runFiles } from './run-folder';
 import { acceptedFiles, signingKey, signingKeyOrNew, type AcceptedFile } from './user-storage';
 
-/** The most bytes of a file that is executed, or decides what is. */
+/** Maximum bytes of a file that is executed or decides what is executed. */
 const largest = 64 * 2 ** 20;
 
 const signatureSchema = z.object({
@@ -20,40 +21,43 @@ const signatureSchema = z.object({
   tags: z.array(z.string()).optional().describe('of a kept environment: those that run it'),
 });
 
-/** A file of a run folder whose content is executed or decides what is. */
+/** A file of a run folder that is executed or decides what is executed. */
 export interface RunCode {
-  /** Within the run folder, with forward slashes. */
+  /** Path relative to the run folder, with forward slashes. */
   file: string;
   sha256: string;
   /** Signed by this user's trainer for this run. */
   signed: boolean;
 }
 
-/** A file with what was read of it. */
+/** A file with its content. */
 export interface ReadCode extends RunCode {
   bytes: Buffer;
 }
 
 export const sha256Of = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
 
-/** `signature.json` of a run's manifest. @throws UserError where the user's key cannot be made */
+/** Returns the `signature.json` of a run's manifest. @throws UserError when the user's key cannot be created */
 export const manifestSignature = (run: string, sha256: string): string =>
   document({ hmac: manifestHmac(signingKeyOrNew(), run, sha256) });
 
-/** `signature.json` of a kept environment, whose files are given by their sha256. @throws UserError where the user's key cannot be made */
+/**
+ * Returns the `signature.json` of a saved environment, whose files are given by their SHA-256.
+ * @throws UserError when the user's key cannot be created
+ */
 export const environmentSignature = (run: string, kept: KeptCode): string =>
   document({ tags: kept.tags, hmac: environmentHmac(signingKeyOrNew(), run, kept) });
 
-/** What a signature of a kept environment covers. */
+/** Content that the signature of a saved environment covers. */
 export interface KeptCode {
   version: string;
   tags: string[];
-  /** Of `environment.js` and of `version.json`. */
+  /** SHA-256 of `environment.js` and of `version.json`. */
   bundle: string;
   about: string;
 }
 
-/** The tags for which a kept environment is signed; undefined where it is not. */
+/** Returns the tags for which a saved environment is signed, or undefined if it is not signed. */
 export function signedTags(folder: string, run: string, kept: Omit<KeptCode, 'tags'>): string[] | undefined {
   const signature = readSignature(folder, environmentFile(kept.version, environmentFiles.signature));
   const key = signingKey();
@@ -62,14 +66,14 @@ export function signedTags(folder: string, run: string, kept: Omit<KeptCode, 'ta
   return isEqual(signature.hmac, environmentHmac(key, run, { ...kept, tags })) ? tags : undefined;
 }
 
-/** Whether a run's manifest, read from `folder` with this sha256, is signed. */
+/** Whether the manifest of a run, read from `folder` with this SHA-256, is signed. */
 export function isManifestSigned(folder: string, run: string, sha256: string): boolean {
   const signature = readSignature(folder, runFiles.signature);
   const key = signingKey();
   return signature !== undefined && key !== undefined && isEqual(signature.hmac, manifestHmac(key, run, sha256));
 }
 
-/** A run's manifest as it lies in its folder; undefined where it cannot be read. */
+/** Reads a run's manifest; undefined if it cannot be read. */
 export function readManifestCode(folder: string, run: string): ReadCode | undefined {
   const bytes = readRegular(join(folder, runFiles.manifest));
   if (!bytes) return undefined;
@@ -77,7 +81,7 @@ export function readManifestCode(folder: string, run: string): ReadCode | undefi
   return { file: runFiles.manifest, bytes, sha256, signed: isManifestSigned(folder, run, sha256) };
 }
 
-/** What is kept of an environment version for a tag: its code and what is said of it; undefined where the run keeps none. */
+/** Reads the saved code and `version.json` of an environment version for a tag; undefined if the run has none. */
 export function readKeptCode(
   folder: string,
   run: string,
@@ -96,8 +100,8 @@ export function readKeptCode(
 }
 
 /**
- * Those files that are neither signed nor accepted.
- * @param once sha256 of what the user accepts for this time alone
+ * Returns the files that are neither signed nor accepted.
+ * @param once SHA-256 of files that the user accepts for this request only
  */
 export function untrusted<Code extends RunCode>(
   run: string,
@@ -112,7 +116,7 @@ export function untrusted<Code extends RunCode>(
   return open.filter(code => !isAccepted(code));
 }
 
-/** Each part is a JSON text of its own kind, so that no content of one can be taken for another's. */
+/** The content is a JSON array with a type tag, so that content of one type cannot be mistaken for another. */
 const manifestHmac = (key: Buffer, run: string, sha256: string): string =>
   hmacOf(key, ['ragen-workbench', 'manifest', run, sha256]);
 
@@ -132,11 +136,12 @@ function readSignature(folder: string, name: string): z.infer<typeof signatureSc
   return bytes && signatureSchema.safeParse(jsonOrNothing(bytes.toString('utf8'))).data;
 }
 
-/** The bytes of a regular file that is no link; undefined where there is none, or more than is ever read. */
+/** Reads a regular file that is not a link; undefined if there is none or it is too large. */
 function readRegular(path: string): Buffer | undefined {
   let file: number;
   try {
-    // A pipe in the file's place opens at once and is found out; on Windows, where these flags are not, there are no such files.
+    // Opening a pipe in the file's place does not block, and the check below refuses it. Windows lacks these flags and
+    // such files.
     file = openSync(path, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0));
   } catch {
     return undefined;

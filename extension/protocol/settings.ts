@@ -1,12 +1,13 @@
-// What of a run's configuration may change while it trains, and what is in effect: the manifest's configuration with the run's `setting`
-// events applied in their order. A resume cuts the events back to its checkpoint and with them what was changed later. Trainer, terminal
-// and editor share this; whether a value is valid the configuration's schema knows, which the trainer asks.
+// Settings of a run that may change while it trains, and the configuration in effect: the manifest's configuration with
+// the run's `setting` events applied in order. A resume truncates the events to its checkpoint, which undoes later
+// changes. Shared by trainer, terminal and editor. Values are validated by the trainer against the configuration
+// schema.
 import type { RunEvent } from './run-folder';
 import { settingChangeSchema, type SettingChange } from './run-folder';
 
 type Config = Readonly<Record<string, unknown>>;
 
-/** What may change, by RAGEN's keys, with the condition under which it has an effect. */
+/** The changeable settings by RAGEN key, with the condition under which they have an effect. */
 const settings: readonly { key: string; needs?: { key: string; value: unknown } }[] = [
   { key: 'actor_rollout_ref.actor.optim.lr' },
   { key: 'critic.optim.lr', needs: { key: 'algorithm.adv_estimator', value: 'gae' } },
@@ -22,7 +23,7 @@ const settings: readonly { key: string; needs?: { key: string; value: unknown } 
 
 export const settingKeys: readonly string[] = settings.map(({ key }) => key);
 
-/** The settings that have an effect under a configuration, with their values. */
+/** Returns the settings that have an effect under a configuration, with their values. */
 export function changeable(config: Config): { key: string; value: number }[] {
   return settings.flatMap(({ key, needs }) => {
     const value = valueAt(config, key);
@@ -31,7 +32,7 @@ export function changeable(config: Config): { key: string; value: number }[] {
   });
 }
 
-/** Why a setting has no effect under a configuration, as `key is value`; undefined where it has one. */
+/** Returns why a setting has no effect under a configuration, as `key is value`, or undefined if it has one. */
 export function idleBecause(config: Config, key: string): string | undefined {
   const needs = settings.find(setting => setting.key === key)?.needs;
   const value = needs && valueAt(config, needs.key);
@@ -39,8 +40,8 @@ export function idleBecause(config: Config, key: string): string | undefined {
 }
 
 /**
- * The configuration with one setting changed. Where learning rates fall over the run's steps, they go on to do so: a schedule as long as
- * the run stays as long as the run.
+ * Returns the configuration with one setting changed. A learning-rate schedule as long as the run stays as long as the
+ * run when its length changes.
  */
 export function withSetting(config: Config, { key, to }: Pick<SettingChange, 'key' | 'to'>): Record<string, unknown> {
   const changed = structuredClone(config) as Record<string, unknown>;
@@ -51,7 +52,7 @@ export function withSetting(config: Config, { key, to }: Pick<SettingChange, 'ke
   return changed;
 }
 
-/** The configuration in effect after these events of its run. */
+/** Returns the configuration in effect after these events of its run. */
 export function configInEffect(config: Config, events: Iterable<RunEvent>): Config {
   let now = config;
   for (const { kind, data } of events) {
@@ -61,7 +62,7 @@ export function configInEffect(config: Config, events: Iterable<RunEvent>): Conf
   return now;
 }
 
-/** The value at a dotted key; undefined where there is none. */
+/** Returns the value at a dotted key, or undefined. */
 export function valueAt(config: unknown, key: string): unknown {
   let at: unknown = config;
   for (const part of key.split('.'))
@@ -69,7 +70,7 @@ export function valueAt(config: unknown, key: string): unknown {
   return at;
 }
 
-/** Sets what is there: an event that tells of another key, or of none that a configuration has, changes nothing. */
+/** Sets an existing key. An event for an unknown key changes nothing. */
 function setAt(config: Record<string, unknown>, key: string, value: number): void {
   const at = key.lastIndexOf('.');
   const map = at < 0 ? config : valueAt(config, key.slice(0, at));

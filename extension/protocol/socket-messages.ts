@@ -1,16 +1,17 @@
-// JSON-RPC over a socket whose other end may send anything and may stop in the middle of a message: what is held of an unfinished message is
-// bounded, and nothing waits for the rest of it. vscode-jsonrpc's reader begins a timer at each unfinished message, which begins itself
-// again for ever and keeps the process alive after the socket is gone: it is switched off wherever messages are read.
+// JSON-RPC over a socket whose peer is untrusted and may stop in the middle of a message. The size of an incomplete
+// message is bounded, and nothing waits for the rest of it. vscode-jsonrpc's reader starts a repeating timer at each
+// incomplete message, which keeps the process alive after the socket is closed, so it is disabled for all readers.
 import type { Socket } from 'node:net';
 import { createMessageConnection, SocketMessageReader, SocketMessageWriter } from 'vscode-jsonrpc/node';
 import type { MessageConnection, MessageWriter, StreamMessageReader } from 'vscode-jsonrpc/node';
 
-/** Bytes of a message, unless something else is said. */
+/** Default maximum bytes of a message. */
 const largestMessage = 2 ** 26;
 
 /**
- * A connection over a socket, which is destroyed when more than `mostBytes()` come in without a message being complete, or when what comes
- * is no message. `outgoing` may wrap the writer. The caller listens, and disposes of it when the socket closes.
+ * Returns a connection over a socket. The socket is destroyed when more than `mostBytes()` arrive without completing a
+ * message, or on invalid input. `outgoing` may wrap the writer. The caller calls `listen`, and disposes of the
+ * connection when the socket closes.
  */
 export function socketMessages(
   socket: Socket,
@@ -40,7 +41,7 @@ export function socketMessages(
   return connection;
 }
 
-/** The reader, without the timer that unfinished messages would begin. */
+/** Disables the reader's timer for incomplete messages. */
 export function withoutTimer<Reader extends SocketMessageReader | StreamMessageReader>(reader: Reader): Reader {
   reader.partialMessageTimeout = 0;
   return reader;

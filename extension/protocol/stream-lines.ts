@@ -1,7 +1,7 @@
-// Lines of a stream of JSON lines. They end at \n and nowhere else: Node's readline ends them at U+2028 and U+2029 too, which JSON leaves in a
-// text as they are, so that a reply that quotes one would never be whole.
+// Splits a stream of JSON lines at \n only. Node's readline also splits at U+2028 and U+2029, which JSON does not
+// escape, and would break a message that contains them.
 
-/** The lines of a stream of decoded text, without their ends; what is left at the stream's end is one, too. */
+/** Yields the lines of a stream of decoded text, without line ends, including an unterminated last line. */
 export async function* linesOf(stream: AsyncIterable<string>): AsyncGenerator<string> {
   let rest = '';
   for await (const text of stream) {

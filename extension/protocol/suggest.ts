@@ -1,4 +1,4 @@
-// "Did you mean …": the nearest known word, by Damerau–Levenshtein distance (optimal string alignment).
+// "Did you mean …": finds the nearest known word by Damerau–Levenshtein distance (optimal string alignment).
 
 function distance(a: string, b: string): number {
   let before: number[] = [];
@@ -17,14 +17,17 @@ function distance(a: string, b: string): number {
   return previous[b.length];
 }
 
-/** The candidate nearest to `word`, if at most a third of it differs (two letters may always); ties go to the first. */
+/**
+ * Returns the candidate nearest to `word` if at most a third of it differs (two letters are always allowed). Ties go to
+ * the first.
+ */
 export function nearest(word: string, candidates: Iterable<string>): string | undefined {
   const lower = word.toLowerCase().slice(0, 200);
   let best: string | undefined;
   let least = Math.max(2, Math.floor(lower.length / 3)) + 1;
   for (const candidate of candidates) {
     const other = candidate.toLowerCase();
-    // One word cut short, as test_freq is of test_frequency, is as near as a single letter.
+    // A word that is a prefix of the other, such as test_freq of test_frequency, has distance 1.
     const cut = Math.min(other.length, lower.length) >= 4 && (other.startsWith(lower) || lower.startsWith(other));
     if (!cut && Math.abs(candidate.length - lower.length) >= least) continue;
     const d = cut ? 1 : distance(lower, other);
@@ -33,7 +36,7 @@ export function nearest(word: string, candidates: Iterable<string>): string | un
   return best;
 }
 
-/** The end of a sentence about an unknown word: a suggestion where one is near, else `otherwise`. */
+/** Ends a message about an unknown word: a suggestion if a candidate is near, else `otherwise`. */
 export function didYouMean(word: string, candidates: Iterable<string>, otherwise: string): string {
   const near = nearest(word, candidates);
   return near === undefined ? otherwise : `did you mean ${near}?`;

@@ -1,7 +1,10 @@
-// What stands between the tags of an answer. Read from left to right in one go: a regular expression with lazy parts takes a time that grows with
-// the square of an answer that repeats its tags, and models do that.
+// Extracts text between the tags of an answer in one left-to-right pass. A regular expression with lazy quantifiers
+// takes quadratic time on answers that repeat their tags, as models produce.
 
-/** The text between the first `open` and the next `close`, and where what follows it begins; null where there is no such pair. */
+/**
+ * Returns the text between the first `open` and the next `close`, and the index after `close`; null if there is no such
+ * pair.
+ */
 export function between(text: string, open: string, close: string, from = 0): { inner: string; end: number } | null {
   const at = text.indexOf(open, from);
   const to = at < 0 ? -1 : text.indexOf(close, at + open.length);
@@ -9,8 +12,8 @@ export function between(text: string, open: string, close: string, from = 0): { 
 }
 
 /**
- * Thought and answer of a text that has both: from the first `<think>` to the first `</think>` behind which, blanks apart, an answer begins.
- * Null where there are no such.
+ * Returns thought and answer of a text with both. The thought reaches from the first `<think>` to the first `</think>`
+ * that is followed, after optional whitespace, by `<answer>`. Null if there is no such pair.
  */
 export function thoughtAndAnswer(text: string): { thought: string; answer: string } | null {
   const [open, close] = ['<think>', '</think>'];
@@ -21,7 +24,7 @@ export function thoughtAndAnswer(text: string): { thought: string; answer: strin
     answer.lastIndex = at + close.length;
     if (!answer.test(text)) continue;
     const end = text.indexOf('</answer>', answer.lastIndex);
-    // An answer that begins later would end no sooner.
+    // a later answer would need a later `</answer>`
     return end < 0 ? null : { thought: text.slice(from, at), answer: text.slice(answer.lastIndex, end) };
   }
   return null;

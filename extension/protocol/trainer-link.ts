@@ -1,5 +1,6 @@
-// Messages between a trainer and whoever watches it (extension host, terminal): JSON-RPC over the run's socket or pipe.
-// `hello` carries the lease's token and must come first. Everything lasting is in the run folder; these only say that there is more.
+// Messages between a trainer and its clients (extension host, terminal): JSON-RPC over the run's socket or pipe.
+// `hello` carries the lease's token and must come first. All persistent data is in the run folder; these messages only
+// announce changes.
 import { NotificationType, RequestType } from 'vscode-jsonrpc';
 import type { RunEvent, RunStatus, SettingChange } from './run-folder';
 
@@ -10,8 +11,8 @@ export interface Welcome {
 }
 
 /**
- * Whether a lease's endpoint is of this machine: a socket's path, or a pipe's name. A lease that someone else wrote into a run's folder could
- * name a port, or on Windows a pipe of another machine, to which the system would show who connects.
+ * Whether a lease's endpoint is on this machine: a socket path or pipe name. A forged lease in a run folder could name
+ * a port, or on Windows a pipe of another machine, to which the system would disclose the user's identity.
  */
 export const isLocalEndpoint = (endpoint: string, windows: boolean): boolean =>
   windows ? /^\\\\\.\\pipe\\[^\\/]+$/.test(endpoint) : endpoint.startsWith('/');
@@ -19,14 +20,14 @@ export const isLocalEndpoint = (endpoint: string, windows: boolean): boolean =>
 export const hello = new RequestType<{ token: string }, Welcome, void>('ragen/hello');
 export const pause = new RequestType<null, RunStatus, void>('ragen/pause');
 export const resume = new RequestType<null, RunStatus, void>('ragen/resume');
-/** Ends the run, whatever it is at, with a checkpoint of its last finished step. */
+/** Ends the run in any phase, with a checkpoint of its last finished step. */
 export const stop = new RequestType<null, RunStatus, void>('ragen/stop');
-/** Writes a checkpoint at the end of the step in hand; answers with its folder's name. */
+/** Writes a checkpoint at the end of the current step; returns its folder name. */
 export const checkpoint = new RequestType<null, { folder: string }, void>('ragen/checkpoint');
 
 /**
- * Changes settings (settings.ts) from the next step on; answers with that step and what differs then, or refuses in one sentence. With
- * `checkOnly` nothing changes.
+ * Changes settings (settings.ts) from the next step on. Returns that step and the changes, or rejects with one
+ * sentence. With `checkOnly` nothing changes.
  */
 export const change = new RequestType<
   { values: Record<string, number>; checkOnly?: boolean },
@@ -34,23 +35,26 @@ export const change = new RequestType<
   void
 >('ragen/change');
 
-/** Lets a debugger halt the run's environments, until `endDebugging` or until the asker hangs up; answers where it may connect. */
+/**
+ * Lets a debugger halt the run's environments until `endDebugging` or until the client disconnects. Returns the
+ * debugger addresses.
+ */
 export const debugEnvironments = new RequestType<null, { urls: string[] }, void>('ragen/debugEnvironments');
 export const endDebugging = new RequestType<null, RunStatus, void>('ragen/endDebugging');
 
-/** Has the lines of environment code counted that episodes reach (`environments/<version>/coverage.jsonl`), or no more. */
+/** Switches line coverage of environment code on or off (`environments/<version>/coverage.jsonl`). */
 export const coverEnvironments = new RequestType<{ on: boolean }, RunStatus, void>('ragen/coverEnvironments');
 
-/** A turn of the episode that is watched, as far as it is played. */
+/** A turn of the watched episode, as far as it is played. */
 export interface WatchedTurn {
-  /** From 1. */
+  /** 1-based. */
   turn: number;
   state: string;
   actions_left: number;
-  /** What every answer begins with; the model's text is this and its tokens. */
+  /** Generation prefix of every answer; the model's text is this prefix plus its tokens. */
   prefix: string;
   tokens: { text: string; logprob: number }[];
-  /** Null until the turn is over: what was read from the answer and what came of it. */
+  /** Parsed answer and its result; null until the turn is over. */
   outcome: {
     thought: string | null;
     answer: string | null;
@@ -60,11 +64,11 @@ export interface WatchedTurn {
   } | null;
 }
 
-/** The episode that is watched, as far as it is played. */
+/** The watched episode, as far as it is played. */
 export interface WatchedEpisode {
   id: string;
   mode: 'train' | 'val';
-  /** The step that it is played for. */
+  /** The step for which it is played. */
   step: number;
   tag: string;
   group_id: number;
@@ -72,25 +76,25 @@ export interface WatchedEpisode {
   seed: number;
   environment: { name: string; version: string };
   turns: WatchedTurn[];
-  /** What the environment shows now. */
+  /** The environment's current state. */
   state: string;
   over: boolean;
   success: boolean;
-  /** Sums of the turns' rewards and of their penalties. */
+  /** Sums of the turns' rewards and penalties. */
   reward: number;
   penalty: number;
   error?: string;
 }
 
 export interface WatchChoice {
-  /** Episodes of this tag alone, and of this prompt group of their batch. */
+  /** Restricts the choice to this tag, and to this prompt group of the batch. */
   tag?: string;
   group?: number;
 }
 
 /**
- * Has an episode of the rollouts told as it is played, token by token, or no more; answers with the tags that there are and the episode in
- * hand, if there is one. Where several watch, the newest choice holds for all.
+ * Switches the token-by-token report of a rollout episode on or off. Returns the available tags and the current
+ * episode, if any. With several clients the newest choice applies to all.
  */
 export const watch = new RequestType<
   { on: boolean } & WatchChoice,
@@ -98,9 +102,9 @@ export const watch = new RequestType<
   void
 >('ragen/watch');
 
-/** The episode that is watched begins, comes to a turn or ends; null when a rollout is over. */
+/** The watched episode starts, reaches a turn or ends; null when a rollout is over. */
 export const watchedEpisode = new NotificationType<{ episode: WatchedEpisode | null }>('ragen/watchedEpisode');
-/** Tokens of its newest turn, from index `at` on (at most twenty times a second). */
+/** Tokens of the newest turn, from index `at` on (at most 20 times per second). */
 export const watchedTokens = new NotificationType<{
   id: string;
   turn: number;
@@ -108,7 +112,7 @@ export const watchedTokens = new NotificationType<{
   tokens: WatchedTurn['tokens'];
 }>('ragen/watchedTokens');
 
-/** The status changed (at most ten times a second). `fraction` is the share of the phase in hand that is done. */
+/** The status changed (at most 10 times per second). `fraction` is the completed share of the current phase. */
 export const statusChanged = new NotificationType<{ status: RunStatus; fraction: number }>('ragen/status');
 /** A file of the run folder grew and is complete up to `bytes`. */
 export const appended = new NotificationType<{ file: string; bytes: number; step: number }>('ragen/appended');

@@ -1,20 +1,19 @@
-// Work on things that have names, such as episodes: what concerns the same one is done in the order in which it was asked for, everything
-// else overlaps.
+// Serializes work per key, such as an episode id: work on the same key runs in request order, everything else overlaps.
 
 export class Turns {
   private readonly last = new Map<string, Promise<void>>();
 
-  /** Names that have work in hand. */
+  /** Number of keys with pending work. */
   get size(): number {
     return this.last.size;
   }
 
-  /** Whether there is work in hand on a name. */
+  /** Whether a key has pending work. */
   has(name: string): boolean {
     return this.last.has(name);
   }
 
-  /** Does the work after all that was asked for before on any of the names; `leave` ends a name's turn before the whole is done. */
+  /** Runs the work after all earlier work on any of the names. `leave` releases a name before the work is done. */
   take<T>(names: readonly string[], work: (leave: (name: string) => void) => Promise<T>): Promise<T> {
     const before = new Set(names.flatMap(name => this.last.get(name) ?? []));
     const ends = new Map<string, () => void>();

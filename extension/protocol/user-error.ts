@@ -1,5 +1,5 @@
-// A mistake that the user can mend: bad configuration, a missing folder, environment code that throws. The message is one
-// sentence that names the place, the value and the remedy; whoever shows it shows the sentence alone, never a stack.
+// An error that the user can fix: invalid configuration, a missing folder, environment code that throws. The message is
+// one sentence with location, value and remedy. It is displayed without a stack.
 
 export class UserError extends Error {
   override readonly name = 'UserError';

@@ -1,6 +1,6 @@
-// The user's own storage, which is in no workspace and in no run folder: the key that signs what this user's trainer makes, and the files
-// of other people's run folders that the user has accepted. Only its owner may read it. `RAGEN_USER_STORAGE` names another folder.
-// No `vscode` here: editor, terminal and trainer share it.
+// The user's storage, outside all workspaces and run folders: the key that signs the output of this user's trainer, and
+// the list of accepted files from other people's run folders. Readable only by its owner. `RAGEN_USER_STORAGE`
+// overrides the folder. Must not import `vscode`: shared by editor, terminal and trainer.
 import { randomBytes } from 'node:crypto';
 import { appendFileSync, constants, copyFileSync, linkSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'; // prettier-ignore
 import { homedir } from 'node:os';
@@ -25,7 +25,7 @@ export function userStorage(
   return join(env.XDG_CONFIG_HOME ?? join(homedir(), '.config'), 'ragen-workbench');
 }
 
-/** The user's signing key, 32 bytes; undefined where none was made yet or it cannot be read. */
+/** Returns the user's signing key, 32 bytes, or undefined if there is none or it cannot be read. */
 export function signingKey(): Buffer | undefined {
   try {
     const key = readBoundedSync(join(userStorage(), keyName), { most: 4096, within: null });
@@ -36,9 +36,9 @@ export function signingKey(): Buffer | undefined {
 }
 
 /**
- * The user's signing key, made where there is none. Of processes that make it at once all get the same: the key is written beside its
- * place and linked there, which fails where another process was faster.
- * @throws UserError where the storage cannot be written, or holds a damaged key
+ * Returns the user's signing key, creating it if there is none. Processes that create it concurrently all get the same
+ * key: it is written to a temporary file and linked to its name, which fails if another process was faster.
+ * @throws UserError when the storage cannot be written, or holds a damaged key
  */
 export function signingKeyOrNew(): Buffer {
   const known = signingKey();
@@ -64,7 +64,7 @@ export function signingKeyOrNew(): Buffer {
   throw new UserError(`${file} is no key of ${keyBytes} bytes: remove it, and runs are signed with a new one`);
 }
 
-/** Gives a file a second name unless that is taken. Where the file system has no links it is copied. */
+/** Links a file to a second name unless that exists. Copies it if the file system has no links. */
 function putInPlace(temporary: string, file: string): void {
   for (const put of [() => linkSync(temporary, file), () => copyFileSync(temporary, file, constants.COPYFILE_EXCL)]) {
     try {
@@ -78,13 +78,13 @@ function putInPlace(temporary: string, file: string): void {
 }
 
 const acceptedSchema = z.object({ run: z.string(), file: z.string(), sha256: z.string() });
-/** A file of a run folder, by the run's id, its name in the folder (forward slashes) and the sha256 (hex) of its bytes. */
+/** A file of a run folder: the run id, its path in the folder (forward slashes) and the SHA-256 (hex) of its bytes. */
 export type AcceptedFile = z.infer<typeof acceptedSchema>;
 
-/** Bytes of the list of accepted files. */
+/** Maximum bytes of the list of accepted files. */
 const mostAcceptedBytes = 2 ** 26;
 
-/** The files that the user has accepted. A line that is damaged accepts nothing. */
+/** Returns the files that the user has accepted. Damaged lines are ignored. */
 export function acceptedFiles(): AcceptedFile[] {
   let text: string;
   try {
@@ -97,7 +97,7 @@ export function acceptedFiles(): AcceptedFile[] {
   return text.split('\n').flatMap(line => acceptedSchema.safeParse(jsonOrNothing(line)).data ?? []);
 }
 
-/** Remembers files as accepted. @throws UserError where the storage cannot be written */
+/** Records files as accepted. @throws UserError when the storage cannot be written */
 export function acceptFiles(files: readonly AcceptedFile[]): void {
   const file = join(userStorage(), acceptedName);
   const lines = files.map(({ run, file: name, sha256 }) => `${JSON.stringify({ run, file: name, sha256 })}\n`).join('');

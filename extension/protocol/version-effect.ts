@@ -1,6 +1,7 @@
-// What a change of an environment's code did to reward and success: the episodes just before the swap against those just after it.
-// Members of a group share their start, so groups, not episodes, are what is independent: the interval is Welch's over group means.
-// It cannot tell the new code from what the policy learnt in the same steps; the nearer the steps, the less that matters.
+// Effect of an environment code change on reward and success: compares the episodes just before the swap with those
+// just after it. Members of a group share their initial state, so groups, not episodes, are the independent samples;
+// the interval is Welch's over group means. It cannot separate the code change from what the policy learned in the same
+// steps; the fewer the steps, the smaller that confound.
 import {
   environmentReloadSchema,
   environmentVersionSchema,
@@ -15,12 +16,12 @@ import {
 export interface RanVersion {
   tag: string;
   version: string;
-  /** Its first step, and its last where another followed. Episodes of the step in hand may be of both. */
+  /** First step, and last step if another version followed. Episodes of the step of a swap may be of either version. */
   from: number;
   to: number | null;
 }
 
-/** What each tag ran, in order, by a run's manifest and events. */
+/** Returns the versions that each tag ran, in order, from a run's manifest and events. */
 export function ranVersions(
   { environments }: Pick<Manifest, 'environments'>,
   events: readonly RunEvent[],
@@ -42,15 +43,18 @@ export function ranVersions(
   return ran.filter(({ version }) => isVersionName(version));
 }
 
-/** Each version once, where it ran last, in that order: one that came back after another was undone ran more than once. */
+/**
+ * Returns each version once, at its last run, in that order. A version that was restored after an undone change ran
+ * more than once.
+ */
 export const lastRuns = (ran: readonly RanVersion[]): RanVersion[] =>
   ran.filter(({ tag, version }, i) => !ran.slice(i + 1).some(next => next.tag === tag && next.version === version));
 
-/** All steps that a version ran at, in order. */
+/** Returns all step ranges in which a version ran, in order. */
 export const spansOf = (ran: readonly RanVersion[], { tag, version }: RanVersion): Pick<RanVersion, 'from' | 'to'>[] =>
   ran.filter(span => span.tag === tag && span.version === version).map(({ from, to }) => ({ from, to }));
 
-/** Steps whose episodes tell what `after` changed against `before`. */
+/** Returns the steps whose episodes are needed to compare `after` with `before`. */
 export function comparedRange(before: RanVersion, after: RanVersion, steps = comparedSteps): number[] {
   const end = before.to ?? after.from;
   const wanted = new Set<number>();
@@ -70,7 +74,7 @@ export interface Effect {
   after: SampleMoments;
   /** After minus before. */
   difference: number;
-  /** Two-sided, 95 %; null with fewer than two groups on a side. */
+  /** Two-sided 95 % confidence interval; null with fewer than two groups on a side. */
   interval: [low: number, high: number] | null;
 }
 
@@ -80,16 +84,16 @@ export interface VersionEffect {
 }
 
 const compared = { step: true, mode: true, tag: true, group_id: true, reward: true, success: true, error: true, environment: true } as const; // prettier-ignore
-/** What the comparison reads of an episode. */
+/** Fields of an episode that the comparison reads. */
 export const comparedEpisodeSchema = episodeSchema.pick(compared);
 export type ComparedEpisode = Pick<Episode, keyof typeof compared>;
 
-/** Steps with episodes that count on each side, unless told otherwise. */
+/** Default number of steps compared on each side. */
 export const comparedSteps = 10;
 
 /**
- * Compares the last training steps that a tag played under `from` with the first that it played under `to`. Episodes that the
- * environment's code ended by a mistake are left out. Undefined where a side has none.
+ * Compares the last training steps that a tag played under `from` with the first that it played under `to`. Episodes
+ * that failed in environment code are left out. Undefined if a side has no episodes.
  */
 export function versionEffect(
   episodes: Iterable<ComparedEpisode>,
@@ -111,7 +115,10 @@ export function versionEffect(
   };
 }
 
-/** `reward 0.42 → 0.73 (+0.31, 95 % interval 0.10 … 0.52), success 12 % → 40 % (+28, 3 … 53 points) over 40 and 38 groups`. */
+/**
+ * Formats an effect: `reward 0.42 → 0.73 (+0.31, 95 % interval 0.10 … 0.52), success 12 % → 40 % (+28, 3 … 53 points)
+ * over 40 and 38 groups`.
+ */
 export function effectWords({ reward, success }: VersionEffect): string {
   const fixed = (x: number, scale: number) => (x * scale).toFixed(scale === 1 ? 2 : 0);
   const words = ({ before, after, difference, interval }: Effect, scale: number, unit: string, points: string) => {
@@ -150,7 +157,9 @@ function groupMeans(episodes: readonly ComparedEpisode[], value: (episode: Compa
 
 const mean = (values: readonly number[]): number => values.reduce((sum, x) => sum + x, 0) / values.length;
 
-/** 95 % interval of mean(y) − mean(x) under unequal variances, with Welch's and Satterthwaite's degrees of freedom. */
+/**
+ * 95 % confidence interval of mean(y) − mean(x) under unequal variances, with Welch–Satterthwaite degrees of freedom.
+ */
 export function welchInterval(x: readonly number[], y: readonly number[]): [number, number] | null {
   if (x.length < 2 || y.length < 2) return null;
   const [u, v] = [x, y].map(values => {
@@ -164,7 +173,10 @@ export function welchInterval(x: readonly number[], y: readonly number[]): [numb
   return [difference - half, difference + half];
 }
 
-/** The 97.5 % quantile of Student's t: with T = √ν · tan θ its density is cos^(ν − 1) θ, which is summed up to 95 % of a quarter turn. */
+/**
+ * The 97.5 % quantile of Student's t. With T = √ν · tan θ the density of θ is proportional to cos^(ν − 1) θ; it is
+ * summed until 95 % of its mass on [0, π/2].
+ */
 function quantileOfT(freedom: number): number {
   const slices = 20_000;
   const width = Math.PI / 2 / slices;

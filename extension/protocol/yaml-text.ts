@@ -1,25 +1,24 @@
-// YAML as every part of the product reads it: by the `yaml` library, behind a bound. The library's parser calls itself for each level of
-// nesting and takes time that grows with the square of some of them, so that a text of a few KB could exhaust its stack; a text that may be
-// nested deeper than any configuration is refused before. Levels are counted from above, without parsing: indents and indicators of the lines
-// that lead to a place, and open brackets. Texts that hold more than so many of them are no configuration either. Nor is one with so many
-// mistakes, or one of more than a megabyte. Double keys are looked for here, in time that grows with their number: the library's check takes
-// its square.
+// Bounded YAML parsing with the `yaml` library, used by all parts of the product. The library's parser is recursive and
+// in part quadratic in the nesting depth, so a text of a few KB could exhaust its stack. Refused are texts that are
+// nested too deep, larger than a megabyte, or have too many aliases or errors. Nesting is estimated from above without
+// parsing, from the indents and indicators of enclosing lines and the open brackets. Duplicate keys are detected here
+// in linear time; the library's check is quadratic.
 import { Composer, isAlias, isCollection, isScalar, Parser, visit, YAMLParseError } from 'yaml';
 import type { Alias, CST, Document, DocumentOptions, Node, ParseOptions, SchemaOptions, YAMLMap } from 'yaml';
 import { appendAll } from './lists';
 
-/** Bytes of a text; a longer one is not read. */
+/** Maximum characters of a text; a longer one is not parsed. */
 export const mostYamlBytes = 2 ** 20;
-/** Aliases of a text. */
+/** Maximum aliases in a text. */
 const mostAliases = 1000;
-/** Levels of nesting. */
+/** Maximum levels of nesting. */
 export const mostLevels = 100;
-/** Mistakes after which a text is read no further: each byte of one that is no YAML may be another. */
+/** Maximum errors before parsing stops. In a text that is not YAML, every byte may be an error. */
 const mostMistakes = 100;
 
 type Options = ParseOptions & DocumentOptions & SchemaOptions;
 
-/** The document of a text; one that is too long or nested too deep has an error there and no contents. */
+/** Parses a text. A text that is too long or nested too deep yields an empty document with an error. */
 export function yamlDocument(text: string, options: Options): Document.Parsed {
   const refused = refusalOf(text);
   const document = firstDocument(refused ? '' : text, options);
@@ -54,7 +53,10 @@ function refusalOf(text: string): { at: number; sentence: string } | undefined {
   return at === undefined ? undefined : { at, sentence: `it is nested more than ${mostLevels} levels deep: write it flatter` }; // prettier-ignore
 }
 
-/** Keys that a map has already, as the library tells them; its own check compares each key with all before it. */
+/**
+ * Returns errors for duplicate keys, as the library reports them. The library's own check compares each key with all
+ * previous keys.
+ */
 function doubleKeys({ items }: YAMLMap): YAMLParseError[] {
   const seen = new Set<unknown>();
   return items.flatMap(({ key }) => {
@@ -67,7 +69,10 @@ function doubleKeys({ items }: YAMLMap): YAMLParseError[] {
 
 type Tell = (source: unknown, code: string, message: string, warning?: boolean) => void;
 
-/** As the library's parseDocument, which cannot be stopped: its composer tells each mistake to `onError`, and keeps it in `errors`. */
+/**
+ * Like the library's parseDocument, but stops at `mostMistakes` errors. The library's composer reports each error
+ * through `onError` and collects it in `errors`.
+ */
 function firstDocument(text: string, options: Options): Document.Parsed {
   const composer = new Composer({ ...options, prettyErrors: false, uniqueKeys: false });
   const tell = composer['onError'] as Tell;
@@ -86,7 +91,7 @@ function firstDocument(text: string, options: Options): Document.Parsed {
       first.errors.push(new YAMLParseError([document.range[0], document.range[1]], 'MULTIPLE_DOCS', sentence));
       break;
     }
-    return first!; // forced, also of an empty text
+    return first!; // `true` forces a document even for an empty text
   } catch (error) {
     if (!(error instanceof TooManyMistakes)) throw error;
     const empty = firstDocument('', {});
@@ -97,7 +102,7 @@ function firstDocument(text: string, options: Options): Document.Parsed {
 
 class TooManyMistakes extends Error {}
 
-/** What the parser finds itself comes as tokens. */
+/** Stops at `mostMistakes` parser errors, which arrive as tokens. */
 function* untilTooWrong(tokens: Iterable<CST.Token>): Generator<CST.Token> {
   let mistakes = 0;
   for (const token of tokens) {
@@ -106,16 +111,16 @@ function* untilTooWrong(tokens: Iterable<CST.Token>): Generator<CST.Token> {
   }
 }
 
-/** As plain data, each is looked for among all anchors. */
+/** Resolving an alias searches all anchors. */
 const tooManyAliases = (at: number): YAMLParseError =>
   new YAMLParseError([at, at + 1], 'UNEXPECTED_TOKEN', `it has more than ${mostAliases} aliases: write them out`);
 
-/** As plain data, the library writes such keys as texts in texts in texts: each level doubles the length. */
+/** When converting to plain data, the library stringifies such keys recursively: each level doubles the length. */
 const noKey = (at: number): YAMLParseError =>
   new YAMLParseError([at, at + 1], 'UNEXPECTED_TOKEN', 'a map or a list is no key: use a plain word');
 
 /**
- * The value of a text, as plain data.
+ * Returns the value of a text as plain data.
  * @throws Error with the first mistake
  */
 export function yamlValue(text: string): unknown {
@@ -124,7 +129,10 @@ export function yamlValue(text: string): unknown {
   return document.toJS({ maxAliasCount: 100 });
 }
 
-/** What each alias of a document stands for, found in one pass: the library's own look-up goes through the document for each. */
+/**
+ * Returns the target of each alias of a document, found in one pass. The library's look-up traverses the document for
+ * each alias.
+ */
 export function aliasTargets(document: Document.Parsed): Map<Alias, Node> {
   const anchors = new Map<string, Node>();
   const targets = new Map<Alias, Node>();
@@ -138,9 +146,9 @@ export function aliasTargets(document: Document.Parsed): Map<Alias, Node> {
   return targets;
 }
 
-/** Where nesting may be too deep; undefined where it is not. */
+/** Returns the offset where nesting may be too deep, or undefined. */
 function tooDeepAt(text: string): number | undefined {
-  /** Columns at which the collections around a place begin. */
+  /** Columns at which the enclosing collections start. */
   const columns: number[] = [];
   let open = 0;
   let at = 0;
@@ -152,7 +160,7 @@ function tooDeepAt(text: string): number | undefined {
     };
     while (line[column] === ' ' || line[column] === '\t') column++;
     if (column < line.length) enter();
-    let begins = true; // nothing but indicators so far
+    let begins = true; // only indicators so far
     for (; column < line.length; column++) {
       const letter = line[column];
       if (letter === '[' || letter === '{') open++;

@@ -1,12 +1,16 @@
-// What random play does: where actions have names, one of them; where an environment takes text, texts that mean something to it at all
-// (what its instruction shows, what its solver says, pieces of what it showed), right or wrong, and some that mean nothing.
+// Action policy for random play. With named actions it samples one of the ids. With text actions it samples from
+// meaningful texts, correct or not (examples in the instruction, the solver's plan, tokens of the observation), and
+// from meaningless ones.
 import type { Action } from '../../../envs/api/environment';
 import type { Pcg64 } from '../../../envs/api/random/pcg64';
 import type { State } from './instance';
 
 const nonsense = ['', ' ', '0', 'none of these', '((', '𝔵 → ü'];
 
-/** Chooses the next action of an episode that began with `first`. `plan` is what its solver says at the beginning. */
+/**
+ * Returns a function that chooses the next action of an episode with the first state `first`. `plan` is the solver's
+ * plan at the start of the episode.
+ */
 export function actionChooser(
   first: State,
   instruction: string,

@@ -1,6 +1,6 @@
-// The contract that an environment keeps, held against its code by playing it: random play and the solver's, replayed, interleaved and
-// begun anew in the same instance and in others. Everything is seeded, so that a failure comes again. The requirements are listed, in
-// these words, in docs/environments/writing-your-own.md.
+// Checks an environment against its contract by playing it: random play and the solver's plans are replayed,
+// interleaved and reset, in the same instance and in new ones. Everything is seeded, so a failure is reproducible. The
+// requirements are listed under the same names in docs/environments/writing-your-own.md.
 import { maximum } from '../../protocol/lists';
 import type { Action, EnvironmentDefinition } from '../../../envs/api/environment';
 import { Pcg64 } from '../../../envs/api/random/pcg64';
@@ -8,13 +8,13 @@ import { actionChooser } from './action-chooser';
 import { Instance, sameState, type Call, type State, type Step, Violation } from './instance';
 
 export interface ContractOptions {
-  /** Episodes of random play. */
+  /** Number of random episodes, with seeds 1 to `seeds`. */
   seeds: number;
-  /** Most actions of an episode. */
+  /** Maximum number of actions per episode. */
   steps: number;
-  /** Milliseconds after which no further seed is begun; two are in any case. */
+  /** Milliseconds after which no further seed is started. Two seeds always run. */
   budgetMs: number;
-  /** Told before each call into environment code. */
+  /** Called before each call into environment code. */
   announce(call: Call): void;
 }
 
@@ -22,34 +22,34 @@ export interface ContractResult {
   name: string;
   state: 'passed' | 'failed' | 'skipped';
   evidence: string;
-  /** Stack of what the environment threw, in terms of the bundle. */
+  /** Stack of the error that the environment threw, with positions in the bundle. */
   stack?: string;
 }
 
-/** An episode that was played once; everything is compared with these. */
+/** An episode of random play; later checks compare with it. */
 interface Reference {
   seed: number;
   first: State;
   actions: Action[];
   steps: Step[];
-  /** The instance that played it, at its end. */
+  /** The instance that played the episode, in its last state. */
   instance: Instance;
 }
 
-/** The first requirements, up to that episodes replay: without them the others say nothing. */
+/** Number of leading requirements, up to the replay check, that the others depend on. */
 const groundwork = 7;
 
-/** What the solver's actions come to. */
+/** Outcome of an episode played by the solver. */
 interface Solved {
   instance: Instance;
   actions: Action[];
   last: Step | undefined;
-  /** It had a plan at the beginning. */
+  /** Whether the solver returned a plan for the first state. */
   planned: boolean;
   success: boolean;
 }
 
-/** Solver's actions at most, where it has to plan anew at each step. */
+/** Maximum number of solver actions per episode. */
 const mostSolved = 500;
 
 export async function checkContract(
@@ -64,10 +64,13 @@ class Contract {
   private readonly results: ContractResult[] = [];
   private readonly references: Reference[] = [];
   private readonly deadline: number;
-  /** By action id, of those that had names in some episode: its name, how often it was played, and whether it ever did anything. */
+  /**
+   * By action id, for actions that had a name in some episode: the name, how often it was played, and whether it ever
+   * had an effect.
+   */
   private readonly coverage = new Map<number, { name: string; times: number; effective: boolean }>();
   private stepsPlayed = 0;
-  /** Instances to be released. */
+  /** Instances to release. */
   private readonly created: Instance[] = [];
 
   constructor(
@@ -94,7 +97,7 @@ class Contract {
     return this.results;
   }
 
-  /** Runs one requirement, unless one that it builds on has failed. */
+  /** Runs one requirement, or skips it if one of the first `groundwork` requirements has failed. */
   private async run(name: string, requirement: () => Promise<string | Skip>): Promise<void> {
     const failed = this.results.slice(0, groundwork).find(({ state }) => state === 'failed');
     if (failed) {
@@ -113,13 +116,13 @@ class Contract {
     }
   }
 
-  /** Lets instances free what they hold, but for those whose episodes are references. */
+  /** Closes the created instances, except those of reference episodes. */
   private async releaseAll(): Promise<void> {
     const kept = new Set(this.references.map(({ instance }) => instance));
     for (const instance of this.created.splice(0)) if (!kept.has(instance)) await instance.release();
   }
 
-  /** Random play: what every call returns is looked at, and the episodes are kept as references. */
+  /** Plays random episodes, checks what every call returns, and keeps the episodes as references. */
   private async explore(): Promise<void> {
     const found = new Map<Violation['requirement'], Violation>();
     for (let seed = 1; seed <= this.options.seeds; seed++) {
@@ -167,7 +170,7 @@ class Contract {
   private async randomEpisode(seed: number): Promise<Reference> {
     const instance = this.create();
     const first = await instance.reset(seed);
-    // The solver's first action is among the texts that are tried; it is asked in an instance of its own.
+    // The solver's plan is among the candidate actions. A separate instance computes it.
     const choose = actionChooser(first, this.instruction(), await this.planOf(seed));
     const random = new Pcg64(seed, [0]);
     const reference: Reference = { seed, first, actions: [], steps: [], instance };
@@ -201,10 +204,10 @@ class Contract {
   private async planOf(seed: number): Promise<Action[]> {
     const instance = this.create();
     await instance.reset(seed);
-    return (await instance.solve().catch(() => undefined)) ?? []; // what is wrong with the solver has a requirement of its own
+    return (await instance.solve().catch(() => undefined)) ?? []; // the `solve` requirement reports solver faults
   }
 
-  /** Plays a reference's actions in `instance` and compares; `between` is called before each action. */
+  /** Plays a reference's actions in `instance` and compares each state. `between` is called before each action. */
   private async follow(
     instance: Instance,
     { seed, first, actions, steps }: Reference,
@@ -261,7 +264,10 @@ class Contract {
     return `${plural(ended.length, 'episode')} that had ended and ${this.references.length - ended.length} in the middle were begun again.`;
   }
 
-  /** Refused: it throws, or it answers that the episode is over, with no reward and the same observation. */
+  /**
+   * Checks steps after the end of an episode. A step is refused if it throws, or returns the same observation with
+   * reward 0 and the episode still over.
+   */
   private async refusesAfterEnd(): Promise<string | Skip> {
     let tried = 0;
     let threw = 0;
@@ -294,7 +300,7 @@ class Contract {
     return `${plural(tried, 'action')} after the end: ${threw > 0 ? 'it throws' : 'no reward, nothing changes, still over'}.`;
   }
 
-  /** Episodes at their end, of random play and of the solver's, with actions to try. */
+  /** Returns finished episodes of random play and of the solver, with actions to try. */
   private async endedEpisodes(): Promise<{ instance: Instance; last: State; actions: Action[] }[]> {
     const ended = this.references
       .filter(({ instance }) => instance.over)
@@ -356,7 +362,7 @@ class Contract {
     for (const reference of this.references.slice(0, 2)) {
       const instance = this.create();
       let asked = 0;
-      // A solver may be slow far from the beginning: it is asked before the first actions alone.
+      // A solver may be slow far from the start, so it runs only before the first three actions.
       const ask = async () => asked++ < 3 && (await instance.solve());
       await this.follow(instance, reference, 'An episode differs when its solver is asked before its actions', ask);
     }
@@ -373,13 +379,16 @@ class Contract {
         unsolved ??= `${instance.standing()} ${instance.over ? 'the episode ended without success' : 'it has not ended'}`;
     }
     if (tried === 0) return new Skip(`The solver finds no way at any of ${plural(this.references.length, 'seed')}.`);
-    // Chance may spoil a good plan, but not most of them.
+    // Randomness in the environment may spoil a correct plan, but not in most episodes.
     if (solved * 2 < tried)
       throw new Violation('calls', `The solver solves ${solved} of ${plural(tried, 'seed')}: ${unsolved}.`);
     return `It solves ${solved} of ${plural(tried, 'seed')}${unsolved ? `; ${unsolved}` : ''}.`;
   }
 
-  /** Plays what the solver says: its plan as it is or, where chance carries the episode elsewhere, planned anew at each step. */
+  /**
+   * Plays the solver's plan unchanged. If the plan fails, plays again and calls the solver before each action, for
+   * environments with random transitions.
+   */
   private async solveEpisode(seed: number): Promise<Solved> {
     const asItIs = await this.playPlan(seed, false);
     return asItIs.success || !asItIs.planned ? asItIs : this.playPlan(seed, true);
@@ -416,12 +425,12 @@ class Contract {
   }
 }
 
-/** Why a requirement was not held against the environment. */
+/** Returned by a requirement that does not apply, with the reason. */
 class Skip {
   constructor(readonly why: string) {}
 }
 
-/** What differs between two states, as a predicate; undefined where nothing does. */
+/** Returns the first difference between two states as a predicate, or undefined if they are equal. */
 function differenceOf(expected: State | Step, found: State | Step): string | undefined {
   if (expected.text !== found.text) return `the observation is ${quoted(found.text)}, not ${quoted(expected.text)}`;
   if (!sameState(expected, found)) return 'the images differ';

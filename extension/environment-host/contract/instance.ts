@@ -1,5 +1,5 @@
-// One instance of an environment as the contract plays it: each call is announced, what it returns is checked and copied, and whatever is
-// wrong becomes a violation that names the call, the seed and the actions before it.
+// One environment instance under contract check. Each call is announced, its result is checked and copied, and any
+// fault becomes a Violation that names the call, the seed and the preceding actions.
 import type { Action, ActionLookup, Environment, EnvironmentDefinition } from '../../../envs/api/environment';
 import { plainValue, shown } from '../values';
 
@@ -9,7 +9,7 @@ export type Call = (typeof calls)[number];
 export interface State {
   text: string;
   images: Uint8Array[];
-  /** Names of the episode's actions, of a state that `reset` returned. */
+  /** Action names of the episode; set in a state that `reset` returned. */
   names?: ActionLookup;
 }
 
@@ -19,11 +19,11 @@ export interface Step extends State {
   info: Record<string, unknown>;
 }
 
-/** What an environment did that it must not do. */
+/** A breach of the contract by an environment. */
 export class Violation extends Error {
   constructor(
     readonly requirement: 'calls' | 'observation' | 'reward' | 'flags' | 'info' | 'actions',
-    /** One sentence. */
+    /** One complete sentence. */
     readonly evidence: string,
     readonly stackOfCause?: string,
   ) {
@@ -31,12 +31,12 @@ export class Violation extends Error {
   }
 }
 
-/** Actions of an episode that a sentence shows, the newest ones. */
+/** Maximum number of actions listed in a message; the newest are shown. */
 const actionsShown = 12;
 const png = [0x89, 0x50, 0x4e, 0x47];
 
 export class Instance {
-  /** The newest step ended the episode. */
+  /** Whether the last step ended the episode. */
   over = false;
   private readonly environment: Environment;
   private seed: number | undefined;
@@ -92,7 +92,7 @@ export class Instance {
     return { ...state, reward, over: this.over, info: plain };
   }
 
-  /** A step of an episode that is over; undefined where it throws, as it may. The instance's own account stays as it is. */
+  /** Calls `step` after the end of the episode. Returns undefined if it throws, which is allowed. `over` stays true. */
   async stepAfterEnd(action: Action): Promise<Step | undefined> {
     try {
       return await this.step(action);
@@ -122,12 +122,15 @@ export class Instance {
     if (this.environment.close) await this.call('close', () => this.environment.close!());
   }
 
-  /** Lets the environment free what it holds; what is wrong with that has a requirement of its own. */
+  /**
+   * Calls `close` so that the environment can free its resources. Errors are ignored here; the `close` requirement
+   * reports them.
+   */
   async release(): Promise<void> {
     await this.close().catch(() => undefined);
   }
 
-  /** `at seed 3 after [Left, Up]`. */
+  /** Describes the position in the episode, such as `at seed 3 after [Left, Up]`. */
   standing(): string {
     if (this.seed === undefined) return 'before any reset';
     if (this.actions.length === 0) return `at seed ${this.seed} before any action`;
@@ -200,7 +203,7 @@ export class Instance {
     }
   }
 
-  /** The names of this episode's actions: its own, else the definition's. */
+  /** Returns the action names of this episode: those from `reset`, else those of the definition. */
   private lookup(own: unknown): ActionLookup | undefined {
     const { actions } = this.definition;
     const names: unknown = own ?? (typeof actions === 'function' ? actions(this.config) : actions);
@@ -215,7 +218,7 @@ export class Instance {
   }
 }
 
-/** Whether two states show the same. */
+/** Whether two states have the same text and images. */
 export function sameState(one: State, other: State): boolean {
   return (
     one.text === other.text &&

@@ -1,6 +1,7 @@
-// Entry of the process that checks an environment against its contract, started by `ragen env check`: one request over the pipe that is
-// descriptor 3, one report, and signs of life on request. The environment runs in a worker thread of this same file, so that code that never
-// returns is reported by name and ended. The process ends with its parent.
+// Entry of the process that checks an environment against its contract, started by `ragen env check`. The pipe on file
+// descriptor 3 carries one request, one report, and replies to pings. The environment runs in a worker thread of this
+// same file, so that a call that never returns is named in the report and terminated. The process exits with its
+// parent.
 import { Socket } from 'node:net';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 import type { ContractRequest, FromContract, ToContract } from '../../protocol/contract-link';
@@ -17,20 +18,20 @@ import type { Fault, WorkerSetup } from '../work';
 import { checkContract, type ContractResult } from './contract';
 import { calls } from './instance';
 
-/** What the worker says: its limit of a call once it has loaded, and its end. */
+/** Messages of the worker: the call time limit once the environment has loaded, then the results or a fault. */
 type FromWorker = { name: string; limitMs: number } | { fault: Fault } | { results: ContractResult[] };
 
-/** Milliseconds beyond the limit of a call that loading may take. */
+/** Milliseconds that loading may take beyond the time limit of a call. */
 const startAllowance = 20_000;
 const loads = 'the file builds and loads';
 
-/** Slots of the shared array: the call in hand and how many there were. */
+/** Slots of the shared array: index of the current call, and number of calls so far. */
 const [callSlot, countSlot] = [0, 1];
 
 if (isMainThread) serve();
 else void work(workerData as ContractRequest & { setup: WorkerSetup });
 
-/** Answers what the parent sends until the report is out. */
+/** Handles the parent's messages until the report is sent. */
 function serve(): void {
   const channel = new FrameChannel(new Socket({ fd: channelDescriptor, readable: true, writable: true }), {
     message: message => {
@@ -46,7 +47,7 @@ function serve(): void {
   const send = (message: FromContract, sent?: () => void): void => channel.send(message, sent);
 }
 
-/** Builds the source, lets a worker check it and reports. */
+/** Builds the source, runs the checks in a worker and reports. */
 async function answer(request: ContractRequest, report: (report: ContractReport) => void): Promise<void> {
   const { tag, source, timeoutMs } = request;
   const send = (checks: ContractCheck[], environment = tag) => report({ environment, source, checks });
@@ -131,7 +132,7 @@ function placed({ stack, ...check }: ContractResult, bundle: Bundle): ContractCh
   return at === undefined ? check : { ...check, at };
 }
 
-/** The worker's part: loads the definition and checks it. */
+/** Runs in the worker: loads the definition and checks it. */
 async function work(request: ContractRequest & { setup: WorkerSetup }): Promise<void> {
   const { setup, seeds, steps, budgetMs, timeoutMs } = request;
   const shared = new Int32Array(setup.progress);

@@ -1,5 +1,6 @@
-// What the lenses above a run configuration do: start it, have the trainer check it, show what it comes to. The trainer's own check has the
-// last word on a configuration: it also runs whenever one is saved in a trusted workspace, and its problems stand at their lines.
+// Commands of the code lenses above a run configuration: start it, check it with the trainer, show its resolved form.
+// The trainer's check is authoritative. It also runs whenever a configuration is saved in a trusted workspace, and its
+// problems are shown at their lines.
 import { basename, dirname, extname } from 'node:path';
 import * as vscode from 'vscode';
 import { UserError } from '../../protocol/user-error';
@@ -9,10 +10,10 @@ import { askTerminal, ConfigError } from '../start-run';
 import { resolvedFileUri, serveConfigurations, type ResolvedConfiguration } from './configuration-documents';
 import { isRunConfiguration, isWhole } from './run-configuration';
 
-/** How long after a save its check begins, in ms: saving all files is one check each, not several. */
+/** Delay in ms between a save and its check, so that repeated saves of a file cause one check. */
 const settleMs = 300;
 
-/** Registers the commands, the check of what is saved, and the documents of resolved configurations. */
+/** Registers the commands, the check on save, and the documents of resolved configurations. */
 export function addConfigurationCommands(host: Host): vscode.Disposable {
   const register = (id: string, command: (file: string) => Promise<void>) =>
     vscode.commands.registerCommand(id, async (argument: unknown) => {
@@ -60,7 +61,7 @@ export function addConfigurationCommands(host: Host): vscode.Disposable {
   return vscode.Disposable.from(...commands, saved, documents, stop);
 }
 
-/** Whether a document is a configuration that a run can start from, in a folder of the workspace. */
+/** Whether a document is a configuration in the workspace from which a run can start. */
 export const isWholeConfiguration = (document: vscode.TextDocument): boolean =>
   isConfigurationDocument(document) && isWhole(document.getText());
 
@@ -71,7 +72,9 @@ export const isConfigurationDocument = (document: vscode.TextDocument): boolean 
   vscode.workspace.getWorkspaceFolder(document.uri) !== undefined &&
   isRunConfiguration(document.uri.path, document.getText());
 
-/** Has the trainer check a configuration, and shows its problems in place of the last ones. Answers what it comes to where it is sound. */
+/**
+ * Checks a configuration with the trainer and replaces its problems. Returns the resolved configuration if it is valid.
+ */
 async function check(host: Host, file: string): Promise<ResolvedConfiguration | undefined> {
   try {
     const found = await resolve(host, file);
@@ -91,7 +94,7 @@ async function resolve(host: Host, file: string): Promise<ResolvedConfiguration>
   return (await askTerminal(node, cli, args, cwd, doing)) as unknown as ResolvedConfiguration;
 }
 
-/** The file that a command is about, saved: the one it was called on, else the one that is open. */
+/** Returns the saved file for a command: the command's argument, else the active editor's document. */
 async function configurationFile(argument: unknown): Promise<string> {
   const uri = argument instanceof vscode.Uri ? argument : vscode.window.activeTextEditor?.document.uri;
   const document = uri && vscode.workspace.textDocuments.find(each => each.uri.toString() === uri.toString());

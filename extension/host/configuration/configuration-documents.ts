@@ -1,5 +1,6 @@
-// Resolved configurations as read-only YAML documents under a scheme of their own: that of a run, out of its manifest, and that of a file,
-// as the terminal resolves it; the latter follows the file as it is saved. Two runs' are compared in the editor's own diff.
+// Resolved configurations as read-only YAML documents under a separate URI scheme: a run's from its manifest, and a
+// file's as resolved by the CLI. The latter is updated when files are saved. The configurations of two runs are
+// compared in VS Code's diff editor.
 import { basename, dirname, extname, join } from 'node:path';
 import * as vscode from 'vscode';
 import { jsonOrNothing } from '../../protocol/json';
@@ -8,7 +9,7 @@ import { readRunFile } from '../../protocol/run-file';
 import type { Run } from '../run-store';
 import { yamlOf } from './configuration-text';
 
-/** The path is a name for the reader, the query the run's folder or the configuration's file. */
+/** The path is for display; the query holds the run folder or the configuration file. */
 const scheme = 'ragen-configuration';
 
 type Source = { run: string } | { file: string };
@@ -16,22 +17,22 @@ type Source = { run: string } | { file: string };
 const uriOf = (path: string, source: Source): vscode.Uri =>
   vscode.Uri.from({ scheme, path, query: JSON.stringify(source) });
 
-/** The resolved configuration of a run. */
+/** URI of a run's resolved configuration. */
 export const runConfigurationUri = ({ folder, summary }: Run): vscode.Uri =>
   uriOf(`/${summary.name.replaceAll('/', '∕')}.yaml`, { run: folder });
 
-/** What a configuration file comes to. */
+/** URI of the resolved form of a configuration file. */
 export const resolvedFileUri = (file: string): vscode.Uri =>
   uriOf(`/${basename(file, extname(file))}.resolved.yaml`, { file });
 
-/** What `ragen config --resolved` answers. */
+/** Output of `ragen config --resolved`. */
 export interface ResolvedConfiguration {
   sources: string[];
   config: Record<string, unknown>;
   ignored: { key: string; reason: string }[];
 }
 
-/** Serves the documents; `resolve` asks the terminal about a file. Dispose to stop. */
+/** Serves the documents; `resolve` calls the CLI for a file. Dispose to stop. */
 export function serveConfigurations(resolve: (file: string) => Promise<ResolvedConfiguration>): vscode.Disposable {
   const changed = new vscode.EventEmitter<vscode.Uri>();
   const provider = vscode.workspace.registerTextDocumentContentProvider(scheme, {
@@ -43,7 +44,7 @@ export function serveConfigurations(resolve: (file: string) => Promise<ResolvedC
       return yamlOf(manifestIn(basename(source.run)).parse(manifest).config);
     },
   });
-  // A configuration may build on any other, so all that are shown are resolved again.
+  // A configuration may extend any other, so all open documents are resolved again.
   const saved = vscode.workspace.onDidSaveTextDocument(({ languageId }) => {
     if (languageId !== 'yaml') return;
     for (const { uri } of vscode.workspace.textDocuments)

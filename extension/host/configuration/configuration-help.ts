@@ -1,5 +1,6 @@
-// Help in run configurations: completion of keys, values and names, hover texts, mistakes as they are written with quick fixes, and lenses. It
-// needs no other extension; one that helps with YAML finds the same schema in package.json (yamlValidation). Other YAML is left alone.
+// Editor support for run configurations: completion of keys, values and names, hovers, diagnostics while typing with
+// quick fixes, and code lenses. Needs no other extension; YAML extensions find the same schema in package.json
+// (yamlValidation). Other YAML files are ignored.
 import { join } from 'node:path';
 import * as vscode from 'vscode';
 import { schemaAt, type JsonSchema } from '../../protocol/json-schema';
@@ -21,10 +22,10 @@ import {
 import { gapAt, placeAt, type YamlGap } from './yaml-places';
 
 const selector: vscode.DocumentSelector = { language: 'yaml', scheme: 'file' };
-/** How long after a key is pressed mistakes are looked for, in ms. */
+/** Delay in ms between a key press and the diagnostics. */
 const pauseMs = 250;
 
-/** Registers all of it; the schema is read when the first configuration is looked at. */
+/** Registers all providers. The schema is read when the first configuration is opened. */
 export function addConfigurationHelp(extensionPath: string, problems: Problems): vscode.Disposable {
   let read: JsonSchema | undefined;
   const schema = (): JsonSchema =>
@@ -120,7 +121,7 @@ function nameItem({ name, detail }: Named, range: vscode.Range): vscode.Completi
   return item;
 }
 
-/** The names that fit at a path; undefined where values do not name anything. */
+/** Returns the names that fit at a path, or undefined if values at the path are not names. */
 async function namesAt(path: KeyPath, text: string, sources: NameSources): Promise<Named[] | undefined> {
   const key = path.filter(part => typeof part === 'string').join('.');
   if (key === 'defaults') return configurations(sources);
@@ -148,7 +149,7 @@ function hover(extensionPath: string, schema: () => JsonSchema): vscode.HoverPro
   };
 }
 
-/** A name of the workspace's and what its file says of itself, as text. */
+/** Formats a name of the workspace with the description from its file, escaped. */
 const namedText = ({ name, detail }: Named): vscode.MarkdownString =>
   new vscode.MarkdownString('**').appendText(unlinked(name)).appendMarkdown('** · ').appendText(unlinked(detail));
 
@@ -180,7 +181,7 @@ function quickFixes(schema: () => JsonSchema): vscode.CodeActionProvider {
   };
 }
 
-/** Looks for mistakes in what is open, a moment after each change. */
+/** Updates the diagnostics of open documents after each change, with a delay. */
 function watchMistakes(problems: Problems, schema: () => JsonSchema): vscode.Disposable {
   const waiting = new Map<string, NodeJS.Timeout>();
   const look = (document: vscode.TextDocument): void => {
@@ -206,7 +207,10 @@ function watchMistakes(problems: Problems, schema: () => JsonSchema): vscode.Dis
   );
 }
 
-/** Whether another extension has the schema for a file: package.json gives it the names that are surely ours. */
+/**
+ * Whether another extension provides schema support for a file. package.json assigns the schema only to names that are
+ * certainly run configurations.
+ */
 const otherHelps = ({ fileName }: vscode.TextDocument): boolean =>
   /\.ragen\.ya?ml$/.test(fileName) && vscode.extensions.getExtension('redhat.vscode-yaml') !== undefined;
 

@@ -1,5 +1,5 @@
-// What is wrong with a configuration file as far as the file alone tells: YAML that does not parse, keys that are not known, values that their
-// key refuses; and keys that are known to have no effect. Sentences are those of the trainer, whose own check has the last word.
+// Finds errors in a configuration file that can be seen from the file alone: invalid YAML, unknown keys, invalid
+// values, and keys without effect. Messages equal those of the trainer, whose own check is authoritative.
 import { isAlias, isMap, isPair, isScalar, isSeq, type Node } from 'yaml';
 import { isRecord } from '../../protocol/json';
 import { expectation, schemaAt, type JsonSchema } from '../../protocol/json-schema';
@@ -7,20 +7,20 @@ import { nearest } from '../../protocol/suggest';
 import { yamlDocument } from '../../protocol/yaml-text';
 import { isMapSchema, keysAt, keyText, namedValues, type KeyPath } from './configuration-schema';
 
-/** A mistake at [from, to) of a text. */
+/** An error in the range [from, to) of a text. */
 export interface Mistake {
-  /** `a.b[2]`; empty where the YAML itself is wrong. */
+  /** Key such as `a.b[2]`; empty for invalid YAML. */
   key: string;
   message: string;
   from: number;
   to: number;
-  /** What stands there has no effect, which is no mistake. */
+  /** The key has no effect, which is not an error. */
   idle?: boolean;
-  /** What may have been meant. */
+  /** Suggested replacement. */
   instead?: string;
 }
 
-/** The mistakes of a text, in its order. */
+/** Returns the errors of a text, in text order. */
 export function mistakesIn(text: string, root: JsonSchema): Mistake[] {
   const document = yamlDocument(text, { prettyErrors: false, logLevel: 'silent' });
   const mistakes: Mistake[] = document.errors.map(({ pos: [from, to], message }) => ({
@@ -30,7 +30,7 @@ export function mistakesIn(text: string, root: JsonSchema): Mistake[] {
     to: Math.max(to, from + 1),
   }));
 
-  if (mistakes.length > 0) return mistakes; // what the parser made of the rest is a guess
+  if (mistakes.length > 0) return mistakes; // the parsed rest is unreliable
 
   const report = (node: Node, path: KeyPath, rest: Omit<Mistake, 'key' | 'from' | 'to'>): void => {
     const [from, to] = node.range ?? [0, 1];
@@ -38,7 +38,7 @@ export function mistakesIn(text: string, root: JsonSchema): Mistake[] {
   };
 
   const check = (node: unknown, path: KeyPath, schema: JsonSchema, key?: Node): void => {
-    if (isAlias(node)) return; // what it stands for is checked where it is written
+    if (isAlias(node)) return; // the anchor's node is checked at its definition
     if (isScalar(node) && typeof node.value === 'string' && node.value.includes('${')) return;
     if (isMap(node) && isMapSchema(schema)) {
       for (const pair of node.items) if (isPair(pair) && isScalar(pair.key)) checkKey(pair.key, pair.value, path);
@@ -88,7 +88,7 @@ export function mistakesIn(text: string, root: JsonSchema): Mistake[] {
   return mistakes.sort((a, b) => a.from - b.from);
 }
 
-/** Where a key of this name stands, as texts. */
+/** Returns the paths of all keys with this name, as text. */
 function placesOf(schema: JsonSchema, name: string, path: KeyPath = []): string[] {
   return Object.entries(schema.properties ?? {}).flatMap(([key, child]) => [
     ...(key === name && !child.deprecated ? [keyText([...path, key])] : []),
@@ -132,7 +132,7 @@ const within = ({ minimum, maximum, exclusiveMinimum, exclusiveMaximum }: JsonSc
   value > (exclusiveMinimum ?? -Infinity) &&
   value < (exclusiveMaximum ?? Infinity);
 
-/** A value as a sentence shows it: JSON, cut to 80 characters. */
+/** Formats a value for a message: JSON, cut to 80 characters. */
 function shown(value: unknown): string {
   const text = JSON.stringify(value) ?? String(value);
   return text.length > 80 ? `${text.slice(0, 77)}…` : text;

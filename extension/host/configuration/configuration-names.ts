@@ -1,12 +1,13 @@
-// The names that a configuration can refer to, for completion: other configurations in `defaults`, environments, tags of `custom_envs` (the file's
-// own and those of what it builds on), models that come along. Read off the disk when asked. No `vscode` here.
+// Names that a configuration can refer to, for completion: other configurations in `defaults`, environments, tags of
+// `custom_envs` (in the file and the files it extends), and bundled models. Read from disk on request. Must not import
+// `vscode`.
 import { jsonOrNothing } from '../../protocol/json';
 import { readBounded } from '../../protocol/bounded-file';
 import { mostYamlBytes, yamlDocument } from '../../protocol/yaml-text';
 import { readdir } from 'node:fs/promises';
 import { basename, dirname, extname, join } from 'node:path';
 
-/** A name and what is known of it. */
+/** A name with a description. */
 export interface Named {
   name: string;
   detail: string;
@@ -15,20 +16,20 @@ export interface Named {
 /** Where names are looked up. */
 export interface NameSources {
   extensionPath: string;
-  /** Folder of the workspace that the file is in. */
+  /** Workspace folder of the file. */
   workspace: string;
   /** Absolute path of the configuration. */
   file: string;
 }
 
-/** Folders in which `defaults` are looked up, the first first. */
+/** Folders searched for `defaults`, in order of precedence. */
 const foldersOf = ({ extensionPath, workspace, file }: NameSources): string[] => [
   dirname(file),
   join(workspace, 'config'),
   join(extensionPath, 'media', 'presets'),
 ];
 
-/** What `defaults` may name, each once, with the first comment line of its file. */
+/** Returns the names for `defaults`, each once, with the first comment line of its file. */
 export async function configurations(sources: NameSources): Promise<Named[]> {
   const found = new Map<string, Named>([['_self_', { name: '_self_', detail: 'the place of this file’s own keys' }]]);
   for (const folder of [...new Set(foldersOf(sources))]) {
@@ -43,19 +44,22 @@ export async function configurations(sources: NameSources): Promise<Named[]> {
   return [...found.values()];
 }
 
-/** Names of the built-in environments. */
+/** Returns the names of the built-in environments. */
 export async function builtInEnvironments({ extensionPath }: Pick<NameSources, 'extensionPath'>): Promise<Named[]> {
   const registry = jsonOrNothing(await readText(join(extensionPath, 'envs', 'registry.json')));
   return Object.keys((registry ?? {}) as object).map(name => ({ name, detail: 'built in' }));
 }
 
-/** Names of the models that come along. */
+/** Returns the names of the bundled models. */
 export async function models({ extensionPath }: Pick<NameSources, 'extensionPath'>): Promise<Named[]> {
   const folders = await namesIn(join(extensionPath, 'media', 'models'));
   return folders.map(name => ({ name, detail: 'comes along' }));
 }
 
-/** The tags that `text`, the file as it is being written, and all that it builds on define, with their environments. */
+/**
+ * Returns the tags, with their environments, that are defined in `text` (the unsaved content of the file) and in all
+ * files that it extends.
+ */
 export async function tags(text: string, sources: NameSources): Promise<Named[]> {
   const found = new Map<string, Named>();
   const seen = new Set<string>();
@@ -89,7 +93,7 @@ function plainOf(text: string): unknown {
   try {
     return yamlDocument(text, { logLevel: 'silent' }).toJS({ maxAliasCount: 100 });
   } catch {
-    return undefined; // aliases without end: the check says so
+    return undefined; // too many aliases; the diagnostics report it
   }
 }
 

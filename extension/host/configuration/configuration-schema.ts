@@ -1,16 +1,19 @@
-// What a configuration file may hold, read from media/configuration.schema.json (made of the trainer's own schema), in the form that the help
-// in the editor asks for: keys below a path, what a value must be, a text about a key.
+// Queries on the configuration schema in media/configuration.schema.json (generated from the trainer's schema): keys
+// below a path, the expected value, and a description of a key.
 import { readFileSync } from 'node:fs';
 import { expectation, schemaAt, type JsonSchema } from '../../protocol/json-schema';
 
-/** The way to a value: keys of maps and positions in lists. */
+/** Path to a value: map keys and list indices. */
 export type KeyPath = readonly (string | number)[];
 
-/** `a.b[2]` for ['a', 'b', 2]. */
+/** Formats a path: `a.b[2]` for ['a', 'b', 2]. */
 export const keyText = (path: KeyPath): string =>
   path.map((part, i) => (typeof part === 'number' ? `[${part}]` : `${i > 0 ? '.' : ''}${part}`)).join('');
 
-/** Reads the schema; values that refer to other keys, which any value may, are left out of it. Throws where the file is missing. */
+/**
+ * Reads the schema without the `$ref` options for references to other keys, which any value may have. Throws if the
+ * file is missing.
+ */
 export const readConfigurationSchema = (file: string): JsonSchema =>
   withoutReferences(JSON.parse(readFileSync(file, 'utf8')) as JsonSchema);
 
@@ -29,20 +32,20 @@ function withoutReferences(schema: JsonSchema): JsonSchema {
   };
 }
 
-/** The keys that a map at `path` may have, in the schema's order; none where no map of known keys stands there. */
+/** Returns the keys of the map at `path`, in schema order; empty if there is no map of known keys. */
 export function keysAt(root: JsonSchema, path: KeyPath): [string, JsonSchema][] {
   const schema = path.length === 0 ? root : schemaAt(root, path);
   const map = (schema?.anyOf ?? [schema]).find(option => option?.properties);
   return Object.entries(map?.properties ?? {});
 }
 
-/** Whether a map stands at a key, as far as the schema tells. */
+/** Whether the schema describes a map. */
 export const isMapSchema = (schema: JsonSchema): boolean =>
   (schema.anyOf ?? [schema]).some(({ properties, additionalProperties, type }) =>
     Boolean(properties ?? (type === 'object' && additionalProperties)),
   );
 
-/** The values that a schema names one by one: choices, true and false, null. */
+/** Returns the values that a schema enumerates: choices, true and false, null. */
 export function namedValues(schema: JsonSchema): string[] {
   const values = (schema.anyOf ?? [schema]).flatMap(({ enum: choices, const: only, type, items }) => {
     if (choices) return choices.map(String);
@@ -54,7 +57,7 @@ export function namedValues(schema: JsonSchema): string[] {
   return [...new Set(values)];
 }
 
-/** Markdown about the key at `path`: what its value must be, its default, what it means. */
+/** Returns Markdown about the key at `path`: expected value, meaning and default. */
 export function describeKey(path: KeyPath, schema: JsonSchema): string {
   const about = [`**${keyText(path)}**`];
   if (!schema.deprecated && !isMapSchema(schema)) about.push(expectation(schema));
@@ -63,6 +66,6 @@ export function describeKey(path: KeyPath, schema: JsonSchema): string {
   return [about.join(' · '), sentence, ...fallback].filter(text => text !== '').join('\n\n');
 }
 
-/** The default as YAML has it on one line. */
+/** Formats the default as one line of YAML. */
 export const defaultText = ({ default: value }: JsonSchema): string =>
   typeof value === 'string' ? value : JSON.stringify(value);

@@ -1,7 +1,7 @@
-// A resolved configuration as YAML, with its keys sorted, so that two of them differ only where they differ.
+// Formats a resolved configuration as YAML with sorted keys, so that a diff shows only real differences.
 import { stringify } from 'yaml';
 
-/** The text of a configuration; `comments` stand above it. */
+/** Returns the YAML text of a configuration, preceded by `comments`. */
 export function yamlOf(config: Readonly<Record<string, unknown>>, comments: readonly string[] = []): string {
   const form = { lineWidth: 120, aliasDuplicateObjects: false, flowCollectionPadding: false, sortMapEntries: true };
   return [...comments.map(line => `# ${line}\n`), stringify(config, form)].join('');

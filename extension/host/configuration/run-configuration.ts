@@ -1,7 +1,8 @@
-// Which YAML files are configurations of runs. Told by what they hold: keys that nobody else has, or several of RAGEN's; a file in a folder for
-// configurations is one with a single key of ours, or while it is still empty; so is `*.ragen.yaml`. Other YAML is never touched. Pure.
+// Detects YAML files that are run configurations, by content: a key that only RAGEN has, or several that RAGEN uses. In
+// a folder for configurations one such key, or an empty file, is enough, as it is for `*.ragen.yaml`. Other YAML files
+// are ignored. Pure functions.
 
-/** Keys that RAGEN or this extension alone have. */
+/** Keys that only RAGEN or this extension uses. */
 const ownKeys = [
   'es_manager',
   'agent_proxy',
@@ -10,20 +11,20 @@ const ownKeys = [
   'collapse_detection',
   'rollout_manager',
 ];
-/** Keys that other tools' files may have too. */
+/** Keys that files of other tools may also have. */
 const sharedKeys = [
   ...['defaults', 'trainer', 'algorithm', 'critic', 'seed', 'lora', 'data', 'reward_model', 'model_path', 'workbench'],
   ...['output', 'model_config', 'model_info', 'enable_response_mask', 'grpo_advantage_length_weight'],
   ...['micro_batch_size_per_gpu', 'log_prob_micro_batch_size_per_gpu', 'ppo_mini_batch_size'],
 ];
-/** Keys of the other files that this extension reads: sweeps, fine-tuning. */
+/** Keys of other files that this extension reads: sweeps, supervised fine-tuning. */
 const otherFiles = ['grid', 'list', 'demonstrations'];
 
-/** The keys of a YAML text's outermost map, told by its lines. */
+/** Returns the top-level keys of a YAML text, found line by line. */
 export const topKeys = (text: string): string[] =>
   [...text.matchAll(/^([A-Za-z_][\w.-]*)[ \t]*:/gm)].map(([, key]) => key);
 
-/** Whether a file is a configuration of a run. `path` has forward slashes. */
+/** Whether a file is a run configuration. `path` has forward slashes. */
 export function isRunConfiguration(path: string, text: string): boolean {
   if (!/\.ya?ml$/i.test(path)) return false;
   const keys = topKeys(text);
@@ -46,7 +47,7 @@ export function isRunConfiguration(path: string, text: string): boolean {
   );
 }
 
-/** Whether a run can start from a configuration; others are parts of one. */
+/** Whether a run can start from a configuration. Other configurations are fragments. */
 export const isWhole = (text: string): boolean => {
   const keys = topKeys(text);
   return keys.includes('defaults') || ['trainer', 'es_manager', 'actor_rollout_ref'].every(key => keys.includes(key));

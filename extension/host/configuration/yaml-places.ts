@@ -1,31 +1,34 @@
-// Where a position in a YAML text is: which key or value stands there, or what may be written there. Both are read off the tree of the `yaml`
-// library. For what may be written, a word is put at the position and looked for in the tree: so blocks, flow forms and lists, also those that
-// go over several lines, are as the parser has them.
+// Maps a position in a YAML text to the key or value there, or to what may be inserted there. Both use the tree of the
+// `yaml` library. For insertions, a placeholder word is inserted at the position and located in the tree, so block,
+// flow and multi-line forms are interpreted as by the parser.
 import { isMap, isPair, isScalar, isSeq, type Document, type Node, type Pair } from 'yaml';
 import { yamlDocument } from '../../protocol/yaml-text';
 import type { KeyPath } from './configuration-schema';
 
-/** What stands at a position: `path` of the value, and whether the position is in its key or in the value itself. */
+/** The node at a position: the path of the value, and whether the position is in its key or in the value. */
 export interface YamlPlace {
   path: KeyPath;
   part: 'key' | 'value';
   /** Offsets of the key or value. */
   from: number;
   to: number;
-  /** Text of the value, where it is a single one. */
+  /** Text of the value, if it is a scalar. */
   text: string;
 }
 
-/** What may be written at a position: a key below `path`, or the value at `path` (a list's item has its position for a last part). */
+/**
+ * What may be inserted at a position: a key below `path`, or the value at `path` (whose last part is the index for a
+ * list item).
+ */
 export interface YamlGap {
   path: KeyPath;
   part: 'key' | 'value';
-  /** Offsets of the word that is there already. */
+  /** Offsets of the existing word. */
   from: number;
   to: number;
-  /** The keys that the map has beside it. */
+  /** Existing keys of the same map. */
   present: string[];
-  /** Between brackets or braces. */
+  /** Inside brackets or braces. */
   flow: boolean;
 }
 
@@ -49,7 +52,7 @@ export function walkYaml(document: Document, visit: Visit): void {
   go(document.contents, [], undefined);
 }
 
-/** What stands at `offset`; undefined where nothing does. */
+/** Returns the node at `offset`, or undefined. */
 export function placeAt(text: string, offset: number): YamlPlace | undefined {
   let found: YamlPlace | undefined;
   walkYaml(parsed(text), (node, path, part) => {
@@ -63,7 +66,7 @@ export function placeAt(text: string, offset: number): YamlPlace | undefined {
 const word = /[\w./@-]/;
 const standIn = 'zzStandIn';
 
-/** What may be written at `offset`; undefined where nothing may (in a comment, in a text of several lines). */
+/** Returns what may be inserted at `offset`, or undefined if nothing may (in a comment or a multi-line string). */
 export function gapAt(text: string, offset: number): YamlGap | undefined {
   let [from, to] = [offset, offset];
   while (from > 0 && word.test(text[from - 1])) from--;

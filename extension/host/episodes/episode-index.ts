@@ -1,7 +1,7 @@
-// All episodes of a run as a table, kept current with the run folder. Most comes from the index that the trainer writes beside the episodes
-// (protocol/episode-index.ts); files of which it does not tell all are gone through by a scanner, the newest first, and what that found is
-// kept in a folder of our own. Rows are only ever appended; where what was told is void, as after a resume from an earlier checkpoint, the
-// table begins anew and `epoch` grows. No `vscode` here.
+// All episodes of a run as a table, kept up to date with the run folder. Most rows come from the index that the trainer
+// writes beside the episodes (protocol/episode-index.ts). Files that it does not fully cover are scanned, newest first,
+// and the result is cached in our own folder. Rows are only appended. When earlier rows become invalid, as after a
+// resume from an earlier checkpoint, the table is rebuilt and `epoch` is incremented. Must not import `vscode`.
 import { createHash } from 'node:crypto';
 import { appendFile, lstat, mkdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -15,12 +15,15 @@ import { episodeSchema, episodesFile, runFiles, type Episode } from '../../proto
 import { JsonLines, readRange } from '../json-lines';
 import type { EpisodeScanner, ScanFile, SearchFile } from './episode-scan';
 
-/** A file that grew less than so long ago may be in the trainer's hands: its line of the index is waited for. */
+/**
+ * Milliseconds since its last change during which a file may still be written by the trainer, whose index line is
+ * awaited.
+ */
 const youngMs = 2000;
 
 const lineSchema = z.custom<EpisodeIndexLine>(isIndexLine);
 
-/** Where the rows of a file stand in the table: in blocks, one a line of the index. */
+/** Rows of a file in the table, one block per index line. */
 interface Block {
   from: number;
   at: Float64Array;
@@ -28,7 +31,7 @@ interface Block {
   texts: Int32Array;
 }
 interface Told extends ScanFile {
-  /** Bytes that rows tell of. */
+  /** Number of bytes covered by rows. */
   to: number;
   blocks: Block[];
 }
@@ -36,14 +39,14 @@ interface Told extends ScanFile {
 export class EpisodeIndex {
   table = new EpisodeTable();
   epoch = 0;
-  /** Share of the bytes of all episodes that rows tell of. */
+  /** Share of the bytes of all episode files that is covered by rows. */
   read = 0;
   private told = new Map<string, Told>();
   private sources: JsonLines<EpisodeIndexLine>[];
   private readonly cache: string | null;
   private current: Promise<unknown> = Promise.resolve();
 
-  /** `storage` is the folder for indexes of runs whose trainer wrote none; null keeps them in memory alone. */
+  /** `storage` is the folder for indexes of runs whose trainer wrote none; null keeps them in memory only. */
   constructor(
     private readonly folder: string,
     private readonly storage: string | null,
@@ -54,8 +57,8 @@ export class EpisodeIndex {
   }
 
   /**
-   * Reads what the run has gained; `grown` is called now and then on the way. Answers whether a file is too young to be gone through, so
-   * that it is worth asking again soon.
+   * Reads new episodes; `grown` is called occasionally meanwhile. Returns whether a file changed too recently to be
+   * scanned, so that the caller should update again soon.
    */
   update(grown: () => void = () => undefined): Promise<boolean> {
     const next = this.current.then(() => this.readOn(grown));
@@ -63,7 +66,7 @@ export class EpisodeIndex {
     return next;
   }
 
-  /** A whole episode; null where there is none of that id. */
+  /** Returns a complete episode, or null if there is none with that id. */
   async episode({ mode, step, id }: EpisodeRef): Promise<Episode | null> {
     const told = this.told.get(episodesFile(mode, step));
     const row = this.table.find(id);
@@ -82,7 +85,7 @@ export class EpisodeIndex {
     return null;
   }
 
-  /** Those of `rows` whose texts pass; see EpisodeScanner.search. */
+  /** Searches the texts of `rows`; see EpisodeScanner.search. */
   search(rows: Int32Array, terms: TextTerm[], found: (rows: Int32Array, share: number) => void): Promise<boolean> {
     const asked = new Uint8Array(this.table.rows);
     for (const row of rows) asked[row] = 1;
@@ -94,7 +97,7 @@ export class EpisodeIndex {
         const places = { at: Float64Array.from(chosen, i => at[i]), texts: Int32Array.from(chosen, i => texts[i]) };
         files.push({ path, step, ...places, rows: chosen.map(i => from + i) });
       }
-    files.sort((a, b) => b.step - a.step); // the newest are found first
+    files.sort((a, b) => b.step - a.step); // newest first
     return this.scanner.search(files, terms, found);
   }
 
@@ -108,8 +111,8 @@ export class EpisodeIndex {
       }
       for (const line of lines) told.push(line);
     }
-    // Sizes after the lines: a file holds what a line tells of before the line is written, so that one that tells of more than there is
-    // tells of what was cut off since, and not of what came in between.
+    // File sizes are read after the index lines. A file is written before its index line, so a line that covers more
+    // than the file has refers to data that was truncated since.
     const sizes = await this.sizes();
     const gone = [...this.told].some(([name, { to }]) => to > (sizes.get(name)?.size ?? 0));
     if (gone) {
@@ -128,22 +131,22 @@ export class EpisodeIndex {
         continue;
       }
       const line = await this.scanner.index(file, this.told.get(name)?.to ?? 0);
-      if (line.to === line.from) continue; // a torn line
+      if (line.to === line.from) continue; // a truncated line
       this.take(line);
       await this.keep(line);
       this.read = share();
       grown();
     }
-    if (!young) this.read = 1; // what is left is torn
+    if (!young) this.read = 1; // the rest is truncated
     return young;
   }
 
-  /** Takes what a line tells where it goes on from what is known of its file. */
+  /** Adds the rows of a line that continues the known part of its file. */
   private take(line: EpisodeIndexLine): void {
     const name = nameOf(line);
     const { mode, step, columns } = line;
     const known = this.told.get(name) ?? { path: join(this.folder, name), mode, step, to: 0, blocks: [] };
-    if (line.from !== known.to) return; // told before
+    if (line.from !== known.to) return; // already known
     const block = { at: Float64Array, bytes: Int32Array, texts: Int32Array };
     known.blocks.push({
       from: this.table.rows,
@@ -174,11 +177,14 @@ export class EpisodeIndex {
       await mkdir(this.storage, { recursive: true });
       await appendFile(this.cache, `${JSON.stringify(line)}\n`);
     } catch {
-      // no room or no right: the next opening goes through the file again
+      // disk full or not writable: the file is scanned again next time
     }
   }
 
-  /** Of the files that can be read: one that is larger than any trainer's is left out, and hides no other. */
+  /**
+   * Returns the sizes of the readable episode files. A file larger than any trainer writes is left out and does not
+   * affect the others.
+   */
   private async sizes(): Promise<Map<string, { size: number; mtimeMs: number; file: ScanFile }>> {
     const names = await namesInRun(this.folder, runFiles.episodes);
     const found = await Promise.all(
@@ -187,7 +193,7 @@ export class EpisodeIndex {
         if (!match) return [];
         const path = join(this.folder, runFiles.episodes, name);
         const [mode, step] = [match[1] === 'step' ? ('train' as const) : ('val' as const), Number(match[2])];
-        const about = await lstat(path).catch(() => undefined); // the folder was listed: it is the run's own
+        const about = await lstat(path).catch(() => undefined); // listed safely: it belongs to the run
         if (!about?.isFile() || about.size > mostLogBytes) return [];
         return [[`${runFiles.episodes}/${name}`, { size: about.size, mtimeMs: about.mtimeMs, file: { path, mode, step } }] as const]; // prettier-ignore
       }),

@@ -1,7 +1,7 @@
-// Going through files of episodes: making the lines of the index where the trainer wrote none, and looking for texts. Both read whole files
-// and hold the thread for as long, so that they run in a worker (episode-worker.ts). Texts are looked for in the bytes: a word's letters
-// become a pattern over UTF-8 as JSON writes it, and a hit counts where it lies in the string of a state, an answer, the final state or the
-// error. That is exact, since a quotation mark inside a string never stands without its backslash. No `vscode` here.
+// Scans episode files: builds missing index lines and searches texts. Both read whole files synchronously, so they run
+// in a worker (episode-worker.ts). Texts are searched in the raw bytes: each character of the term becomes a pattern
+// over its UTF-8 JSON encoding, and a match counts if it lies in the string of a state, an answer, the final state or
+// the error. This is exact because a quotation mark inside a JSON string is always escaped. Must not import `vscode`.
 import { closeSync, fstatSync, readSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { openRegularSync } from '../../protocol/bounded-file';
@@ -17,7 +17,7 @@ export interface ScanFile {
   step: number;
 }
 
-/** A file's episodes that are to be looked through: places of their texts, and what they are called. */
+/** Episodes of a file to search: byte ranges of their texts, and their row numbers. */
 export interface SearchFile {
   path: string;
   at: Float64Array;
@@ -25,19 +25,20 @@ export interface SearchFile {
   rows: Int32Array;
 }
 
-/** What goes through files: the worker thread, or the same functions where they are called. */
+/** Interface of the scanner, implemented by the worker thread and by direct calls. */
 export interface EpisodeScanner {
-  /** The line of the index for whole lines of a file from byte `from` on. */
+  /** Returns the index line for the complete lines of a file from byte `from` on. */
   index(file: ScanFile, from: number): Promise<EpisodeIndexLine>;
   /**
-   * Rows whose texts pass all terms, told in parts to `found` with the share looked through. Answers false where another search began.
-   * One search at a time: a new one, or `end`, takes the place of the one before.
+   * Finds the rows whose texts satisfy all terms. `found` receives them in parts, with the share searched. Returns
+   * false if another search has replaced this one. One search runs at a time: a new one, or `end`, cancels the previous
+   * one.
    */
   search(files: SearchFile[], terms: TextTerm[], found: (rows: Int32Array, share: number) => void): Promise<boolean>;
   end(): void;
 }
 
-/** The line of the index for the whole lines of a file from byte `from` on. Throws on file errors. */
+/** Returns the index line for the complete lines of a file from byte `from` on. Throws on file errors. */
 export function indexOfFile({ path, mode, step }: ScanFile, from: number): EpisodeIndexLine {
   const line = indexLine(mode, step, from);
   for (const { bytes, to } of slicesOf(path, from)) {
@@ -45,12 +46,12 @@ export function indexOfFile({ path, mode, step }: ScanFile, from: number): Episo
     for (let start = 0, end = bytes.indexOf(0x0a); end >= 0; start = end + 1, end = bytes.indexOf(0x0a, start)) {
       const { data } = episodeSchema.safeParse(jsonOrNothing(bytes.toString('utf8', start, end)));
       if (!data) {
-        line.to = at + end + 1; // no episode: passed over
+        line.to = at + end + 1; // not an episode: skipped
         continue;
       }
       const messages = bytes.indexOf(beforeMessages, start);
       const turns = bytes.indexOf(beforeTurns, start);
-      const usual = turns >= 0 && turns < messages && messages < end; // a writer with another order of keys has its lines read whole
+      const usual = turns >= 0 && turns < messages && messages < end; // other key orders: the whole line is searched
       addToIndex(line, data, at + end + 1, usual ? messages - start : end - start);
     }
     line.to = to;
@@ -58,7 +59,7 @@ export function indexOfFile({ path, mode, step }: ScanFile, from: number): Episo
   return line;
 }
 
-/** The rows of a file whose texts pass. */
+/** Returns the rows of a file whose texts satisfy the terms. */
 export function searchFile({ path, at, texts, rows }: SearchFile, terms: readonly TextPattern[]): number[] {
   const found: number[] = [];
   const fd = openRegularSync(path, runOf(path));
@@ -80,11 +81,11 @@ export interface TextPattern {
   not: boolean;
 }
 
-/** Terms as patterns over bytes read as Latin-1. */
+/** Converts terms to patterns over bytes decoded as Latin-1. */
 export const textPatterns = (terms: readonly TextTerm[]): TextPattern[] =>
   terms.map(({ value, not }) => ({ pattern: new RegExp(bytePattern(value), 'g'), not }));
 
-/** Whether the texts in a line's bytes, read as Latin-1, pass all terms. */
+/** Whether the texts of a line, decoded as Latin-1, satisfy all terms. */
 export function passes(line: string, terms: readonly TextPattern[]): boolean {
   return terms.every(({ pattern, not }) => holds(line, pattern) !== not);
 }
@@ -100,7 +101,7 @@ function holds(line: string, pattern: RegExp): boolean {
 
 const textKeys = ['"state":', '"raw":', '"final_state":', '"error":'];
 
-/** Whether a place lies in a string that is the value of one of the keys. */
+/** Whether a position lies in a string that is the value of one of the keys. */
 function inText(line: string, place: number): boolean {
   for (let quote = line.lastIndexOf('"', place - 1); quote >= 0; quote = line.lastIndexOf('"', quote - 1)) {
     if (!isEscaped(line, quote)) return textKeys.some(key => line.endsWith(key, quote));
@@ -108,14 +109,14 @@ function inText(line: string, place: number): boolean {
   return false;
 }
 
-/** Whether the character at a place belongs to a backslash before it. */
+/** Whether the character at a position is escaped by a backslash. */
 function isEscaped(line: string, place: number): boolean {
   let slashes = 0;
   while (line[place - 1 - slashes] === '\\') slashes++;
   return slashes % 2 === 1;
 }
 
-/** A text's letters in both cases, as the UTF-8 bytes of a JSON string. */
+/** Returns a pattern for the characters of a text in both cases, as UTF-8 bytes of a JSON string. */
 function bytePattern(text: string): string {
   const bytes = (part: string) =>
     [...Buffer.from(JSON.stringify(part).slice(1, -1), 'utf8')]
@@ -132,15 +133,15 @@ function bytePattern(text: string): string {
 const beforeMessages = Buffer.from(',"messages":');
 const beforeTurns = Buffer.from('"turns":');
 
-/** The run folder of a file of episodes, which lies in one of its folders. */
+/** Run folder of an episode file, two levels up. */
 const runOf = (path: string): string => dirname(dirname(path));
 
-/** Bytes read at a time, unless a line is longer. */
+/** Number of bytes read at a time, unless a line is longer. */
 const sliceBytes = 1 << 22;
 
 /**
- * The whole lines of a file from byte `from` on, some at a time, each with the offset behind it. Of a line that is longer than any trainer
- * writes only the end is told, without bytes. A torn tail is left out.
+ * Yields the complete lines of a file from byte `from` on, some at a time, each with its end offset. A line longer than
+ * any trainer writes is skipped; only its end offset is yielded. An incomplete last line is left out.
  */
 function* slicesOf(path: string, from: number): Generator<{ bytes: Buffer; to: number }> {
   const fd = openRegularSync(path, runOf(path));
@@ -150,7 +151,7 @@ function* slicesOf(path: string, from: number): Generator<{ bytes: Buffer; to: n
     let skipping = false;
     for (let at = from, length = sliceBytes; at < size;) {
       const bytes = rangeOf(fd, at, Math.min(length, size - at));
-      if (bytes.length === 0) return; // cut back meanwhile
+      if (bytes.length === 0) return; // truncated meanwhile
       const first = skipping ? bytes.indexOf(0x0a) + 1 : 0;
       const end = bytes.lastIndexOf(0x0a) + 1;
       if (end > 0) {
@@ -163,7 +164,7 @@ function* slicesOf(path: string, from: number): Generator<{ bytes: Buffer; to: n
         length = sliceBytes;
         at += bytes.length;
       } else if (bytes.length < length)
-        return; // a torn tail
+        return; // an incomplete last line
       else length *= 2; // a line longer than a slice
     }
   } finally {

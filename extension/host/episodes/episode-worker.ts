@@ -1,5 +1,5 @@
-// Entry of the worker thread that goes through files of episodes, so that the extension host never waits for a gigabyte. A search ends
-// between two files when a newer one, or none, is wanted.
+// Entry of the worker thread that scans episode files, so that the extension host is never blocked by a gigabyte of
+// data. A search stops between two files when it is replaced or cancelled.
 import { setImmediate as breathe } from 'node:timers/promises';
 import { parentPort } from 'node:worker_threads';
 import type { EpisodeIndexLine } from '../../protocol/episode-index';
@@ -7,7 +7,7 @@ import type { TextTerm } from '../../protocol/episodes-page';
 import { appendAll } from '../../protocol/lists';
 import { indexOfFile, searchFile, textPatterns, type ScanFile, type SearchFile } from './episode-scan';
 
-/** Milliseconds between two parts of an answer. */
+/** Milliseconds between two partial answers. */
 const partMs = 80;
 
 export type WorkerAsk =
@@ -23,7 +23,7 @@ export type WorkerAnswer =
 const port = parentPort;
 if (!port) throw new Error('episode worker: must be started as a worker thread');
 const answer = (message: WorkerAnswer) => port.postMessage(message);
-/** Of the search that is wanted. */
+/** Id of the active search. */
 let wanted = -1;
 
 port.on('message', (ask: WorkerAsk) => {
@@ -48,7 +48,7 @@ async function work(ask: WorkerAsk): Promise<void> {
     }
     answer({ id: ask.id, found: Int32Array.from(found), share: (i + 1) / files.length });
     [found, told] = [[], performance.now()];
-    await breathe(); // messages are heard here
+    await breathe(); // lets messages be processed
   }
   answer({ id: ask.id, done: true });
 }

@@ -1,5 +1,5 @@
-// The scanner in a worker thread of its own, started with the first question. A thread that dies fails what waits; the next question
-// starts another.
+// EpisodeScanner in a worker thread, started with the first request. If the thread dies, pending requests fail, and the
+// next request starts a new thread.
 import { Worker } from 'node:worker_threads';
 import type { EpisodeScanner } from './episode-scan';
 import type { WorkerAnswer, WorkerAsk } from './episode-worker';
@@ -10,7 +10,7 @@ interface Waiting {
   reject(error: Error): void;
 }
 
-/** `file` is the worker's bundle. Disposed of, it answers no more. */
+/** `file` is the bundled worker. After `dispose`, requests are not answered. */
 export class ThreadScanner implements EpisodeScanner {
   private worker: Worker | undefined;
   private readonly waiting = new Map<number, Waiting>();

@@ -1,4 +1,4 @@
-// What a choice on the New Run page comes to: overrides for the terminal, and a configuration file that says the same. Pure.
+// Converts the choices on the New Run page to CLI overrides and to an equivalent configuration file. Pure functions.
 import { stringify } from 'yaml';
 import type { GroupsByTag, NewRunChoice } from '../../protocol/new-run-page';
 import { valueAt } from '../../protocol/settings';
@@ -6,15 +6,15 @@ import { yamlValue } from '../../protocol/yaml-text';
 
 const sides = ['train', 'val'] as const;
 
-/** The choice as `key=value`, as `ragen train` takes them. */
+/** Returns the choices as `key=value` overrides for `ragen train`. */
 export function overridesOf({ values, groups }: Pick<NewRunChoice, 'values' | 'groups'>): string[] {
   const own = Object.entries(values).map(([key, value]) => `${key}=${value.trim()}`);
   return [...own, ...Object.entries(groupKeys(groups)).map(([key, value]) => `${key}=${JSON.stringify(value)}`)];
 }
 
 /**
- * The choice as a configuration that builds on the preset `name`.
- * @param description its first line, a comment
+ * Returns the choices as a configuration that extends the preset `name`.
+ * @param description first line of the file, a comment
  */
 export function yamlOfChoice(
   { values, groups }: Pick<NewRunChoice, 'values' | 'groups'>,
@@ -27,7 +27,7 @@ export function yamlOfChoice(
   return `# ${description}\n${stringify(document, { lineWidth: 120, flowCollectionPadding: false })}`;
 }
 
-/** Prompt groups by tag in a resolved configuration. */
+/** Returns the prompt groups by tag of a resolved configuration. */
 export function groupsIn(config: Readonly<Record<string, unknown>>, side: 'train' | 'val'): GroupsByTag {
   const read = (name: string): unknown[] => {
     const list = valueAt(config, `es_manager.${side}.env_configs.${name}`);
@@ -37,7 +37,7 @@ export function groupsIn(config: Readonly<Record<string, unknown>>, side: 'train
   return Object.fromEntries(read('tags').map((tag, i) => [String(tag), Number(counts[i])]));
 }
 
-/** The keys that say which environments are played, with their values; those without groups are left out. */
+/** Returns the configuration keys for the environments, with their values. Tags without groups are left out. */
 function groupKeys(groups: NewRunChoice['groups']): Record<string, unknown> {
   const keys: Record<string, unknown> = {};
   if (!groups) return keys;
@@ -50,7 +50,7 @@ function groupKeys(groups: NewRunChoice['groups']): Record<string, unknown> {
   return keys;
 }
 
-/** The value that a text is in YAML, a text where it is none. */
+/** Parses a text as a YAML number or boolean; any other text stays a string. */
 function plainValue(text: string): unknown {
   try {
     const value: unknown = yamlValue(text.trim());

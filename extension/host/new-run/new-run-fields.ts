@@ -1,5 +1,5 @@
-// Which keys of the configuration the New Run page shows, in which order. Kind, choices and help come from the configuration's schema,
-// so that the page cannot say anything else than the editor's help and the docs. No `vscode` here.
+// The configuration keys shown on the New Run page, in order. Type, choices and help come from the configuration
+// schema, so the page agrees with the editor's help and the docs. Must not import `vscode`.
 import { schemaAt, type JsonSchema } from '../../protocol/json-schema';
 import type { Field, FieldGroup } from '../../protocol/new-run-page';
 import { namedValues } from '../configuration/configuration-schema';
@@ -67,7 +67,7 @@ const groups: [title: string, keys: [key: string, title: string][]][] = [
   ],
 ];
 
-/** The page's controls. Throws where a key is not in the schema. */
+/** Returns the page's controls. Throws if a key is not in the schema. */
 export const fieldGroups = (schema: JsonSchema): FieldGroup[] =>
   groups.map(([title, keys]) => ({ title, fields: keys.map(([key, name]) => fieldOf(schema, key, name)) }));
 

@@ -1,5 +1,5 @@
-// The New Run page's side in the host: one panel, which comes back with what was chosen. It lists configurations, has the terminal plan what
-// is chosen, starts the run, and saves the configuration as a file of the workspace.
+// Host side of the New Run page: a single panel, restored with its choices. Lists configurations, evaluates the choices
+// with the CLI, starts the run, and saves the configuration as a file in the workspace.
 import { existsSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -28,7 +28,7 @@ export class NewRunPanel implements vscode.WebviewPanelSerializer<unknown>, vsco
     private readonly extensionUri: vscode.Uri,
   ) {}
 
-  /** Shows the page. Throws a UserError where no folder is open. */
+  /** Shows the page. Throws a UserError if no folder is open. */
   show(): void {
     if ((vscode.workspace.workspaceFolders ?? []).length === 0)
       throw new UserError(
@@ -44,7 +44,7 @@ export class NewRunPanel implements vscode.WebviewPanelSerializer<unknown>, vsco
     return Promise.resolve();
   }
 
-  /** Leaves the panel itself alone: this runs at a reload too. */
+  /** Does not dispose of the panel, because this also runs at a window reload. */
   dispose(): void {
     this.serializer.dispose();
   }
@@ -89,7 +89,10 @@ export class NewRunPanel implements vscode.WebviewPanelSerializer<unknown>, vsco
     }));
   }
 
-  /** Asks for a place beside the preset that it builds on, or where shipped ones are overridden, and writes the file there. */
+  /**
+   * Asks for a file beside the extended preset, or in the `config` folder for built-in presets, and writes the
+   * configuration there.
+   */
   private async save(choice: NewRunChoice): Promise<void> {
     const { name, file } = sourceOf(choice.preset);
     const title = choice.values['trainer.experiment_name'] ?? name;
@@ -107,14 +110,14 @@ export class NewRunPanel implements vscode.WebviewPanelSerializer<unknown>, vsco
   }
 }
 
-/** A preset by its id: a path is a file of the workspace. */
+/** Returns the preset for an id: a path is a file of the workspace. */
 function sourceOf(preset: string): PresetSource & { file?: string } {
   if (!/[/\\]/.test(preset)) return { name: preset, args: ['--config-name', preset] };
   const name = preset.replace(/^.*[/\\]/, '').replace(/\.ya?ml$/i, '');
   return { name, args: ['--config-name', name, '--config', preset], file: preset };
 }
 
-/** A file's name that nobody has in `folder`. */
+/** Returns an unused file name in `folder`. */
 function freeName(folder: string, name: string): string {
   for (let counter = 1; ; counter++) {
     const file = `${name}${counter === 1 ? '' : `-${counter}`}.yaml`;

@@ -1,20 +1,20 @@
-// Asks the trainer's terminal what a choice on the New Run page comes to. A configuration that is refused keeps the values that it was
-// built on, so that the form stays full while a mistake is in it. No `vscode` here.
+// Evaluates the choices on the New Run page with the CLI. If the configuration is invalid, the values of the preset are
+// returned, so that the form stays filled. Must not import `vscode`.
 import type { FormProblem, NewRunChoice, PlannedRun, RunEstimate } from '../../protocol/new-run-page';
 import { valueAt } from '../../protocol/settings';
 import { ConfigError } from '../start-run';
 import { groupsIn, overridesOf, yamlOfChoice } from './new-run-choice';
 
-/** A preset as the terminal takes it, and as a file that builds on it names it. */
+/** A preset: its CLI arguments, and its name for `defaults`. */
 export interface PresetSource {
   name: string;
   args: string[];
 }
 
-/** Asks the terminal with these arguments. Throws ConfigError or UserError. */
+/** Runs the CLI with these arguments. Throws ConfigError or UserError. */
 export type AskTerminal = (args: string[]) => Promise<Record<string, unknown>>;
 
-/** @param keys those whose values are wanted */
+/** @param keys keys whose values are returned */
 export async function planChoice(
   choice: NewRunChoice,
   { name, args }: PresetSource,
@@ -33,7 +33,7 @@ export async function planChoice(
     return { ...described(config as Record<string, unknown>), estimate: run as RunEstimate, problems: [], yaml };
   } catch (error) {
     const problems = problemsOf(error);
-    // The preset alone may be sound, or its model out of reach: its values are known without the plan.
+    // Without the overrides the preset may be valid, or only its model unavailable: its values do not need the plan.
     const config = await ask(['config', ...args, '--resolved']).then(
       answer => answer.config as Record<string, unknown>,
       () => ({}),
@@ -47,7 +47,7 @@ function problemsOf(error: unknown): FormProblem[] {
   return [{ key: '', message: error instanceof Error ? error.message : String(error) }];
 }
 
-/** The environments of `custom_envs`, in its order. */
+/** Returns the environments of `custom_envs`, in order. */
 function tagsIn(config: Readonly<Record<string, unknown>>): PlannedRun['tags'] {
   const known = config['custom_envs'];
   if (typeof known !== 'object' || known === null) return [];

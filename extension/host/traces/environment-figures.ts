@@ -1,27 +1,27 @@
-// How an environment's code does in a run, told over its `reset` and `step`: the version in use, how many of the newest steps' episodes it
-// played, and what they came to. Pure.
+// Statistics of an environment's code in a run, shown above its `reset` and `step`: the version in use, its number of
+// episodes in the newest steps, and their results. Pure functions.
 import { maximum, minimum } from '../../protocol/lists';
 import { counted, formatNumber, formatPercent, formatSigned } from '../../protocol/numbers';
 import type { RunEvent } from '../../protocol/run-folder';
 import type { EpisodeHead } from './episode-heads';
 
-/** Training steps whose episodes are counted, the newest ones. */
+/** Number of newest training steps whose episodes are counted. */
 export const countedSteps = 5;
 
 export interface EnvironmentFigures {
   run: string;
   version: string;
   episodes: number;
-  /** First and last step that was counted. */
+  /** First and last counted step. */
   steps: [number, number];
   /** Mean return. */
   reward: number;
   success: number;
-  /** Episodes that the code ended by an error in these steps. */
+  /** Number of episodes that ended with an error in the code in these steps. */
   errors: number;
 }
 
-/** Of a version under some tags; undefined before it has played. */
+/** Returns the statistics of a version under some tags; undefined if it has no episodes. */
 export function environmentFigures(
   run: string,
   { version, tags }: { version: string; tags: ReadonlySet<string> },
@@ -41,19 +41,19 @@ export function environmentFigures(
   return { run, version, episodes: played.length, steps, reward: mean(head => head.reward), success: mean(head => Number(head.success)), errors }; // prettier-ignore
 }
 
-/** What stands over `reset`: who plays. */
+/** Code lens text above `reset`: run, version and episodes. */
 export function resetWords({ run, version, episodes, steps: [from, to] }: EnvironmentFigures): string {
   const when = from === to ? `step ${to}` : `steps ${from}–${to}`;
   return `${run}: version ${version.slice(0, 8)} · ${formatNumber(episodes)} episodes in ${when}`;
 }
 
-/** What stands over `step`: what comes of it. */
+/** Code lens text above `step`: results. */
 export function stepWords({ run, reward, success, errors }: EnvironmentFigures): string {
   const failed = errors === 0 ? 'no errors' : counted(errors, 'error');
   return `${run}: return ${formatSigned(reward)} · success ${formatPercent(success)} · ${failed}`;
 }
 
-/** Lines (from 0) where a source defines the two methods, as methods, properties or functions. */
+/** Returns the 0-based lines where a source defines the two methods, as methods, properties or functions. */
 export function methodLines(text: string): { name: 'reset' | 'step'; line: number }[] {
   return text.split('\n').flatMap((source, line) => {
     const found = /^\s*(?:(?:export|async|public|override|function|const)\s+)*(reset|step)\s*(?:\(|[:=]\s*(?:async\s*)?(?:\(|function\b))/.exec(source); // prettier-ignore

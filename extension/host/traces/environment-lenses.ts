@@ -1,6 +1,6 @@
-// Live figures in the sources of environments: over `reset` and `step` how the newest run that runs the file does, and at the lines whose
-// errors ended episodes how many. Read again at most once a second while the run goes on; a file that is edited keeps its figures, which are
-// of the code that runs.
+// Live statistics in environment sources: code lenses above `reset` and `step` for the newest run that uses the file,
+// and the number of ended episodes at the lines of their errors. Updated at most once per second. An edited file keeps
+// its statistics, which belong to the running code.
 import { join } from 'node:path';
 import * as vscode from 'vscode';
 import { environmentProblems } from '../environment-problems';
@@ -11,7 +11,7 @@ import type { EpisodeHeads } from './episode-heads';
 
 const refreshMs = 1000;
 
-/** A run and what of it runs a file. */
+/** A run that uses a file, with the version and tags. */
 interface Runner {
   run: Run;
   version: string;
@@ -28,7 +28,7 @@ export class EnvironmentLenses implements vscode.CodeLensProvider, vscode.Dispos
   });
   private readonly subscriptions: vscode.Disposable[];
   private timer: NodeJS.Timeout | undefined;
-  /** Which runs run a file, by run folder and version; kept sources never change. */
+  /** Source files by run folder and version; saved sources never change. */
   private readonly sources = new Map<string, Promise<string[]>>();
 
   constructor(
@@ -72,7 +72,7 @@ export class EnvironmentLenses implements vscode.CodeLensProvider, vscode.Dispos
     }, refreshMs);
   }
 
-  /** The newest run that ran a file. */
+  /** Returns the newest run that uses a file. */
   private async runnerOf(path: string): Promise<Runner | undefined> {
     for (const run of this.store.runs) {
       const newest = new Map((await run.reader.versions()).map(({ tag, version }) => [tag, version]));
@@ -89,7 +89,7 @@ export class EnvironmentLenses implements vscode.CodeLensProvider, vscode.Dispos
     const key = JSON.stringify([folder, version]);
     const known = this.sources.get(key) ?? reader.keptEnvironment(version).then(kept => kept?.sources.map(name => join(kept.root, name)) ?? []); // prettier-ignore
     this.sources.set(key, known);
-    void known.then(files => files.length === 0 && this.sources.delete(key)); // it may be kept in a moment
+    void known.then(files => files.length === 0 && this.sources.delete(key)); // they may be saved later
     return known;
   }
 
@@ -100,7 +100,7 @@ export class EnvironmentLenses implements vscode.CodeLensProvider, vscode.Dispos
     return environmentFigures(run.summary.name, { version, tags }, heads.flat(), events);
   }
 
-  /** Marks the lines that ended episodes, in the editors that show sources of environments. */
+  /** Marks the lines that ended episodes, in visible editors of environment sources. */
   private async mark(): Promise<void> {
     for (const editor of vscode.window.visibleTextEditors) {
       const { document } = editor;

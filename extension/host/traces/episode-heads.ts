@@ -1,7 +1,7 @@
-// What is told of a step's episodes before any is opened: who they are and how they went. A file is read once, in pieces, and of each line
-// only its beginning is parsed, since the trainer writes an episode's facts before its turns: files of hundreds of megabytes are gone
-// through as fast as the disk gives them. An episode is then read by itself. Invariant: what is remembered of a file holds as long as its
-// stamp does. No `vscode` here.
+// Identity and results of a step's episodes, read without parsing whole episodes. A file is read once, in pieces, and
+// only the beginning of each line is parsed, since the trainer writes an episode's facts before its turns: files of
+// hundreds of megabytes are read at disk speed. A single episode is then read separately. Invariant: cached data is
+// valid while the file's stamp is unchanged. Must not import `vscode`.
 import { createHash } from 'node:crypto';
 import { lstat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -33,29 +33,29 @@ const headSchema = episodeSchema.pick({
 });
 
 export type EpisodeHead = z.infer<typeof headSchema> & {
-  /** Hash of what the first turn showed; empty for an episode without turns. */
+  /** Hash of the first turn's state; empty for an episode without turns. */
   first: string;
-  /** Place in the file, bytes. */
+  /** Byte offset in the file. */
   from: number;
   length: number;
 };
 
-/** Bytes read at a time. */
+/** Number of bytes read at a time. */
 const pieceBytes = 1 << 22;
-/** Bytes of a line's beginning that are looked at before the whole line is. */
+/** Number of leading bytes of a line that are tried before the whole line is parsed. */
 const headBytes = 1 << 14;
-/** Files whose heads are remembered. */
+/** Number of files whose heads are cached. */
 const remembered = 64;
 
 export class EpisodeHeads {
   private readonly files = new Map<string, { stamp: string; heads: Promise<EpisodeHead[]> }>();
 
-  /** The heads of a step's episodes in the file's order; none where there is no such file. */
+  /** Returns the heads of a step's episodes in file order; empty if there is no such file. */
   async of(folder: string, { mode, step }: StepFile): Promise<EpisodeHead[]> {
     return this.ofFile(join(folder, episodesFile(mode, step)), folder);
   }
 
-  /** One whole episode; undefined where the file has none of that id. */
+  /** Returns one complete episode; undefined if the file has none with that id. */
   async episode(file: string, id: string, within = runOf(file)): Promise<Episode | undefined> {
     const head = (await this.ofFile(file, within)).find(each => each.id === id);
     if (!head) return undefined;
@@ -68,7 +68,7 @@ export class EpisodeHeads {
     }
   }
 
-  /** The heads of a file's episodes. `within` is the folder that no link may lead out of. */
+  /** Returns the heads of a file's episodes. `within` is the folder that no link may lead out of. */
   async ofFile(file: string, within = runOf(file)): Promise<EpisodeHead[]> {
     const stamp = await fileStamp(file);
     if (stamp === '') return [];
@@ -81,10 +81,10 @@ export class EpisodeHeads {
   }
 }
 
-/** The run folder of a file of episodes, which lies in one of its folders. */
+/** Run folder of an episode file, two levels up. */
 const runOf = (file: string): string => dirname(dirname(file));
 
-/** A text that changes when the file does; empty where there is none. */
+/** Returns a text that changes when the file does; empty if there is none. */
 export async function fileStamp(file: string): Promise<string> {
   try {
     const { ino, size, mtimeMs } = await lstat(file);
@@ -94,14 +94,14 @@ export async function fileStamp(file: string): Promise<string> {
   }
 }
 
-/** The heads of all whole lines of a file; lines longer than any trainer writes are passed over. */
+/** Returns the heads of all complete lines of a file. Lines longer than any trainer writes are skipped. */
 export async function readHeads(file: string, within = runOf(file)): Promise<EpisodeHead[]> {
   const heads: EpisodeHead[] = [];
   const handle = await openRegular(file, within);
   try {
     requireLogSize(file, (await handle.stat()).size);
     let [from, at] = [0, 0];
-    /** The line's beginning, as far as it was read. */
+    /** Beginning of the current line, as far as it was read. */
     let begun = Buffer.alloc(0);
     for (;;) {
       const piece = await readRange(handle, at, pieceBytes);
@@ -128,7 +128,7 @@ export async function readHeads(file: string, within = runOf(file)): Promise<Epi
 
 type Head = Omit<EpisodeHead, 'from' | 'length'>;
 
-/** From a line's beginning, where that holds everything before the turns and the first state. */
+/** Parses the beginning of a line, if it contains everything before the turns and the first state. */
 function headOf(beginning: string): Head | undefined {
   const turns = beginning.indexOf(',"turns":[');
   if (turns < 0) return undefined;
@@ -137,7 +137,7 @@ function headOf(beginning: string): Head | undefined {
   return facts && state ? { ...facts, first: hashOf(state[1] === undefined ? '' : (JSON.parse(state[1]) as string)) } : undefined; // prettier-ignore
 }
 
-/** From the whole line, whatever its order; undefined where it is no episode. */
+/** Parses a whole line in any key order; undefined if it is not an episode. */
 function headOfWhole(line: string): Head | undefined {
   const parsed = episodeSchema.safeParse(jsonOrNothing(line)).data;
   return parsed && { ...headSchema.parse(parsed), first: hashOf(parsed.turns[0]?.state ?? '') };
@@ -146,20 +146,20 @@ function headOfWhole(line: string): Head | undefined {
 const hashOf = (state: string): string =>
   state === '' ? '' : createHash('sha256').update(state).digest('base64').slice(0, 16);
 
-/** Members of an episode's group, by member. */
+/** Returns the members of an episode's group, by member number. */
 export const groupOf = (heads: readonly EpisodeHead[], of: Pick<EpisodeHead, 'group_id'>): EpisodeHead[] =>
   heads.filter(head => head.group_id === of.group_id).sort((a, b) => a.member - b.member);
 
-/** Best first; of equal scores the one that was before. */
+/** Sorts by descending score; the order of equal scores is kept. */
 export const byScore = (heads: readonly EpisodeHead[]): EpisodeHead[] => [...heads].sort((a, b) => b.score - a.score);
 
-/** Whether two episodes were given the same prompt: the same seed of a tag, or the same first state. */
+/** Whether two episodes have the same prompt: the same tag, and the same seed or first state. */
 export const samePrompt = (a: EpisodeHead, b: EpisodeHead): boolean =>
   a.tag === b.tag && ((a.mode === b.mode && a.seed === b.seed) || (a.first !== '' && a.first === b.first));
 
 /**
- * The files before (`-1`) or after (`1`) a step's, nearest first: those of the same kind, since validation plays the same prompts again
- * and again.
+ * Returns the files before (`-1`) or after (`1`) a step's, nearest first, of the same mode only, since validation
+ * repeats its prompts.
  */
 export function stepsTowards(files: readonly StepFile[], { step, mode }: StepFile, direction: -1 | 1): StepFile[] {
   const same = files.filter(file => file.mode === mode && (direction < 0 ? file.step < step : file.step > step));

@@ -1,20 +1,24 @@
-// What can be laid over a trace's tokens: one number each, as one of few shades, so that few decorations are needed and a legend can name
-// them. Sequential scales are of one hue and grow with what is noteworthy; signed ones have a side of zero each. Pure.
+// Token overlays of a trace: each maps a number per token to one of few shades, so that few decorations are needed and
+// a legend can list them. Sequential scales have one hue, stronger for noteworthy values; signed scales have a hue on
+// each side of zero. Pure functions.
 import { formatNumber, formatSigned } from '../../protocol/numbers';
 import type { TokenFacts } from './token-facts';
 
 export const overlayKinds = ['none', 'logprob', 'entropy', 'advantage', 'ratio', 'kl', 'mask', 'value'] as const;
 export type OverlayKind = (typeof overlayKinds)[number];
 
-/** A token's shade: 0 is none, 1 to 5 of a sequential scale, −3 to 3 of a signed one. */
+/** Shade of a token: 0 for none, 1 to 5 on a sequential scale, −3 to 3 on a signed one. */
 export type Shade = number;
 
 export interface Overlay {
   scale: 'sequential' | 'signed';
-  /** A checkpoint has to be asked where the episode does not hold it. */
+  /** Whether values missing in the episode must be computed with a checkpoint. */
   needsModel: boolean;
   value(facts: TokenFacts): number | null;
-  /** Where the shades 1, 2 … begin, growing, of the value's size; null where the largest value of the text sets them. */
+  /**
+   * Ascending lower bounds of the shades 1, 2 … for the absolute value; null if they are relative to the largest value
+   * of the text.
+   */
   edges: readonly number[] | null;
 }
 
@@ -35,13 +39,13 @@ export const overlays: Record<Exclude<OverlayKind, 'none'>, Overlay> = {
   value: { scale: 'signed', needsModel: true, value: facts => facts.value, edges: null },
 };
 
-/** What is painted: a shade a token, and the range of the values that there are. */
+/** Shades per token, and the range of the values; null if there are none. */
 export interface Painted {
   shades: Shade[];
   range: [number, number] | null;
 }
 
-/** The shades of tokens under an overlay. */
+/** Returns the shades of tokens under an overlay. */
 export function paint(kind: OverlayKind, facts: readonly TokenFacts[]): Painted {
   if (kind === 'none') return { shades: facts.map(() => 0), range: null };
   const overlay = overlays[kind];
@@ -61,7 +65,7 @@ function shadeOf(value: number, edges: readonly number[], scale: Overlay['scale'
   return scale === 'signed' && value < 0 ? -size : size;
 }
 
-/** The range as the legend says it; ratios as ratios. */
+/** Formats the range for the legend; ratios as ratios, not logarithms. */
 export function rangeWords(kind: OverlayKind, [low, high]: [number, number]): string {
   if (kind === 'mask') return low === high ? (low === 1 ? 'all trained on' : 'none trained on') : 'shaded: trained on';
   const format = kind === 'advantage' || kind === 'kl' || kind === 'value' ? formatSigned : formatNumber;

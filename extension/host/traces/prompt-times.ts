@@ -1,15 +1,16 @@
-// At which steps a prompt was played, as the run's index of episodes tells (protocol/episode-index.ts): what decides whether a trace offers
-// the way to the same prompt earlier and later. Of an index only the first and the last step of each prompt are remembered. No `vscode` here.
+// Steps at which a prompt was played, from the run's episode index (protocol/episode-index.ts). Determines whether a
+// trace offers navigation to the same prompt at earlier and later steps. Only the first and last step of each prompt
+// are kept. Must not import `vscode`.
 import { join } from 'node:path';
 import { z } from 'zod';
 import { isIndexLine, textHash, type EpisodeIndexLine } from '../../protocol/episode-index';
 import { runFiles, type Episode } from '../../protocol/run-folder';
 import { JsonLines } from '../json-lines';
 
-/** What of an episode names its prompt, and when it was played. */
+/** Fields of an episode that identify its prompt and its step. */
 export type PromptOf = Pick<Episode, 'mode' | 'step' | 'tag' | 'seed' | 'turns'>;
 
-/** Runs whose prompts are remembered. */
+/** Number of runs whose prompts are cached. */
 const remembered = 8;
 
 type Spans = Map<string, { first: number; last: number }>;
@@ -17,14 +18,16 @@ type Spans = Map<string, { first: number; last: number }>;
 interface Known {
   source: JsonLines<EpisodeIndexLine>;
   spans: Spans;
-  /** The last reading: the next one begins when it is over. */
+  /** The last read; the next one waits for it. */
   read: Promise<unknown>;
 }
 
 export class PromptTimes {
   private readonly runs = new Map<string, Known>();
 
-  /** Whether a run played an episode's prompt before and after its step; true where its index does not tell. */
+  /**
+   * Whether a run played an episode's prompt before and after its step. True if the index does not contain the prompt.
+   */
   async around(folder: string, episode: PromptOf): Promise<{ earlier: boolean; later: boolean }> {
     const spans = await this.current(folder);
     const { mode, step, tag, seed, turns } = episode;
@@ -66,7 +69,7 @@ function addLine(spans: Spans, { mode, step, tags, columns }: EpisodeIndexLine):
   });
 }
 
-/** A prompt is told by its seed, or by what its first turn showed. */
+/** Keys of a prompt: its seed, and the hash of the first turn's state. */
 const promptNames = (of: { mode: string; tag: string; seed: number; first: number }): string[] => {
   const { mode, tag, seed, first } = of;
   return [

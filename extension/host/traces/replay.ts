@@ -1,11 +1,11 @@
-// Whether an episode would come out the same again: its seed and its actions are played in its environment as it is now, and each turn's
-// reward and the state after it are held against what was recorded. Pure but for `replayCase`'s caller, who has the terminal play it.
+// Checks whether an episode is reproducible: replays its seed and actions in the current environment, and compares each
+// turn's reward and next state with the recorded ones. Pure functions; the caller runs the CLI.
 import { z } from 'zod';
 import { formatSigned } from '../../protocol/numbers';
 import type { Transcript } from '../../protocol/environment-tools';
 import type { Episode, Manifest } from '../../protocol/run-folder';
 
-/** What `ragen env play --input` reads. */
+/** Input of `ragen env play --input`. */
 export interface ReplayCase {
   env: string;
   config: Record<string, unknown>;
@@ -17,7 +17,7 @@ export interface ReplayCase {
 
 const tagSchema = z.object({ env_type: z.string(), env_config: z.record(z.string(), z.unknown()).nullish() });
 
-/** The case of an episode; undefined where the run's configuration does not know its tag. */
+/** Returns the case of an episode; undefined if the run's configuration lacks its tag. */
 export function replayCase(episode: Episode, { config }: Pick<Manifest, 'config'>): ReplayCase | undefined {
   const tags = config.custom_envs as Record<string, unknown> | undefined;
   const tag = tagSchema.safeParse(tags?.[episode.tag]).data;
@@ -27,7 +27,7 @@ export function replayCase(episode: Episode, { config }: Pick<Manifest, 'config'
   return { env: tag.env_type, config: tag.env_config ?? {}, seed, member, mode, actions };
 }
 
-/** What was otherwise in a turn. */
+/** How a turn differs. */
 export interface ReplayDifference {
   turn: number;
   what: 'reward' | 'state' | 'end';
@@ -35,7 +35,7 @@ export interface ReplayDifference {
   now: string;
 }
 
-/** The first turn that comes out otherwise; undefined where all are as they were recorded. */
+/** Returns the first turn that differs; undefined if all equal the recorded ones. */
 export function firstDifference(
   episode: Episode,
   transcript: Exclude<Transcript, { error: string }>,

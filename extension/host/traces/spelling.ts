@@ -1,8 +1,9 @@
-// Tokens spelled out as one text, and which part of it is whose. A character whose bytes lie in several tokens belongs to each of them, so
-// that no token is without a place. Bytes that are no UTF-8 become U+FFFD as decoders do it (the longest beginning of a character at a
-// time). Pure. Invariant: every token's range holds the whole of what the token spells, ranges grow, and together they cover the text.
+// Decodes tokens to one text, with the range of each token. A character whose bytes span several tokens belongs to each
+// of them, so that every token has a range. Invalid UTF-8 becomes U+FFFD per maximal invalid prefix, as in standard
+// decoders. Pure functions. Invariant: every token's range contains all characters it contributes to, ranges are
+// ascending, and together they cover the text.
 
-/** Range in UTF-16 code units, `to` left out. */
+/** Range [from, to) in UTF-16 code units. */
 export interface Span {
   from: number;
   to: number;
@@ -10,17 +11,19 @@ export interface Span {
 
 export interface Spelling {
   text: string;
-  /** One a token. */
+  /** One per token. */
   ranges: Span[];
 }
 
-/** A text as an editor shows it: its only line break is \n, and the two characters that editors change stand as their pictures. */
+/**
+ * Replaces characters that editors would alter: \r and NUL become visible symbols, so that \n is the only line break.
+ */
 export const shown = (text: string): string => text.replaceAll('\r', '␍').replaceAll('\0', '␀');
 
-/** The text of the tokens with each one's range. */
+/** Returns the text of the tokens and the range of each token. */
 export function spell(tokens: readonly Uint8Array[]): Spelling {
   const bytes = Buffer.concat(tokens);
-  /** For each byte where its character begins and ends in the text. */
+  /** For each byte, start and end of its character in the text. */
   const begins = new Uint32Array(bytes.length);
   const ends = new Uint32Array(bytes.length);
   const parts: string[] = [];
@@ -45,7 +48,7 @@ export function spell(tokens: readonly Uint8Array[]): Spelling {
   return { text: shown(parts.join('')), ranges };
 }
 
-/** How many bytes from `i` on are a character, or the beginning of one that does not go on (Unicode 15, table 3-7). */
+/** Returns how many bytes from `i` on form a character, or a maximal invalid prefix (Unicode 15, table 3-7). */
 function characterAt(bytes: Uint8Array, i: number): { length: number; valid: boolean } {
   const lead = bytes[i];
   if (lead < 0x80) return { length: 1, valid: true };

@@ -1,13 +1,14 @@
-// What each token id spells, in bytes, from a tokenizer.json: the ids of an episode are shown as they were sampled and nothing is tokenised
-// again. Bytes and not text, since byte-level tokens may hold a part of a character. Two alphabets are known: GPT-2's, where a character
-// stands for a byte (Qwen, Llama 3), and SentencePiece's, where ▁ is a blank and <0x0A> a byte (Llama 2, Gemma). Pure.
+// Bytes of each token id, from a tokenizer.json. Episodes are shown by their sampled ids and never tokenized again.
+// Bytes rather than text, since byte-level tokens may contain part of a character. Supports two alphabets: GPT-2's, in
+// which a character stands for a byte (Qwen, Llama 3), and SentencePiece's, in which ▁ is a blank and <0x0A> a byte
+// (Llama 2, Gemma). Pure functions.
 import { z } from 'zod';
 import { UserError } from '../../protocol/user-error';
 
-/** Bytes of a token by its id; undefined where the vocabulary has no such id. */
+/** Bytes of a token by id; undefined if the vocabulary lacks the id. */
 export interface TokenBytes {
   of(id: number): Uint8Array | undefined;
-  /** The tokenizer leaves these out of a text: turn markers and the like. */
+  /** Whether the tokenizer omits the token when decoding, as it does turn markers. */
   isSpecial(id: number): boolean;
 }
 
@@ -20,8 +21,8 @@ const fileSchema = z.object({
 const encoder = new TextEncoder();
 
 /**
- * The vocabulary of a parsed tokenizer.json.
- * @throws UserError naming `file` where it is none
+ * Returns the vocabulary of a parsed tokenizer.json.
+ * @throws UserError naming `file` when it has no vocabulary
  */
 export function tokenBytes(parsed: unknown, file: string): TokenBytes {
   const read = fileSchema.safeParse(parsed);
@@ -44,7 +45,7 @@ export function tokenBytes(parsed: unknown, file: string): TokenBytes {
   };
 }
 
-/** Tokens by id: of BPE an object from token to id, of Unigram a list of pairs. */
+/** Returns tokens by id. BPE vocabularies are objects from token to id, Unigram vocabularies lists of pairs. */
 function vocabularyOf(vocab: unknown): Map<number, string> | undefined {
   const tokens = new Map<number, string>();
   if (Array.isArray(vocab))
@@ -63,7 +64,7 @@ function usesByteLevel(decoder: unknown): boolean {
   return type === 'ByteLevel' || (Array.isArray(decoders) && decoders.some(usesByteLevel));
 }
 
-/** GPT-2's alphabet: printable characters of Latin-1 stand for themselves, the other bytes for the characters from U+0100 on. */
+/** GPT-2's alphabet: printable Latin-1 characters stand for themselves, other bytes for characters from U+0100 on. */
 const byteOf = (() => {
   const bytes = new Map<string, number>();
   let next = 0x100;

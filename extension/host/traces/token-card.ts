@@ -1,24 +1,24 @@
-// The card that a token shows on hover: one small aligned table of what is known of it, in Markdown. The model's text stands in it as
-// code, escaped, so that it is neither rendered nor cut. Pure.
+// Hover card of a token: an aligned Markdown table of its values. Model text is shown as escaped inline code, so that
+// it is neither rendered nor cut. Pure functions.
 import { formatNumber, formatSigned } from '../../protocol/numbers';
 import type { ClipRange, TokenFacts } from './token-facts';
 
 export interface CardToken {
   facts: TokenFacts;
   text: string;
-  /** Its number among the answer's tokens, from 1, and how many there are. */
+  /** 1-based index among the answer's tokens, and their number. */
   place: [number, number];
 }
 
-/** Where the figures of now come from. */
+/** Source of the values under the current checkpoint. */
 export interface CardSource {
-  /** Name of the checkpoint, undefined before it was asked. */
+  /** Name of the checkpoint; undefined before it has scored the episode. */
   checkpoint: string | undefined;
   step: number;
   clip: ClipRange | null;
 }
 
-/** The card's Markdown. */
+/** Returns the card as Markdown. */
 export function tokenCard({ facts, text, place }: CardToken, { checkpoint, step, clip }: CardSource): string {
   const { id, then, now, rank, entropy, advantage, ratio, clipped, kl, value, top, trained } = facts;
   const rows: [string, string | null][] = [
@@ -49,7 +49,7 @@ const number = (value: number | null, unit: string): string | null =>
 const logprob = (value: number | null): string | null =>
   value === null ? null : `${formatNumber(value)} (p ${percentOf(value)})`;
 
-/** A natural logarithm as a share. */
+/** Formats a natural logarithm as a percentage. */
 function percentOf(value: number): string {
   const share = Math.exp(value) * 100;
   return share < 0.001 ? '< 0.001 %' : `${formatNumber(share)} %`;
@@ -61,12 +61,13 @@ function clipWords(clipped: boolean | null, clip: ClipRange | null): string {
   return clipped ? `, **clipped** (${range})` : `, not clipped (${range})`;
 }
 
-/** Characters that end a line for some reader of Markdown, or show nothing. */
+/** Control characters and Unicode line separators. */
 const unseen = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g;
 
 /**
- * A text as inline code that shows blanks and line breaks, safe in a table's cell. No character is left that could end the code: Markdown
- * takes a carriage return for a line's end too, and what followed it would be read as links and pictures.
+ * Formats a text as inline code with visible blanks and line breaks, safe in a table cell. All characters that could
+ * end the code are replaced: Markdown also treats a carriage return as a line end, after which text would be parsed as
+ * links and images.
  */
 export function code(text: string): string {
   const visible = text
@@ -75,7 +76,7 @@ export function code(text: string): string {
     .replace(/\r/g, '␍')
     .replace(unseen, '�')
     .replace(/ /g, '␣')
-    .replaceAll('|', '¦') // a cell ends at a bar, even within code
+    .replaceAll('|', '¦') // a bar ends a cell even within code
     .replaceAll('`', 'ˋ');
   return `\`${visible === '' ? '(nothing)' : visible}\``;
 }

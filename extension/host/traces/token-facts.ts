@@ -1,34 +1,43 @@
-// Everything that is known of a sampled token: what the run recorded, and what a checkpoint says of it now where that was asked. Pure.
+// All known values of a sampled token: those that the run recorded, and those computed with a checkpoint if it was
+// asked. Pure functions.
 import { z } from 'zod';
 import type { Episode, Manifest } from '../../protocol/run-folder';
 import type { Rescored, RescoredToken } from '../../protocol/inspection';
 
-/** Of the run's configuration, what tells whether a token's gradient is clipped and what ratios mean. */
+/** Settings of the run that determine whether a token's gradient is clipped and whether ratios are meaningful. */
 export interface ClipRange {
   low: number;
   high: number;
-  /** Validation samples at another temperature than training: ratios would compare two temperatures. */
+  /** Validation uses another sampling temperature than training, so ratios would compare two temperatures. */
   validationDiffers: boolean;
 }
 
 export interface TokenFacts {
   id: number;
-  /** The mask is 1: it was sampled, and is trained on if its episode is. */
+  /** The mask is 1: the token was sampled, and is trained on if its episode is. */
   trained: boolean;
-  /** Under the policy that sampled it; natural logarithm. */
+  /** Log-prob under the policy that sampled it (natural logarithm). */
   then: number | null;
   advantage: number | null;
-  /** Under the checkpoint, as all that follows; null before it was asked. */
+  /**
+   * Log-prob under the checkpoint; null before it has scored the episode. `rank`, `top` and `ratio` need the checkpoint
+   * too.
+   */
   now: number | null;
-  /** Of the distribution here, in nats; before the checkpoint was asked as the update recorded it, as are divergence and value. */
+  /**
+   * Entropy of the distribution at this position, in nats. Like `kl` and `value`, taken from the recorded update until
+   * the checkpoint has scored the episode.
+   */
   entropy: number | null;
   rank: number | null;
   top: RescoredToken['top'];
-  /** p now / p then. */
+  /** Probability under the checkpoint / probability at sampling. */
   ratio: number | null;
-  /** The ratio is out of the range on the side where the objective stops at it; null where there is no ratio or no advantage. */
+  /**
+   * The ratio is beyond the clip bound on the side where PPO's objective is flat; null without a ratio or advantage.
+   */
   clipped: boolean | null;
-  /** ln p − ln p of the reference policy: one sample of their divergence, which may be negative. */
+  /** Log-prob minus that of the reference policy: a one-sample estimate of the KL divergence, which may be negative. */
   kl: number | null;
   value: number | null;
 }
@@ -40,7 +49,7 @@ const configSchema = z.object({
   }),
 });
 
-/** From a run's manifest; null where its configuration does not say. */
+/** Returns the clip range from a run's manifest; null if its configuration lacks the keys. */
 export function clipRange({ config }: Pick<Manifest, 'config'>): ClipRange | null {
   const read = configSchema.safeParse(config).data?.actor_rollout_ref;
   if (!read) return null;
@@ -48,7 +57,7 @@ export function clipRange({ config }: Pick<Manifest, 'config'>): ClipRange | nul
   return { low, high, validationDiffers: read.rollout.temperature !== read.rollout.val_kwargs.temperature };
 }
 
-/** Of the token at `index` of the episode's tokens. */
+/** Returns the values of the token at `index` of the episode's tokens. */
 export function tokenFacts(
   { tokens, mode }: Episode,
   index: number,
@@ -79,6 +88,9 @@ export function tokenFacts(
   };
 }
 
-/** PPO's objective takes the smaller of the two: it is flat above the range for good tokens and below it for bad ones. */
+/**
+ * Whether PPO's clipped objective is flat: it takes the minimum of both terms, so it is flat above the range for
+ * positive advantages and below it for negative ones.
+ */
 export const isClipped = (ratio: number, advantage: number, { low, high }: ClipRange): boolean =>
   (advantage > 0 && ratio > 1 + high) || (advantage < 0 && ratio < 1 - low);

@@ -1,5 +1,5 @@
-// What the traces' commands do. An episode is named by a page, by the tree's run, by the address of a document, or is the one in the
-// active editor; going from one to another keeps the turn that is read.
+// Commands of reasoning traces. A command's episode is named by a page, a document's URI or a tree node, or is the one
+// in the active editor. Navigation between episodes keeps the current turn.
 import { randomUUID } from 'node:crypto';
 import { rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -24,22 +24,22 @@ import { rangeOf } from './trace-structure';
 import { placeOf, tracePlace, traceUri, type TracePlace } from './trace-uri';
 import { shortId } from './trace';
 
-/** What the commands act on. */
+/** Everything that the commands use. */
 export interface TraceServices {
   documents: TraceDocuments;
   overlay: TraceOverlay;
   scores: TraceScores;
   picker: RunPicker;
   trust: RunTrust;
-  /** The terminal's entry in a workspace's folder. */
+  /** Returns the CLI for a workspace folder. */
   terminal(cwd: string): Promise<Terminal>;
 }
 
 type Command = (services: TraceServices, argument: unknown, other?: unknown) => Promise<void>;
 
-/** Steps whose episodes are offered. */
+/** Number of newest training steps whose episodes are listed. */
 const offeredSteps = 4;
-/** Best and worst of a step that are offered before the others. */
+/** Number of best and worst episodes of a step that are listed before the others. */
 const offeredFirst = 5;
 
 export const traceCommands: Record<string, Command> = {
@@ -82,7 +82,7 @@ export const traceCommands: Record<string, Command> = {
     if (!against) return;
     const label = ({ step, id }: TracePlace) => `${shortId(id)} (${vscode.l10n.t('step {0}', step)})`;
     const title = `${label(open.place)} ↔ ${label(against)}`;
-    // In preview it would take the place of the trace that it was asked from.
+    // A preview tab would replace the trace from which the command was called.
     const options: vscode.TextDocumentShowOptions = { preview: false };
     await vscode.commands.executeCommand('vscode.diff', traceUri(open.place), traceUri(against), title, options);
   },
@@ -93,7 +93,7 @@ export const traceCommands: Record<string, Command> = {
   },
 };
 
-/** The episode that a command is about. Throws a UserError where there is none. */
+/** Returns the episode of a command. Throws a UserError if there is none. */
 async function current({ documents }: TraceServices, argument: unknown): Promise<OpenTrace> {
   const place = placeOf(argument);
   const uri = place ? traceUri(place) : vscode.window.activeTextEditor?.document.uri;
@@ -102,7 +102,7 @@ async function current({ documents }: TraceServices, argument: unknown): Promise
   return documents.open(uri);
 }
 
-/** Opens an episode at the turn that is read in `from`, else at its top. */
+/** Opens an episode at the current turn of `from`, else at its top. */
 async function show(services: TraceServices, place: TracePlace, from?: OpenTrace): Promise<void> {
   const turn = from ? turnAt(from) : 0;
   const uri = traceUri(place);
@@ -117,7 +117,7 @@ function reveal(editor: vscode.TextEditor, position: vscode.Position): void {
   editor.revealRange(new vscode.Range(position, position), vscode.TextEditorRevealType.AtTop);
 }
 
-/** Number of the turn that the cursor is in, counted from 1; 0 above the first. */
+/** Returns the 1-based turn at the cursor; 0 above the first. */
 function turnAt({ trace, place }: OpenTrace): number {
   const editor = vscode.window.activeTextEditor;
   if (editor?.document.uri.toString() !== traceUri(place).toString()) return 0;
@@ -139,7 +139,7 @@ async function goToTurn(services: TraceServices, by: 1 | -1): Promise<void> {
   const editor = vscode.window.activeTextEditor!;
   const here = turnAt(open);
   const heading = here > 0 ? rangeOf(editor.document, open.trace.turns[here - 1].heading).start : undefined;
-  // Going back within a turn leads to its own heading first.
+  // From inside a turn, going back first moves to the turn's own heading.
   const inside = by < 0 && heading !== undefined && editor.selection.active.line > heading.line;
   const to = inside ? here : here + by;
   if (to <= 0) return reveal(editor, new vscode.Position(0, 0));
@@ -155,7 +155,7 @@ async function extreme(services: TraceServices, argument: unknown, at: 0 | -1): 
   else if (head) await show(services, { ...open.place, id: head.id }, open);
 }
 
-/** The nearest step that played the same prompt; of its members the one of the same number. */
+/** Opens the nearest step that played the same prompt, at the same group member if it exists. */
 async function samePromptElsewhere(services: TraceServices, argument: unknown, direction: 1 | -1): Promise<void> {
   const open = await current(services, argument);
   const { documents } = services;
@@ -180,7 +180,7 @@ async function samePromptElsewhere(services: TraceServices, argument: unknown, d
 
 type HeadItem = vscode.QuickPickItem & { head: EpisodeHead };
 
-/** Where an episode is from, as the lists say it. */
+/** Step of an episode as shown in lists. */
 const stepName = ({ step, mode }: Pick<EpisodeHead, 'step' | 'mode'>): string =>
   mode === 'train' ? vscode.l10n.t('step {0}', step) : vscode.l10n.t('validation {0}', step);
 
@@ -199,7 +199,7 @@ function headItem(head: EpisodeHead, isCurrent = false): HeadItem {
   };
 }
 
-/** Asks which episode of a run's newest steps, best and worst first. */
+/** Asks for an episode of a run's newest steps, best and worst first. */
 async function chosenEpisode(services: TraceServices, argument: RunArgument): Promise<TracePlace | undefined> {
   const none = vscode.l10n.t('There is no run in this workspace yet: start one with RAGEN: Start Run.');
   const run = await services.picker.pick(argument, () => true, none);
@@ -240,7 +240,7 @@ async function chosenEpisode(services: TraceServices, argument: RunArgument): Pr
   return { folder: run.folder, mode, step, id };
 }
 
-/** Asks which other episode to compare with: of its group first, then of its step. */
+/** Asks for another episode to compare with: first of its group, then of its step. */
 async function chosenOther({ documents }: TraceServices, { place, trace }: OpenTrace): Promise<TracePlace | undefined> {
   type Item = vscode.QuickPickItem & { head?: EpisodeHead; uri?: vscode.Uri };
   const heads = (await documents.heads.ofFile(fileOf(place))).filter(({ id }) => id !== place.id);
@@ -274,9 +274,9 @@ async function chosenOther({ documents }: TraceServices, { place, trace }: OpenT
   return choice?.head && { ...place, id: choice.head.id };
 }
 
-/** Plays an episode again and says whether the same comes of it. */
+/** Replays an episode and reports whether the result is the same. */
 async function replay({ trust, terminal }: TraceServices, { place, trace }: OpenTrace): Promise<void> {
-  const trusted = await trust.ask(place.folder); // its manifest says which file is executed, and with which settings
+  const trusted = await trust.ask(place.folder); // its manifest determines which file is executed with which settings
   if (!trusted) return;
   const played = replayCase(trace.episode, trusted.manifest);
   if (!played)
@@ -309,7 +309,7 @@ async function replay({ trust, terminal }: TraceServices, { place, trace }: Open
   void tellWarning(message);
 }
 
-/** What needs no notification. */
+/** Shows a message that needs no notification. */
 function say(message: string): void {
   tellBriefly(message, 4000);
 }

@@ -1,6 +1,7 @@
-// How the parts of a trace look: the shades of its tokens under the overlay in use, what the model only read in a quieter colour, refused
-// actions struck through, rewards at the edge and behind the headings. Colours are the theme's `ragen.trace.*`; high contrast adds
-// underlines of growing weight, dashed below zero. Long episodes are painted where they are seen.
+// Decorations of a trace: token shades of the current overlay, unsampled text in a quieter colour, rejected actions
+// struck through, rewards in the overview ruler and after the headings. Colours are the theme's `ragen.trace.*`; high
+// contrast themes add underlines of increasing width, dashed below zero. Long episodes are decorated only around the
+// visible range.
 import * as vscode from 'vscode';
 import { unlinked } from '../plain-text';
 import { paint, type OverlayKind, type Painted } from './overlays';
@@ -9,23 +10,23 @@ import type { TokenFacts } from './token-facts';
 import type { Trace } from './trace';
 import { rangeOf } from './trace-structure';
 
-/** Episodes of more tokens are painted by what is visible. */
+/** Number of tokens above which only the visible part is decorated. */
 const paintedWhole = 3000;
-/** Lines beyond those that are visible that are painted too. */
+/** Number of additional lines decorated above and below the visible ones. */
 const beyond = 60;
 
 const shadeNames = [-3, -2, -1, 1, 2, 3].map(String);
 const sequentialNames = [1, 2, 3, 4, 5].map(shade => `s${shade}`);
 
-/** What is drawn of an episode. */
+/** What to draw of an episode. */
 export interface DrawnTrace {
   trace: Trace;
-  /** As `trace.tokens`. */
+  /** In the order of `trace.tokens`. */
   facts: readonly TokenFacts[];
   overlay: OverlayKind;
-  /** The overlay's scale has two sides. */
+  /** Whether the overlay's scale is signed. */
   signed: boolean;
-  /** Whether the overlay's shades are drawn. */
+  /** Whether to draw the overlay's shades. */
   shaded: boolean;
 }
 
@@ -37,7 +38,7 @@ export class TraceDecorations implements vscode.Disposable {
     this.make();
   }
 
-  /** Makes the types anew where the theme went to or from high contrast; answers whether. */
+  /** Recreates the decoration types when the theme changes to or from high contrast; returns whether it did. */
   follow(theme: vscode.ColorTheme): boolean {
     if (isHighContrast(theme.kind) === isHighContrast(this.kind)) return false;
     this.kind = theme.kind;
@@ -46,7 +47,7 @@ export class TraceDecorations implements vscode.Disposable {
     return true;
   }
 
-  /** Draws a trace in an editor that shows it; answers what was painted. */
+  /** Draws a trace in an editor that shows it; returns the shades. */
   draw(editor: vscode.TextEditor, { trace, facts, overlay, signed, shaded }: DrawnTrace): Painted {
     const { document } = editor;
     const painted = paint(overlay, facts);
@@ -147,7 +148,7 @@ export class TraceDecorations implements vscode.Disposable {
 const isHighContrast = (kind: vscode.ColorThemeKind): boolean =>
   kind === vscode.ColorThemeKind.HighContrast || kind === vscode.ColorThemeKind.HighContrastLight;
 
-/** Which parts of the text are painted. */
+/** Returns the parts of the text to decorate. */
 function visibleSpans({ document, visibleRanges }: vscode.TextEditor, { tokens, text }: Trace): Span[] {
   if (tokens.length <= paintedWhole) return [{ from: 0, to: text.length }];
   return visibleRanges.map(({ start, end }) => ({

@@ -1,5 +1,5 @@
-// The documents of the `ragen-trace:` scheme: episodes laid out from the run folder alone, read-only, the newest few remembered with where
-// their tokens are. A step that is written anew, as a resume does, changes its open documents.
+// Read-only documents of the `ragen-trace:` scheme: episodes formatted from the run folder alone. The newest few are
+// cached with their token positions. When a step is rewritten, as by a resume, its open documents are updated.
 import { basename, join } from 'node:path';
 import * as vscode from 'vscode';
 import { readBounded } from '../../protocol/bounded-file';
@@ -18,11 +18,11 @@ export interface OpenTrace {
   trace: Trace;
   place: TracePlace;
   clip: ClipRange | null;
-  /** Of the file that it was read from. */
+  /** Stamp of its file when it was read. */
   stamp: string;
 }
 
-/** Documents that are remembered. */
+/** Number of documents that are cached. */
 const remembered = 24;
 
 export class TraceDocuments implements vscode.FileSystemProvider, vscode.Disposable {
@@ -47,7 +47,7 @@ export class TraceDocuments implements vscode.FileSystemProvider, vscode.Disposa
     ];
   }
 
-  /** The episode of an address, as its document shows it. Throws a FileNotFound where there is none. */
+  /** Returns the episode of a URI as its document shows it. Throws FileNotFound if there is none. */
   async open(uri: vscode.Uri): Promise<OpenTrace> {
     const key = uri.toString();
     const known = this.traces.get(key) ?? this.load(uri);
@@ -58,21 +58,21 @@ export class TraceDocuments implements vscode.FileSystemProvider, vscode.Disposa
     return known;
   }
 
-  /** What a document shows; undefined where it is no trace, or shows a text of before. */
+  /** Returns the episode of a document; undefined if it is not a trace or shows outdated text. */
   async of(document: vscode.TextDocument): Promise<OpenTrace | undefined> {
     if (document.uri.scheme !== traceScheme) return undefined;
     const open = await this.open(document.uri).catch(() => undefined);
     return open && open.trace.text.length === document.getText().length ? open : undefined;
   }
 
-  /** The run of an episode. Throws a FileNotFound where the workspace has none such. */
+  /** Returns the run of an episode. Throws FileNotFound if the workspace does not have it. */
   async run({ folder }: TracePlace): Promise<Run> {
     const run = this.store.get(folder) ?? (await this.store.find(folder));
     if (!run) throw vscode.FileSystemError.FileNotFound(vscode.l10n.t('The run of this episode is gone: {0}', folder));
     return run;
   }
 
-  /** A run's manifest; undefined where it cannot be read. */
+  /** Returns a run's manifest; undefined if it cannot be read. */
   async manifest(folder: string): Promise<Manifest | undefined> {
     const known = this.manifests.get(folder) ?? manifestIn(basename(folder)).safeParse(await json(join(folder, runFiles.manifest), folder)).data; // prettier-ignore
     if (known) this.manifests.set(folder, known);
@@ -90,7 +90,7 @@ export class TraceDocuments implements vscode.FileSystemProvider, vscode.Disposa
   }
 
   watch(): vscode.Disposable {
-    return new vscode.Disposable(() => undefined); // look() tells of changes
+    return new vscode.Disposable(() => undefined); // look() reports changes
   }
   readDirectory(): [string, vscode.FileType][] {
     return [];
@@ -128,17 +128,17 @@ export class TraceDocuments implements vscode.FileSystemProvider, vscode.Disposa
     return { trace: traceOf(episode, summary.name, bytes), place, clip, stamp };
   }
 
-  /** The run's vocabulary; null where no tokenizer.json is at hand. */
+  /** Returns the run's vocabulary; null if no tokenizer.json is found. */
   private tokenizer(folder: string): Promise<TokenBytes | null> {
     const known = this.tokenizers.get(folder) ?? this.findTokenizer(folder);
     this.tokenizers.set(folder, known);
     void known.then(bytes => {
-      if (!bytes) this.tokenizers.delete(folder); // a checkpoint may bring it
+      if (!bytes) this.tokenizers.delete(folder); // a checkpoint may add it later
     });
     return known;
   }
 
-  /** The run keeps its own; an older run's stands in a checkpoint, or in the folder that its model was named by. */
+  /** Finds the run's tokenizer: its own copy, or, for older runs, that of a checkpoint or of the model folder. */
   private async findTokenizer(folder: string): Promise<TokenBytes | null> {
     const run = this.store.get(folder);
     const checkpoints = (await run?.reader.checkpoints()) ?? [];
@@ -153,7 +153,7 @@ export class TraceDocuments implements vscode.FileSystemProvider, vscode.Disposa
       ...(/^[\w.-]+$/.test(model)
         ? [{ file: join(this.extensionPath, 'media', 'models', model, runFiles.tokenizer), within: null }]
         : []),
-      // A path out of the workspace, which on Windows may be another machine's, is followed where someone vouches for it.
+      // A path outside the workspace, which on Windows may be on another machine, is read only for a trusted manifest.
       ...(vscode.workspace.isTrusted && isVouchedFor(folder)
         ? [{ file: join(model.startsWith('/') ? '' : workspace, model, runFiles.tokenizer), within: null }]
         : []),
@@ -170,7 +170,7 @@ export class TraceDocuments implements vscode.FileSystemProvider, vscode.Disposa
     return null;
   }
 
-  /** Looks whether the files of a run's remembered episodes are others now. */
+  /** Checks whether the files of a run's cached episodes changed. */
   private async look(folder: string): Promise<void> {
     for (const [key, opening] of this.traces) {
       const open = await opening.catch(() => undefined);
@@ -181,16 +181,16 @@ export class TraceDocuments implements vscode.FileSystemProvider, vscode.Disposa
   }
 }
 
-/** Whether the manifest is this user's own, or was accepted. */
+/** Whether the manifest is signed by this user or was accepted. */
 function isVouchedFor(folder: string): boolean {
   const code = readManifestCode(folder, basename(folder));
   return code !== undefined && untrusted(basename(folder), [code]).length === 0;
 }
 
-/** The file that an episode's line is in. */
+/** File that contains an episode. */
 export const fileOf = (place: TracePlace): string => join(place.folder, episodeFile(place));
 
-/** Bytes of a tokenizer or a manifest. */
+/** Maximum bytes of a tokenizer or manifest. */
 const mostBytes = 2 ** 26;
 
 async function json(file: string, within: string | null): Promise<unknown> {

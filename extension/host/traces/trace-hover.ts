@@ -1,4 +1,4 @@
-// What a trace says under the pointer: a token's card, a state's picture where it is a board, and what the overlays' decorations say.
+// Hovers of a trace: a token's card, or the picture of a state that is a board.
 import * as vscode from 'vscode';
 import { describeBoard, gameOf, readBoard } from '../../protocol/board';
 import { boardDrawing, boardSvg } from '../../protocol/board-picture';
@@ -45,7 +45,7 @@ export class TraceHover implements vscode.HoverProvider {
   }
 }
 
-/** The board of a state, with what changed since the state before framed. */
+/** Returns a hover with the board of a state. Cells that changed since the previous state are framed. */
 function stateHover(document: vscode.TextDocument, { trace }: OpenTrace, at: number): vscode.Hover | undefined {
   const { turns, finalState, episode } = trace;
   const states: { span: Span; state: string }[] = [
@@ -64,7 +64,7 @@ function stateHover(document: vscode.TextDocument, { trace }: OpenTrace, at: num
   return new vscode.Hover(content, rangeOf(document, states[i].span));
 }
 
-/** The data palette of the theme's kind; what the theme itself sets cannot be asked here, so that lines are of a middle grey. */
+/** Returns the data palette for the kind of theme. Theme colours cannot be queried here, so lines are mid-grey. */
 function boardColours() {
   const kinds: Record<vscode.ColorThemeKind, ThemeKind> = {
     [vscode.ColorThemeKind.Light]: 'light',

@@ -1,5 +1,5 @@
-// The CodeLenses of a trace: where to go from an episode (its neighbours, its prompt's group, the same prompt in other steps, another to
-// compare with), what to do with it, and at each turn the question what would have been otherwise.
+// Code lenses of a trace: navigation (neighbours, the prompt's group, the same prompt in other steps, comparison),
+// replay, and a what-if at each turn.
 import * as vscode from 'vscode';
 import { formatSigned } from '../../protocol/numbers';
 import { byScore, groupOf } from './episode-heads';
@@ -8,7 +8,10 @@ import { fileOf, type TraceDocuments } from './trace-documents';
 import { rangeOf } from './trace-structure';
 import { traceScheme } from './trace-uri';
 
-/** The editor sometimes loses its question for lenses where one scrolls while a document opens: so it is told once more to ask. */
+/**
+ * VS Code sometimes drops its request for lenses if the user scrolls while a document opens, so a change event triggers
+ * another request after this delay in ms.
+ */
 const askAgainMs = 500;
 
 export class TraceLenses implements vscode.CodeLensProvider, vscode.Disposable {

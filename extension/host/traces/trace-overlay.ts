@@ -1,5 +1,5 @@
-// Which overlay lies over the traces, in every editor that shows one: its name and range in the status bar, changed there, by a command or
-// by a key. The choice is kept with the workspace.
+// The token overlay of all visible traces: its name and range are shown in the status bar, where it can be changed, as
+// well as by commands and keys. The choice is stored in the workspace state.
 import * as vscode from 'vscode';
 import { overlayKinds, overlays, rangeWords, type OverlayKind, type Painted } from './overlays';
 import { tokenFacts } from './token-facts';
@@ -38,7 +38,7 @@ export class TraceOverlay implements vscode.Disposable {
   private readonly item = vscode.window.createStatusBarItem('ragen.trace', vscode.StatusBarAlignment.Right, 110);
   private readonly subscriptions: vscode.Disposable[];
   private drawing: NodeJS.Timeout | undefined;
-  /** A reader chose the overlay from the list: what failed to be scored is asked again, and told where it fails again. */
+  /** The user chose the overlay from the list: failed scoring is retried, and another failure is reported. */
   private chosen = false;
 
   constructor(
@@ -63,7 +63,7 @@ export class TraceOverlay implements vscode.Disposable {
     soon();
   }
 
-  /** Asks which overlay, or which checkpoint scores. */
+  /** Asks for an overlay, or for the checkpoint that scores the tokens. */
   async choose(): Promise<void> {
     type Item = vscode.QuickPickItem & { overlay?: OverlayKind };
     const [names, means] = [overlayNames(), meanings()];
@@ -83,7 +83,7 @@ export class TraceOverlay implements vscode.Disposable {
     } else if (choice) await vscode.commands.executeCommand('ragen.traceCheckpoint');
   }
 
-  /** Goes to the overlay `by` places on. */
+  /** Switches to the overlay `by` positions further. */
   step(by: number): void {
     const { length } = overlayKinds;
     this.use(overlayKinds[(overlayKinds.indexOf(this.kind) + by + length) % length]);
@@ -101,7 +101,7 @@ export class TraceOverlay implements vscode.Disposable {
     this.soon();
   }
 
-  /** Draws once for many events in a row. */
+  /** Batches consecutive events into one redraw. */
   private soon(): void {
     this.drawing ??= setTimeout(() => {
       this.drawing = undefined;
@@ -133,7 +133,7 @@ export class TraceOverlay implements vscode.Disposable {
     return this.decorations.draw(editor, { trace, facts, overlay: this.kind, signed, shaded: !isCompared(editor) });
   }
 
-  /** Asks a checkpoint for what the overlay shows and the episode does not hold. */
+  /** Requests values that the overlay needs and the episode lacks from a checkpoint. */
   private wantScores({ trace, place }: OpenTrace, why: 'asked for' | 'shown'): void {
     if (!this.needsModel() || trace.tokens.length === 0) return;
     this.scores.want(place, why);
@@ -191,7 +191,7 @@ export class TraceOverlay implements vscode.Disposable {
   }
 }
 
-/** A diff editor's own colours tell what differs: shades under them could not be read. */
+/** Whether an editor is part of a diff. Its diff colours would make shades unreadable. */
 function isCompared({ document }: vscode.TextEditor): boolean {
   const uri = document.uri.toString();
   return vscode.window.tabGroups.all.some(({ activeTab }) => {

@@ -1,29 +1,29 @@
-// What a checkpoint says of an episode's tokens: asked of the inspection process when an overlay or a reader first wants it, with progress
-// in the status bar, and remembered by episode and checkpoint. An overlay that was remembered asks unasked: what goes wrong then is
-// remembered too, for whoever wants to say it quietly, and told aloud only to a reader who asked.
+// Scores of an episode's tokens under a checkpoint: requested from the inspection process when first needed, with
+// progress in the status bar, and cached by episode and checkpoint. A failure is cached and logged; it is shown as an
+// error only if the user requested the scores, not if a stored overlay did.
 import * as vscode from 'vscode';
 import type { CheckpointChoice, Rescored, RescoreRequest } from '../../protocol/inspection';
 import { withProgress } from '../notices';
 import type { TracePlace } from './trace-uri';
 
-/** What is asked of the inspection process. */
+/** The part of the inspection process that is used. */
 export interface Scorer {
-  /** `onPhase` hears in a few words what takes time. */
+  /** `onPhase` receives the name of the current phase of a long request. */
   rescore(request: RescoreRequest, asking: { onPhase(words: string): void }): Promise<Rescored>;
   checkpoints(folder: string): Promise<CheckpointChoice[]>;
 }
 
-/** Episodes whose scores are remembered. */
+/** Number of episodes whose scores are cached. */
 const remembered = 32;
 
 export class TraceScores implements vscode.Disposable {
   private readonly scores = new Map<string, Rescored | 'asked' | { failed: string }>();
-  /** What a reader has asked for, and hears of when it fails. */
+  /** Keys that the user requested, whose failures are shown. */
   private readonly askedFor = new Set<string>();
-  /** Checkpoints that were chosen, by the run's folder; the newest where none was. */
+  /** Chosen checkpoints by run folder; default: the newest. */
   private readonly chosen = new Map<string, string>();
   private readonly changed = new vscode.EventEmitter<void>();
-  /** Scores have come, or others are wanted. */
+  /** Fires when scores arrived or another checkpoint was chosen. */
   readonly onDidChange = this.changed.event;
 
   constructor(
@@ -31,19 +31,22 @@ export class TraceScores implements vscode.Disposable {
     private readonly hears: { tell(error: unknown): void; log(words: string): void },
   ) {}
 
-  /** What is known; nothing is asked. */
+  /** Returns the cached scores; requests nothing. */
   known(place: TracePlace): Rescored | undefined {
     const scores = this.scores.get(this.key(place));
     return typeof scores === 'object' && 'tokens' in scores ? scores : undefined;
   }
 
-  /** Why an episode was not scored when that was last tried. */
+  /** Returns why the last attempt to score an episode failed. */
   failure(place: TracePlace): string | undefined {
     const scores = this.scores.get(this.key(place));
     return typeof scores === 'object' && 'failed' in scores ? scores.failed : undefined;
   }
 
-  /** Asks where it was not asked yet; one that failed is asked again, and its failure told, where a reader asked for it. */
+  /**
+   * Requests scores that were not requested yet. A failed request is repeated, and a new failure is shown, only if the
+   * user asked for it.
+   */
   want(place: TracePlace, why: 'shown' | 'asked for'): void {
     if (!this.scorer) return;
     const key = this.key(place);
@@ -75,7 +78,7 @@ export class TraceScores implements vscode.Disposable {
     );
   }
 
-  /** Lets the reader choose the checkpoint that scores a run's episodes. */
+  /** Lets the user choose the checkpoint that scores a run's episodes. */
   async choose({ folder }: TracePlace): Promise<void> {
     const choices = (await this.scorer?.checkpoints(folder)) ?? [];
     const items = choices.map(({ name, step }) => ({

@@ -1,10 +1,10 @@
-// What the editor makes of a trace's parts: what folds, and the outline that breadcrumbs follow.
+// Folding ranges of a trace, and its outline for breadcrumbs.
 import * as vscode from 'vscode';
 import { formatSigned } from '../../protocol/numbers';
 import type { Span } from './spelling';
 import type { TraceDocuments } from './trace-documents';
 
-/** A part's range in its document. */
+/** Converts a span to a range of the document. */
 export const rangeOf = (document: vscode.TextDocument, { from, to }: Span): vscode.Range =>
   new vscode.Range(document.positionAt(from), document.positionAt(to));
 
@@ -54,7 +54,7 @@ export class TraceStructure implements vscode.FoldingRangeProvider, vscode.Docum
   }
 }
 
-/** Sections outside of turns begin with the blank line before their heading. */
+/** Skips the blank line at the start of a section outside of turns. */
 const afterBlank = ({ from, to }: Span): Span => ({ from: from + 1, to });
 
 const firstWords = (text: string): string => (text.length > 40 ? `${text.slice(0, 40)}…` : text);

@@ -1,5 +1,6 @@
-// The address of an episode’s document: `ragen-trace:/<run’s id>/<step-000012>/<g003-m05>.ragen-trace`, whose query names the run’s folder
-// and the episode, so that the document can be found again from its address alone after a reload of the window. The path is for readers.
+// URI of an episode's document: `ragen-trace:/<run id>/<step-000012>/<g003-m05>.ragen-trace`. Its query holds the run
+// folder and the episode, so that the document can be restored from the URI after a window reload. The path is for
+// display.
 import { basename } from 'node:path';
 import * as vscode from 'vscode';
 import { shortId } from './trace';
@@ -10,21 +11,21 @@ const ending = '.ragen-trace';
 
 /** An episode of a run. */
 export interface TracePlace {
-  /** Absolute path of the run's folder. */
+  /** Absolute path of the run folder. */
   folder: string;
   mode: 'train' | 'val';
   step: number;
   id: string;
 }
 
-/** The document's address. */
+/** Returns the document's URI. */
 export function traceUri({ folder, mode, step, id }: TracePlace): vscode.Uri {
   const file = `${mode === 'train' ? 'step' : 'val'}-${String(step).padStart(6, '0')}`;
   const path = `/${basename(folder)}/${file}/${shortId(id)}${ending}`;
   return vscode.Uri.from({ scheme: traceScheme, path, query: JSON.stringify({ folder, mode, step, id } satisfies TracePlace) }); // prettier-ignore
 }
 
-/** The episode of an address; undefined where it is none. */
+/** Returns the episode of a URI; undefined if it is not one. */
 export function tracePlace(uri: vscode.Uri): TracePlace | undefined {
   if (uri.scheme !== traceScheme) return undefined;
   try {
@@ -36,7 +37,7 @@ export function tracePlace(uri: vscode.Uri): TracePlace | undefined {
   }
 }
 
-/** What commands are given: the document's own address, an episode that a page names, or nothing. */
+/** Returns the episode of a command's argument: a document's URI, an episode from a page, or undefined. */
 export function placeOf(argument: unknown): TracePlace | undefined {
   if (argument instanceof vscode.Uri) return tracePlace(argument);
   if (typeof argument !== 'object' || argument === null) return undefined;

@@ -1,7 +1,7 @@
-// An episode as a text to be read, and what lies where in it. The text holds everything that is said by decorations too, so that it can be
-// searched, compared and read aloud. Pure. Invariants: an answer stands exactly as it was sampled, special tokens included; each sampled
-// token's range holds its text; an answer whose ids do not spell what the run recorded (another tokenizer) stands as recorded, without
-// tokens.
+// Formats an episode as text and records the positions of its parts. The text also contains everything that decorations
+// show, so that it can be searched, compared and read aloud. Pure functions. Invariants: an answer appears exactly as
+// it was sampled, including special tokens; each sampled token's range covers its text; an answer whose ids do not
+// decode to the recorded text (another tokenizer) appears as recorded, without tokens.
 import { actionFates } from '../../protocol/action-fates';
 import { counted, formatSigned } from '../../protocol/numbers';
 import type { Episode, EpisodeTurn } from '../../protocol/run-folder';
@@ -10,9 +10,9 @@ import type { TokenBytes } from './token-bytes';
 
 /** A sampled token in the text. */
 export interface PlacedToken extends Span {
-  /** Its place in the episode's `tokens`. */
+  /** Index in the episode's `tokens`. */
   index: number;
-  /** Its turn's place in the episode. */
+  /** 0-based index of its turn. */
   turn: number;
 }
 
@@ -27,19 +27,19 @@ export interface TracedTurn {
   /** The section, from its heading to its last character. */
   whole: Span;
   heading: Span;
-  /** Sections with their headings. */
+  /** Sections including their headings. */
   stateSection: Span;
   answerSection: Span;
   outcomeSection: Span;
   state: Span;
-  /** The generation prefix, which the prompt ended with, and behind it what was sampled. */
+  /** The generation prefix at the end of the prompt, followed by the sampled text. */
   prefix: Span;
   answer: Span;
-  /** Between the tags, where the answer has them. */
+  /** Text between the tags; null if the answer lacks them. */
   thought: Span | null;
   actions: Span | null;
   refused: RefusedAction[];
-  /** `reward −0.10 · return 10.8 · advantage +1.2`. */
+  /** Line such as `reward −0.10 · return 10.8 · advantage +1.2`. */
   rewardLine: Span;
   reward: string;
 }
@@ -47,23 +47,23 @@ export interface TracedTurn {
 export interface Trace {
   text: string;
   episode: Episode;
-  /** In order; none for a turn whose tokens are not known. */
+  /** In order; empty for a turn whose tokens are unknown. */
   tokens: PlacedToken[];
   header: Span;
   prompt: Span | null;
-  /** The system message in it. */
+  /** The system message in the prompt. */
   system: Span | null;
   turns: TracedTurn[];
   end: Span;
   finalState: Span;
-  /** Turns (from 1) whose answers stand without tokens. */
+  /** 1-based turns whose answers have no tokens. */
   unspelled: number[];
 }
 
-/** Name of an episode that tells it within its step: `g003-m05`, with what follows of a what-if. */
+/** Id of an episode within its step: `g003-m05`, plus the suffix of a what-if episode. */
 export const shortId = (id: string): string => /g\d+-m\d+.*$/.exec(id)?.[0] ?? id;
 
-/** Lays out an episode of the run named `run`; `bytes` is its tokenizer's vocabulary, null where that is not at hand. */
+/** Formats an episode of the run named `run`. `bytes` is its tokenizer's vocabulary, or null. */
 export function traceOf(episode: Episode, run: string, bytes: TokenBytes | null): Trace {
   const writer = new Writer();
   const header = writer.section(() => writeHeader(writer, episode, run));
@@ -100,20 +100,20 @@ export function traceOf(episode: Episode, run: string, bytes: TokenBytes | null)
   return { text: writer.text, episode, tokens, header, prompt, system: message, turns, end, finalState, unspelled };
 }
 
-/** Mean of the advantages of a turn's sampled tokens; null where it was not trained on. */
+/** Mean advantage of a turn's sampled tokens; null if it was not trained on. */
 export function turnAdvantage({ tokens }: Episode, { span: [from, to] }: EpisodeTurn): number | null {
   const advantages = tokens.advantages?.slice(from, to).filter((_, i) => tokens.mask[from + i] === 1) ?? [];
   return advantages.length === 0 ? null : advantages.reduce((sum, value) => sum + value, 0) / advantages.length;
 }
 
-/** What an answer's ids spell, where that is what was recorded. */
+/** Decodes an answer's ids; null if the result differs from the recorded text. */
 function spelledAnswer(episode: Episode, turn: EpisodeTurn, bytes: TokenBytes): SpelledAnswer | null {
   const ids = episode.tokens.ids.slice(...turn.span);
   const parts = ids.map(id => bytes.of(id));
-  if (parts.length === 0) return null; // an API's model tells no ids
+  if (parts.length === 0) return null; // a model behind an API reports no ids
   if (parts.includes(undefined)) return null;
   const { text, ranges } = spell(parts as Uint8Array[]);
-  // What was recorded leaves special tokens out, and some decoders a blank at the beginning.
+  // The recorded text lacks special tokens and, with some decoders, a leading blank.
   const plain = spell(parts.filter((_, i) => !bytes.isSpecial(ids[i])) as Uint8Array[]).text;
   const raw = shown(turn.raw);
   const recorded = [plain, plain.trimStart()].find(each => raw.endsWith(each));
@@ -152,7 +152,7 @@ function writeHeader(writer: Writer, episode: Episode, run: string): void {
   line(counted(turns.length, 'turn'), counted(actions, 'action'), `${sampled} of ${counted(tokens.ids.length, 'token')} sampled`); // prettier-ignore
 }
 
-/** What became of an episode. */
+/** How the episode was used for training. */
 function useOf({ kept, what_if }: Episode): string {
   if (what_if) return `what if of ${what_if.of} from turn ${what_if.turn}, not trained on`;
   if (kept === null) return 'not trained on';
@@ -220,7 +220,7 @@ const fatesOf = (episode: Episode, index: number) =>
 const refusedOf = (episode: Episode, index: number) =>
   fatesOf(episode, index).flatMap(({ name, reason }) => (reason === null ? [] : [{ name, reason }]));
 
-/** Where the refused actions stand in the answer's text; the fates are in the order that they were written in. */
+/** Returns the positions of rejected actions in the answer's text. The outcomes are in the order of the text. */
 function placedIn(text: string, { from, to }: Span, episode: Episode, index: number): RefusedAction[] {
   const refused: RefusedAction[] = [];
   let at = from;
@@ -233,7 +233,7 @@ function placedIn(text: string, { from, to }: Span, episode: Episode, index: num
   return refused;
 }
 
-/** How the episode ended, in a few words. */
+/** Describes how the episode ended. */
 export function endingOf({ success, terminated, truncated, error }: Episode): string {
   const how = terminated ? 'terminated' : truncated ? 'truncated' : 'out of turns';
   return error === undefined
@@ -241,7 +241,7 @@ export function endingOf({ success, terminated, truncated, error }: Episode): st
     : `${how} by an error of the environment`;
 }
 
-/** A text that grows by lines and says where they are. */
+/** Builds a text line by line and returns the positions of its parts. */
 class Writer {
   private readonly parts: string[] = [];
   private length = 0;
@@ -254,7 +254,7 @@ class Writer {
     this.block(text);
   }
 
-  /** Writes a text and a line break; answers where the text is. */
+  /** Writes a text and a line break; returns the position of the text. */
   block(text: string): Span {
     const from = this.length;
     this.parts.push(text, '\n');
@@ -262,7 +262,7 @@ class Writer {
     return { from, to: from + text.length };
   }
 
-  /** Where that which `write` writes is, without its last line break. */
+  /** Returns the position of what `write` writes, without the last line break. */
   section(write: () => void): Span {
     const from = this.length;
     write();

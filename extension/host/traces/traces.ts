@@ -1,4 +1,4 @@
-// Reasoning traces in the editor: what there is and how it hangs together.
+// Composition root of the reasoning traces: creates their parts and registers them.
 import * as vscode from 'vscode';
 import { report } from '../commands';
 import type { Terminal } from '../environment-terminal';
@@ -16,19 +16,19 @@ import { TraceScores, type Scorer } from './trace-scores';
 import { TraceStructure } from './trace-structure';
 import { traceLanguage, traceScheme } from './trace-uri';
 
-/** What the traces need of the rest. */
+/** Dependencies of the traces. */
 export interface TraceNeeds {
   store: RunStore;
   picker: RunPicker;
   trust: RunTrust;
-  /** Absent, nothing is scored and the overlays show what the episodes hold. */
+  /** If absent, nothing is scored and the overlays show only recorded values. */
   scorer?: Scorer;
   log: vscode.LogOutputChannel;
-  /** The terminal's entry in a workspace's folder. */
+  /** Returns the CLI for a workspace folder. */
   terminal(cwd: string): Promise<Terminal>;
 }
 
-/** Registers the documents, what the editor makes of them, the commands, and the figures in environments' sources. */
+/** Registers the documents, their language features, the commands, and the statistics in environment sources. */
 export function addTraces(context: vscode.ExtensionContext, needs: TraceNeeds): vscode.Disposable {
   const { store, picker, trust, scorer, log, terminal } = needs;
   const documents = new TraceDocuments(store, context.extensionPath, log);
