@@ -54,6 +54,7 @@ const tools = [
   'model-folders-process',
   'curves',
   'onsets',
+  'regimes',
 ];
 if (argv.includes('--tiny-model')) processes['make-tiny-model'] = 'extension/trainer/warm-start/make-tiny-model.ts';
 if (argv.includes('--bench')) processes.bench = 'test/bench/main.ts';
@@ -65,7 +66,11 @@ if (argv.includes('--torture'))
     'fuzz-echo-process': 'test/torture/fuzz-echo-process.ts',
   });
 if (argv.includes('--curves'))
-  Object.assign(processes, { curves: 'test/experiments/curves.ts', onsets: 'test/experiments/onsets.ts' });
+  Object.assign(processes, {
+    curves: 'test/experiments/curves.ts',
+    onsets: 'test/experiments/onsets.ts',
+    regimes: 'test/experiments/regimes.ts',
+  });
 
 const pages = Object.fromEntries(
   readdirSync('webview', { withFileTypes: true })

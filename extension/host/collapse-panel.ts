@@ -51,9 +51,9 @@ function serveCollapse(page: OpenPage, store: RunStore, extensionUri: vscode.Uri
   const read = async (run: Run) => {
     const table = await columns.update();
     const { epoch, events } = await run.reader.events();
-    const { collapse, ...diagnosed } = await diagnostics.steps();
+    const diagnosed = await diagnostics.steps();
     const checkpoints = (await run.reader.checkpoints()).map(name => Number(name.slice('step-'.length))).reverse();
-    const found = { diagnosed, checkpoints, thresholds: await diagnostics.thresholds(collapse.at(-1)) };
+    const found = { diagnosed, checkpoints };
     const now = { epochs: `${columns.epoch} ${epoch}`, rows: table.rows, events: events.length, rest: JSON.stringify([run.summary, found]) }; // prettier-ignore
     return { table, events, found, now };
   };

@@ -3,7 +3,7 @@
 // `vscode`.
 import { join } from 'node:path';
 import { jsonOrNothing } from '../protocol/json';
-import type { CollapseSettings, DiagnosedSteps, RegimeThresholds } from '../protocol/collapse-page';
+import type { CollapseSettings, DiagnosedSteps } from '../protocol/collapse-page';
 import {
   collapseDiagnosisSchema,
   collapseFile,
@@ -25,25 +25,20 @@ export class RunDiagnostics {
   constructor(private readonly folder: string) {}
 
   /** Returns the steps with a file, ascending. */
-  async steps(): Promise<DiagnosedSteps & { collapse: number[] }> {
+  async steps(): Promise<DiagnosedSteps> {
     const names = await namesInRun(this.folder, runFiles.diagnostics);
     const of = (kind: string) =>
       names
         .flatMap(name => new RegExp(`^${kind}-(\\d{6,})\\.jsonl?$`).exec(name)?.[1] ?? [])
         .map(Number)
         .sort((a, b) => a - b);
-    return { collapse: of('collapse'), gradients: of('gradients'), groups: of('groups') };
+    return { gradients: of('gradients'), groups: of('groups') };
   }
 
   /** Returns the matrix and texts of one family; null if the step or family was not diagnosed. */
   async family(step: number, name: string): Promise<CollapseFamily | null> {
     const diagnosis = await this.diagnosis(step);
     return diagnosis?.families.find(family => family.name === name) ?? null;
-  }
-
-  /** Returns the thresholds of a step's diagnosis. */
-  async thresholds(step: number | undefined): Promise<RegimeThresholds | null> {
-    return step === undefined ? null : ((await this.diagnosis(step))?.thresholds ?? null);
   }
 
   async gradients(step: number): Promise<GradientAnalysisRecord | null> {

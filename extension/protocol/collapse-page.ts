@@ -62,12 +62,6 @@ export interface DiagnosedSteps {
   groups: number[];
 }
 
-/** H(Z|X), in nats per token, and the mutual information, as a share of ln N, count as high from these values on. */
-export interface RegimeThresholds {
-  entropy: number;
-  informationShare: number;
-}
-
 export interface CollapseSnapshot {
   run: RunSummary;
   steps: number[];
@@ -77,8 +71,6 @@ export interface CollapseSnapshot {
   events: RunEvent[];
   meanings: Record<string, string>;
   settings: CollapseSettings;
-  /** From the newest diagnosis; null if there is none. */
-  thresholds: RegimeThresholds | null;
   diagnosed: DiagnosedSteps;
   /** Steps with a saved checkpoint, ascending. */
   checkpoints: number[];
@@ -91,7 +83,6 @@ export const collapseLines: NotificationType<{
   run: RunSummary;
   lines: MetricNumbers[];
   events: RunEvent[];
-  thresholds: RegimeThresholds | null;
   diagnosed: DiagnosedSteps;
   checkpoints: number[];
 }> = { method: 'collapse/lines' };

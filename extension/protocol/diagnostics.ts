@@ -60,9 +60,6 @@ export type CollapseFamily = z.infer<typeof collapseFamilySchema>;
 
 export const collapseDiagnosisSchema = z.object({
   step: z.number().int(),
-  thresholds: z
-    .object({ entropy: z.number(), informationShare: z.number() })
-    .describe('from where on H(Z|X) in nats a token, and the share of ln N, count as high'),
   families: z.array(collapseFamilySchema),
 });
 export type CollapseDiagnosis = z.infer<typeof collapseDiagnosisSchema>;

@@ -3,9 +3,11 @@
 // wrote it; diagnostics/collapse-metrics.ts makes the metrics. What they were made from goes into the run folder.
 import { collapseFile } from '../protocol/diagnostics';
 import type { CollapseDiagnosis, CollapseFamily } from '../protocol/diagnostics';
+import { judgeRegime, regimes } from '../protocol/regimes';
+import type { RegimeHistory } from '../protocol/regimes';
 import { UserError } from '../protocol/user-error';
 import type { RunConfig } from './config/schema';
-import { collapseMetrics, regimeOf, regimeThresholds, regimes } from './diagnostics/collapse-metrics';
+import { collapseMetrics } from './diagnostics/collapse-metrics';
 import type { CollapseState, MarginalSpread } from './diagnostics/collapse-metrics';
 import { firstTurnPairs, promptSignature, trajectoryPairs, turnPairs } from './diagnostics/pair-sampling';
 import type { EpisodePairs, PairFamily } from './diagnostics/pair-sampling';
@@ -81,7 +83,8 @@ export async function diagnoseCollapse(
     const pairs = pieces.map(({ episode, first, turns }): EpisodePairs => ({ episode: episode.id, group: episode.group_id, first, turns })); // prettier-ignore
     const metrics = coverage(pieces, settings.first_turn_enabled);
     const spread = { ...state.spread };
-    const diagnosis: CollapseDiagnosis = { step, thresholds: regimeThresholds, families: [] };
+    const histories = { ...state.regimes };
+    const diagnosis: CollapseDiagnosis = { step, families: [] };
     for (const { name, draw, enabled, phase } of families) {
       if (!enabled(run.config)) continue;
       await clock.time(`collapse_${phase}_step`, async () => {
@@ -89,15 +92,19 @@ export async function diagnoseCollapse(
         const random = new RandomStream(deriveSeed(name, seed.train, step));
         const family = drawn(run, step, () => draw(pairs, settings.num_samples, random));
         if (!family || family.columns.length < 2) return;
-        const found = await measured(run, family, spread[name] ?? null, random);
+        const found = await measured(run, family, spread[name] ?? null, histories[name] ?? null, random);
         spread[name] = found.spread;
+        histories[name] = found.history;
         diagnosis.families.push({ name, ...found.family });
         for (const [key, value] of Object.entries(found.family.metrics)) metrics[`${name}/${key}`] = value;
       });
     }
     run.keepDiagnosis(collapseFile(step), step, diagnosis);
     const seconds = state.seconds + (performance.now() - started) / 1000;
-    return { metrics: { ...metrics, 'timing_s/collapse_total': seconds }, state: { spread, seconds } };
+    return {
+      metrics: { ...metrics, 'timing_s/collapse_total': seconds },
+      state: { spread, regimes: histories, seconds },
+    };
   });
 }
 
@@ -116,8 +123,9 @@ async function measured(
   { config, engine, tokenizer }: DiagnosedRun,
   { columns, samples }: PairFamily,
   spread: MarginalSpread | null,
+  earlier: RegimeHistory | null,
   random: RandomStream,
-): Promise<{ family: Omit<CollapseFamily, 'name'>; spread: MarginalSpread }> {
+): Promise<{ family: Omit<CollapseFamily, 'name'>; spread: MarginalSpread; history: RegimeHistory }> {
   const { rollout } = config.actor_rollout_ref;
   const sums = await engine.crossScore(
     columns.map(ids => Int32Array.from(ids)),
@@ -135,9 +143,14 @@ async function measured(
     own.map(column => signatures[column]),
     random,
   );
-  const regime = regimeOf(found.metrics);
+  const { judgement, history } = judgeRegime(earlier, {
+    information: found.metrics.mi_estimate,
+    informationLow: intervals.mi_estimate_ci_low,
+    entropy: found.metrics.conditional_entropy_est,
+  });
   return {
     spread: found.spread,
+    history,
     family: {
       prompts: columns.map(ids => ({ text: tokenizer.decode(ids, { special: true }), tokens: ids.length })),
       samples: samples.map(({ episode, group, turn, reasoning }) => ({ episode, group, turn, text: tokenizer.decode(reasoning) })), // prettier-ignore
@@ -145,8 +158,14 @@ async function measured(
       lengths,
       column: own,
       signatures,
-      metrics: { ...found.metrics, ...intervals, regime: regimes.indexOf(regime) + 1 },
-      regime,
+      metrics: {
+        ...found.metrics,
+        ...intervals,
+        regime: regimes.indexOf(judgement.regime) + 1,
+        regime_confidence: judgement.confidence,
+        mi_threshold: judgement.threshold,
+      },
+      regime: judgement.regime,
     },
   };
 }

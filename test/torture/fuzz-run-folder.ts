@@ -105,7 +105,6 @@ const events = lines(
 );
 const diagnosis: CollapseDiagnosis = {
   step: 1,
-  thresholds: { entropy: 1.5, informationShare: 0.5 },
   families: [
     {
       ...{
@@ -407,7 +406,7 @@ export const runFolderTargets: readonly FuzzTarget[] = [
   file('diagnostics/groups-000001.jsonl', [lines({ step: 1, group_id: 0, tag: 'A', seed: 1, scores: [1, 0], reward_std: 0.5, selected: true })], 2, 'lines', () => new RunDiagnostics(folder).groupRows(1)),
   file(collapseFile(1), [JSON.stringify(diagnosis)], 3, 'json', async () => {
     const read = new RunDiagnostics(folder);
-    return [await read.steps(), await read.thresholds(1), await read.family(1, 'collapse_turn_sample'), await read.family(1, '__proto__')];
+    return [await read.steps(), await read.family(1, 'collapse_turn_sample'), await read.family(1, '__proto__')];
   }),
   file(gradientsFile(1), [JSON.stringify(gradients)], 3, 'json', () => new RunDiagnostics(folder).gradients(1)),
   file(environmentFile(version, 'coverage.jsonl'), [coverage], 2, 'lines', async () => {

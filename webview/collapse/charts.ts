@@ -1,17 +1,17 @@
 // Which small charts the page has: what the diagnosis measured over training, and the signals of an Echo Trap, each with the bound that its
 // alarm is raised by.
 import { alarmNames, alarmRules, boundsOver, streaksOver, type AlarmName } from '../../extension/protocol/alarm-rules';
-import type { RegimeThresholds } from '../../extension/protocol/collapse-page';
+import { regimeRule } from '../../extension/protocol/regimes';
 import { formatValue, type Unit } from '../shared/format';
 import { hue } from '../shared/palette';
 import { lastFinite, type ChartLine, type LineChartSpec } from './line-chart';
-import type { RunSeries } from './run-series';
+import { pathOf, type RunSeries } from './run-series';
 
 const colour = (index: number): string => `var(--c${index})`;
 const bound = 'var(--muted)';
 
 /** The charts of a family of pairs, and success to hold them against. */
-export function familyCharts(family: string, thresholds: RegimeThresholds | null, series: RunSeries): LineChartSpec[] {
+export function familyCharts(family: string, series: RunSeries): LineChartSpec[] {
   const key = (suffix: string) => `${family}/${suffix}`;
   const line = (suffix: string, label: string, index: number, interval = false): ChartLine => ({
     key: key(suffix),
@@ -20,13 +20,16 @@ export function familyCharts(family: string, thresholds: RegimeThresholds | null
     ...(interval && { band: { low: key(`${suffix}_ci_low`), high: key(`${suffix}_ci_high`) } }),
   });
   const empty = 'not diagnosed yet';
-  const high = (suffix: string, label: string, share: number): ChartLine => ({
-    key: key(suffix),
-    label,
+  const informationThreshold: ChartLine = {
+    key: key('mi_threshold'),
+    label: 'depends on the prompt from',
     colour: bound,
     bound: true,
-    values: now => now.column(key(suffix)).map(value => value * share),
-  });
+    values: now => {
+      const thresholds = new Map(pathOf(now, family).map(({ step, judgement }) => [step, judgement.threshold]));
+      return now.steps.map(step => thresholds.get(step) ?? NaN);
+    },
+  };
   const level = (suffix: string, label: string, value: number): ChartLine => ({
     key: key(suffix),
     label,
@@ -41,10 +44,7 @@ export function familyCharts(family: string, thresholds: RegimeThresholds | null
       title: 'Mutual information I(X;Z)',
       unit: 'number',
       empty,
-      lines: [
-        line('mi_estimate', 'now', hue.blue, true),
-        ...(thresholds ? [high('mi_upper_bound', 'high from', thresholds.informationShare)] : []),
-      ],
+      lines: [line('mi_estimate', 'now', hue.blue, true), informationThreshold],
     },
     {
       id: 'entropy-given',
@@ -53,7 +53,7 @@ export function familyCharts(family: string, thresholds: RegimeThresholds | null
       empty,
       lines: [
         line('conditional_entropy_est', 'now', hue.blue, true),
-        ...(thresholds ? [level('conditional_entropy_est', 'high from', thresholds.entropy)] : []),
+        level('conditional_entropy_est', 'varies from', regimeRule.entropy),
       ],
     },
     {

@@ -1,5 +1,5 @@
 // What a reading is made from: the run's series of one family of pairs, gathered once and cut at each step that is looked at.
-import type { CollapseSnapshot, PolicySettings, RegimeThresholds } from '../../extension/protocol/collapse-page';
+import type { CollapseSnapshot, PolicySettings } from '../../extension/protocol/collapse-page';
 import type { RunEvent } from '../../extension/protocol/run-folder';
 import { filterAt } from './filter-words';
 import type { ChangedSetting, Circumstances, Evidence } from './reading';
@@ -44,12 +44,10 @@ const policyAfter = (policy: PolicySettings, changes: readonly ChangedSetting[])
 export function evidenceOf(
   series: RunSeries,
   family: string,
-  thresholds: RegimeThresholds | null,
   path: readonly PathPoint[] = pathOf(series, family),
 ): Evidence {
   return {
     path,
-    thresholds,
     ...nothingKnown,
     rewardStd: series.points('rollout/in_group_reward_std'),
     tokenEntropy: series.points('actor/entropy'),
@@ -66,7 +64,6 @@ export function evidenceUpTo(all: Evidence, step: number, circumstances: Circums
   const cut = <T extends { step: number }>(points: readonly T[]): readonly T[] =>
     points.slice(0, reached(points, step));
   return {
-    thresholds: all.thresholds,
     ...circumstances,
     path: cut(all.path),
     rewardStd: cut(all.rewardStd),

@@ -42,7 +42,7 @@ export function startCollapse(host: Host, root: HTMLElement): void {
   let snapshot: CollapseSnapshot | null = null;
   let path: PathPoint[] = [];
   let theme = readTheme();
-  let evidence = evidenceOf(series, '', null);
+  let evidence = evidenceOf(series, '');
   let charts: LineChart[] = [];
   let drawing = false;
 
@@ -160,14 +160,14 @@ export function startCollapse(host: Host, root: HTMLElement): void {
   function draw(now: CollapseSnapshot, anew: boolean): void {
     if (series.steps.length === 0 || now.run.status.episodes) return showEmpty(now);
     if (layout[0].parentElement !== root) replaceChildren(root, ...layout);
-    const { settings, thresholds, run } = now;
+    const { settings, run } = now;
     const { family } = state.value;
     const newest = series.steps[series.steps.length - 1];
     const live = state.value.step === null || state.value.step >= newest;
     const step = live ? newest : series.steps[Math.max(0, series.rowAt(state.value.step ?? newest))];
     if (anew) {
       path = pathOf(series, family);
-      evidence = evidenceOf(series, family, thresholds, path);
+      evidence = evidenceOf(series, family, path);
       setText(name, run.name);
       setAttribute(name, 'title', run.id);
       dot.update(run);
@@ -179,16 +179,16 @@ export function startCollapse(host: Host, root: HTMLElement): void {
     scrub.update(series.steps, path.map(point => point.step), step, live); // prettier-ignore
     if (path.length === 0) replaceChildren(heroPlace, missingNotice(missingFamily(settings, family), copy));
     else if (hero.element.parentElement !== heroPlace) replaceChildren(heroPlace, hero.element);
-    hero.draw(path, present, thresholds);
+    hero.draw(path, present);
     reading.draw(readingOf(evidenceUpTo(evidence, step, circumstancesAt(now, step))));
     for (const chart of charts) chart.look(step);
     replaceChildren(alarms, alarmList(now.events, step, settings.watch, go));
     fetchParts(now, family, step, present);
   }
 
-  function drawCharts(family: FamilyName, { thresholds, meanings }: CollapseSnapshot): void {
+  function drawCharts(family: FamilyName, { meanings }: CollapseSnapshot): void {
     const meaning = (key: string) => meaningOf(meanings, key);
-    const specs = familyCharts(family, thresholds, series).filter(
+    const specs = familyCharts(family, series).filter(
       ({ lines }) => path.length > 0 || lines.some(({ key }) => !key.startsWith(family)),
     );
     const ofFamily = specs.map(spec => lineChart(spec, go));
@@ -231,9 +231,9 @@ export function startCollapse(host: Host, root: HTMLElement): void {
     replaceChildren(root, notice({ kind: error && !episodes ? 'error' : 'empty', title: episodes ? 'Nothing to diagnose' : 'No step has finished yet', text, action })); // prettier-ignore
   }
 
-  host.onNotify(collapseLines, ({ run, lines, events, thresholds, diagnosed, checkpoints }) => {
+  host.onNotify(collapseLines, ({ run, lines, events, diagnosed, checkpoints }) => {
     if (!snapshot) return; // the snapshot that is on its way has them
-    snapshot = { ...snapshot, run, events: [...snapshot.events, ...events], thresholds, diagnosed, checkpoints };
+    snapshot = { ...snapshot, run, events: [...snapshot.events, ...events], diagnosed, checkpoints };
     series.append(lines);
     if (lines.length > 0 || events.length > 0) drawSoon(true);
     else dot.update(run);

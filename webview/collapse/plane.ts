@@ -1,17 +1,17 @@
-// The plane of H(Z|X) across and I(X;Z) up: the four regimes as quadrants at the diagnosis's thresholds, the run's path fading into the
-// past, the present diagnosis as a ring with its 95 % intervals. H(Z|X) has a square-root scale, since collapses happen near nought.
-// Drawn as the small charts are: a unit square that stretches, with texts and ring in HTML over it.
+// The plane of H(Z|X) (horizontal) and I(X;Z) (vertical): the four regimes as quadrants at the selected diagnosis's thresholds, the run's
+// path, fading into the past, and the selected diagnosis as a ring with its 95 % intervals. H(Z|X) has a square-root scale because
+// collapses happen near zero. Drawn like the small charts: a stretched unit square of SVG, with labels and ring in HTML over it.
 import { ticksOf, valueRange, type Range } from '../dashboard/axis';
 import { h, replaceChildren, setAttribute, svg } from '../shared/dom';
-import { formatNumber, formatTick } from '../shared/format';
-import type { RegimeThresholds } from '../../extension/protocol/collapse-page';
+import { formatNumber, formatPercent, formatTick } from '../shared/format';
 import { minimum } from '../../extension/protocol/lists';
+import { regimeRule } from '../../extension/protocol/regimes';
 import type { Estimate, PathPoint } from './run-series';
 
 export interface Plane {
   element: HTMLElement;
-  /** `path` is the whole one, `present` the place of the diagnosis that is looked at; −1 before the first. */
-  draw(path: readonly PathPoint[], present: number, thresholds: RegimeThresholds | null): void;
+  /** `path` holds all diagnoses, `present` is the index of the selected one; −1 before the first. */
+  draw(path: readonly PathPoint[], present: number): void;
 }
 
 /** Segments' opacity halves with each so many diagnoses. */
@@ -23,14 +23,6 @@ const labels = [
   ['low-entropy', 'low-entropy collapse'],
   ['template', 'template collapse'],
 ] as const;
-
-/** The regime's name of a point, as the diagnosis gives it. */
-export function regimeName({ entropy, information, bound }: PathPoint, thresholds: RegimeThresholds): string {
-  const diverse = entropy.value >= thresholds.entropy;
-  const informed = information.value >= thresholds.informationShare * bound;
-  if (informed) return diverse ? 'diverse reasoning' : 'compressed reasoning';
-  return diverse ? 'template collapse' : 'low-entropy collapse';
-}
 
 export function plane(scrub: (step: number) => void): Plane {
   const picture = svg('svg', { viewBox: '0 0 1 1', preserveAspectRatio: 'none', 'aria-hidden': 'true' });
@@ -59,7 +51,7 @@ export function plane(scrub: (step: number) => void): Plane {
     ),
     words,
   );
-  let shown: Layout = { path: [], thresholds: null, scales: scalesOf([], null), spots: [] };
+  let shown: Layout = { path: [], scales: scalesOf([]), spots: [] };
 
   /** The diagnosis nearest to the pointer, within a twelfth of the field. */
   const nearest = (event: PointerEvent): PathPoint | undefined => {
@@ -81,21 +73,20 @@ export function plane(scrub: (step: number) => void): Plane {
 
   return {
     element,
-    draw(path, present, thresholds) {
+    draw(path, present) {
       // A path is laid out once, however often its steps are gone through.
-      if (shown.path !== path || shown.thresholds !== thresholds) {
-        const scales = scalesOf(path, thresholds);
+      if (shown.path !== path) {
+        const scales = scalesOf(path);
         const spots = path.map(({ entropy, information }): [number, number] => [
           scales.x(entropy.value),
           scales.y(information.value),
         ]);
-        shown = { path, thresholds, scales, spots };
+        shown = { path, scales, spots };
       }
       const { scales, spots } = shown;
       const { x, y } = scales;
       const now = path[present] as PathPoint | undefined;
-      const lines =
-        now && thresholds ? { x: x(thresholds.entropy), y: y(thresholds.informationShare * now.bound) } : null;
+      const lines = now ? { x: x(regimeRule.entropy), y: y(now.judgement.threshold) } : null;
       replaceChildren(
         picture,
         ...(lines ? quadrants(lines) : []),
@@ -118,13 +109,16 @@ export function plane(scrub: (step: number) => void): Plane {
       );
       replaceChildren(across, ...acrossTicks(scales.xMax).map(tick => h('span', { class: 'tick', style: `left:${percent(x(tick))}` }, formatTick(tick, 'number')))); // prettier-ignore
       replaceChildren(up, ...ticksOf(scales.range, true).map(tick => h('span', { class: 'tick', style: `top:${percent(y(tick))}` }, formatTick(tick, 'number')))); // prettier-ignore
-      const regime = now && thresholds ? `, ${regimeName(now, thresholds)} by the thresholds` : '';
-      const text = now ? `Step ${now.step}${regime}: ${coordinates(now)}` : 'No diagnosis up to this step';
+      const text = now ? `Step ${now.step}, ${judged(now)}: ${coordinates(now)}` : 'No diagnosis up to this step';
       setAttribute(field, 'aria-label', `Plane of H(Z|X) and I(X;Z). ${text}`);
       replaceChildren(words, text);
     },
   };
 }
+
+/** `template collapse (94 % sure)`. */
+const judged = ({ judgement }: PathPoint): string =>
+  `${judgement.regime} (${formatPercent(judgement.confidence)} sure)`;
 
 function coordinates({ entropy, information, bound }: PathPoint): string {
   const interval = ({ low, high }: Estimate) =>
@@ -134,7 +128,6 @@ function coordinates({ entropy, information, bound }: PathPoint): string {
 
 interface Layout {
   path: readonly PathPoint[];
-  thresholds: RegimeThresholds | null;
   scales: Scales;
   /** In the unit square. */
   spots: [number, number][];
@@ -148,11 +141,11 @@ interface Scales {
   y(information: number): number;
 }
 
-function scalesOf(path: readonly PathPoint[], thresholds: RegimeThresholds | null): Scales {
+function scalesOf(path: readonly PathPoint[]): Scales {
   let [low, high] = [0, 0.1];
-  let xMax = Math.max(0.1, thresholds ? 4 * thresholds.entropy : 0);
-  for (const { entropy, information, bound } of path) {
-    const level = thresholds ? 1.6 * thresholds.informationShare * bound : NaN;
+  let xMax = 4 * regimeRule.entropy;
+  for (const { entropy, information, judgement } of path) {
+    const level = 1.6 * judgement.threshold;
     for (const x of [entropy.value, entropy.high]) if (x > xMax && Number.isFinite(x)) xMax = x;
     for (const y of [information.value, information.low, information.high, level]) {
       if (y < low && Number.isFinite(y)) low = y;

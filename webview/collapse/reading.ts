@@ -1,9 +1,10 @@
-// What a run looks like, in plain words, with how sure that is and what to try. A pure function of what was logged up to the step that is
-// looked at: no reading of texts, no model. It judges the last diagnoses together, since a single one moves by its interval, and tells a
-// policy whose reasoning has come to ignore the prompt from one that has not yet learnt to look at it. Rules of thumb are docs/METRICS.md's.
-import type { FilterSettings, PolicySettings, RegimeThresholds } from '../../extension/protocol/collapse-page';
+// Interprets a run's diagnoses for the user: one sentence on the state of its reasoning, the confidence, other signs, and what to try.
+// A pure function of what was logged up to the selected step; it reads no texts and runs no model. It distinguishes a policy whose reasoning
+// has come to ignore the prompt from one that has not yet learnt to use it. The rules of thumb are explained in docs/METRICS.md.
+import type { FilterSettings, PolicySettings } from '../../extension/protocol/collapse-page';
 import { alarmRules, boundsOver } from '../../extension/protocol/alarm-rules';
 import { median } from '../../extension/protocol/estimate';
+import { regimeRule } from '../../extension/protocol/regimes';
 import type { SettingChange } from '../../extension/protocol/run-folder';
 import { formatNumber, formatPercent } from '../shared/format';
 import type { Estimate, PathPoint, StepValue } from './run-series';
@@ -24,7 +25,6 @@ export interface Circumstances {
 /** All that the reading is made from; nothing of it lies after the step that is looked at. */
 export interface Evidence extends Circumstances {
   path: readonly PathPoint[];
-  thresholds: RegimeThresholds | null;
   rewardStd: readonly StepValue[];
   tokenEntropy: readonly StepValue[];
   gradientNorm: readonly StepValue[];
@@ -80,11 +80,14 @@ export interface Reading {
   advice: Advice[];
 }
 
-/** Diagnoses that are judged together, and those that should agree with them. */
+/** Diagnoses whose median is taken, and the number that should agree on the regime. */
 const judged = 3;
 const recent = 5;
-/** From this share of the way from chance to certainty on, prompts are found again. */
+/** Reasoning says much about its prompt from this share of ln N on, or from this retrieval accuracy on (0 chance, 1 certainty). */
+const strongShare = 0.25;
 const foundAgain = 0.5;
+/** Probabilities of the regime from which on the confidence has these names. */
+const confident = { high: 0.9, moderate: 0.7 } as const;
 /** A bound ln N above this is none of any number of prompts. */
 const largestBound = 100;
 /** Fewer prompts than these tell little: ln N is small and chance is high. */
@@ -96,29 +99,39 @@ const suspicious = 10;
 
 /** Reads the evidence. Deterministic; every number in its texts is finite. */
 export function readingOf(evidence: Evidence): Reading {
-  const { path, thresholds } = evidence;
+  const { path } = evidence;
   const now = path.at(-1);
-  const place = now && thresholds && now.bound > 0 && now.bound < largestBound ? placeOf(path, thresholds) : null;
+  const place = now && now.bound > 0 && now.bound < largestBound ? placeOf(path) : null;
   const signs = signsOf(evidence, place?.fall ?? null);
-  if (!place || !thresholds) {
+  if (!place) {
     const headline = now
-      ? 'The diagnoses cannot be placed: what counts as high is not in the run’s folder'
+      ? 'The last diagnosis cannot be judged: its bound ln N is not that of any number of prompts'
       : 'Nothing is known yet of whether the reasoning depends on the prompt';
-    const why = now ? 'without thresholds there are no regimes' : 'no diagnosis of collapse was logged up to this step';
+    const why = now ? 'the diagnosis is invalid' : 'no diagnosis of collapse was logged up to this step';
     return { headline, sentence: '', confidence: 'none', why, signs, advice: adviceFor(null, signs, evidence) };
   }
   return {
     headline: headlines[place.state],
     sentence: sentenceOf(path, place),
-    ...confidenceOf(path, thresholds, place),
+    ...confidenceOf(path, place),
     signs,
     advice: adviceFor(place.state, signs, evidence),
   };
 }
 
-/** How much the reasoning says of its prompt: faint is under the threshold where prompts are still found again. */
+/** `faint`: the reasoning depends on its prompt, but says little about it. */
 type Dependence = 'clear' | 'faint' | 'none';
-type State = 'diverse' | 'compressed' | 'falling' | 'begun' | 'faint' | 'faint and narrow' | 'template' | 'not yet' | 'low entropy' | 'never'; // prettier-ignore
+type State =
+  | 'diverse'
+  | 'compressed'
+  | 'falling'
+  | 'begun'
+  | 'faint'
+  | 'faint and narrow'
+  | 'template'
+  | 'not yet'
+  | 'low entropy'
+  | 'never';
 
 const headlines: Record<State, string> = {
   diverse: 'Reasoning differs between prompts and still varies under each of them',
@@ -136,21 +149,20 @@ const headlines: Record<State, string> = {
 interface Place {
   state: State;
   dependence: Dependence;
-  /** By the median of the last diagnoses. */
-  diverse: boolean;
-  informed: boolean;
   /** Best mean over three diagnoses of the mutual information, where it has fallen from that for good. */
   fall: { from: StepValue; now: number; since: number; onset: Onset } | null;
 }
 
-function placeOf(path: readonly PathPoint[], { entropy, informationShare }: RegimeThresholds): Place {
+function placeOf(path: readonly PathPoint[]): Place {
+  const { regime } = path[path.length - 1].judgement;
   const last = path.slice(-judged);
-  const diverse = median(last.map(point => point.entropy.value)) >= entropy;
-  const informed = median(last.map(share)) >= informationShare;
   const found = median(last.map(({ retrieval, chance }) => (retrieval.value - chance) / (1 - chance)));
-  const dependence = informed ? 'clear' : found >= foundAgain ? 'faint' : 'none';
+  const dependent = regime === 'diverse reasoning' || regime === 'compressed reasoning';
+  const varied = regime === 'diverse reasoning' || regime === 'template collapse';
+  const strong = found >= foundAgain || median(last.map(share)) >= strongShare;
+  const dependence = dependent && strong ? 'clear' : dependent || found >= foundAgain ? 'faint' : 'none';
   const fall = informationFall(path);
-  return { state: stateOf(dependence, diverse, fall !== null), dependence, diverse, informed, fall };
+  return { state: stateOf(dependence, varied, fall !== null), dependence, fall };
 }
 
 const informationFall = (path: readonly PathPoint[]): Place['fall'] =>
@@ -193,51 +205,39 @@ function sentenceOf(path: readonly PathPoint[], { fall }: Place): string {
   return `${clauses.join('; ')}.`;
 }
 
-function confidenceOf(
-  path: readonly PathPoint[],
-  { entropy, informationShare }: RegimeThresholds,
-  { diverse, informed, dependence }: Place,
-): Pick<Reading, 'confidence' | 'why'> {
+/** From the calibrated probability that the regime is right; few diagnoses or prompts lower it. */
+function confidenceOf(path: readonly PathPoint[], { dependence }: Place): Pick<Reading, 'confidence' | 'why'> {
   const now = path[path.length - 1];
+  const { regime, confidence: probability, threshold } = now.judgement;
   const last = path.slice(-recent);
   const prompts = Math.round(Math.exp(now.bound));
+  const grave: string[] = [];
+  if (path.length < 3) grave.push(path.length === 1 ? 'this is the first diagnosis' : 'there are two diagnoses');
+  if (prompts < enoughPrompts) grave.push(`only ${prompts} prompts were compared`);
   const doubts: string[] = [];
-  let grave = false;
-  const doubt = (text: string, isGrave: boolean) => {
-    doubts.push(text);
-    grave ||= isGrave;
-  };
-  if (path.length < 3) doubt(path.length === 1 ? 'this is the first diagnosis' : 'there are two diagnoses', true);
-  if (prompts < enoughPrompts) doubt(`only ${prompts} prompts were compared`, true);
-  const odd = last.filter(
-    point => point.entropy.value >= entropy !== diverse || share(point) >= informationShare !== informed,
-  ).length;
+  const odd = last.filter(point => point.judgement.regime !== regime).length;
   if (odd > 0)
-    doubt(
-      `${odd} of the last ${last.length} diagnoses ${odd === 1 ? 'lies' : 'lie'} in another regime`,
-      odd * 2 > last.length,
-    );
-  if (dependence === 'faint') doubt('prompts are found again although the information is low', false);
-  const spans = ({ low, high }: Estimate, bound: number) => !(low > bound || high < bound);
-  const axes: [string, Estimate, number, boolean][] = [
-    ['mutual information', now.information, informationShare * now.bound, true],
-    ['H(Z|X)', now.entropy, entropy, false],
+    doubts.push(`${odd} of the last ${last.length} diagnoses ${odd === 1 ? 'lies' : 'lie'} in another regime`);
+  if (dependence === 'faint') doubts.push('the reasoning says little about its prompt');
+  const axes: [string, Estimate, number][] = [
+    ['mutual information', now.information, threshold],
+    ['H(Z|X)', now.entropy, regimeRule.entropy],
   ];
-  for (const [name, estimate, bound, isGrave] of axes) {
-    if (!Number.isFinite(estimate.low) || !Number.isFinite(estimate.high)) doubt(`${name} has no interval`, true);
-    else if (spans(estimate, bound))
-      doubt(
-        `the interval of ${name} (${formatNumber(estimate.low)} to ${formatNumber(estimate.high)}) reaches over its threshold ${formatNumber(bound)}`,
-        isGrave,
+  for (const [name, { low, high }, bound] of axes) {
+    if (!Number.isFinite(low) || !Number.isFinite(high)) grave.push(`${name} has no interval`);
+    else if (low <= bound && high >= bound)
+      doubts.push(
+        `the interval of ${name} (${formatNumber(low)} to ${formatNumber(high)}) contains its threshold ${formatNumber(bound)}`,
       );
   }
-  const confidence = grave ? 'low' : doubts.length > 0 || path.length < recent ? 'moderate' : 'high';
-  if (doubts.length > 0) return { confidence, why: doubts.join('; ') };
-  const agree =
-    path.length < recent ? `all ${path.length} diagnoses so far agree` : `the last ${recent} diagnoses agree`;
+  const sure = `the ${regime} label has a probability of ${formatPercent(probability)}`;
+  const high = probability >= confident.high && grave.length + doubts.length === 0 && path.length >= recent;
+  const low = probability < confident.moderate || grave.length > 0;
+  const agree = path.length < recent ? `all ${path.length} diagnoses agree` : `the last ${recent} diagnoses agree`;
+  const reasons = [...grave, ...doubts];
   return {
-    confidence,
-    why: `${agree} over ${formatNumber(prompts)} prompts, and both intervals keep clear of the thresholds`,
+    confidence: low ? 'low' : high ? 'high' : 'moderate',
+    why: [sure, ...(reasons.length > 0 ? reasons : [`${agree} over ${formatNumber(prompts)} prompts`])].join('; '),
   };
 }
 

@@ -1,6 +1,7 @@
 // The run's numbers by step, as they grow, and what the page makes of them: the path through the plane of H(Z|X) and I(X;Z).
 // A value that a step lacks is NaN; diagnoses are logged at some steps only, everything else at nearly all.
 import type { CollapseSnapshot } from '../../extension/protocol/collapse-page';
+import { judgeRegimes, type RegimeJudgement } from '../../extension/protocol/regimes';
 
 export class RunSeries {
   readonly steps: number[] = [];
@@ -77,6 +78,8 @@ export interface PathPoint {
   bound: number;
   retrieval: Estimate;
   chance: number;
+  /** Made from this diagnosis and the ones before it. */
+  judgement: RegimeJudgement;
 }
 
 /** The families of pairs that were diagnosed, by the metrics' prefixes. */
@@ -104,13 +107,25 @@ export function pathOf(series: RunSeries, family: string): PathPoint[] {
     estimate('retrieval_accuracy'),
   ];
   const [bound, chance] = [column('mi_upper_bound'), column('retrieval_chance_level')];
-  const path: PathPoint[] = [];
+  const path: Omit<PathPoint, 'judgement'>[] = [];
   column('mi_estimate').forEach((mi, row) => {
     const at = { entropy: entropy(row), information: information(row), retrieval: retrieval(row) };
     if (Number.isFinite(mi) && Number.isFinite(at.entropy.value))
       path.push({ step: series.steps[row], ...at, bound: bound[row] ?? NaN, chance: chance[row] ?? NaN });
   });
-  return path;
+  return judgedPath(path);
+}
+
+/** The points, in order, with the regime of each. */
+export function judgedPath(points: readonly Omit<PathPoint, 'judgement'>[]): PathPoint[] {
+  const judgements = judgeRegimes(
+    points.map(({ information, entropy }) => ({
+      information: information.value,
+      informationLow: information.low,
+      entropy: entropy.value,
+    })),
+  );
+  return points.map((point, i) => ({ ...point, judgement: judgements[i] }));
 }
 
 /** How many points of a path stand at or before a step. */

@@ -3,6 +3,7 @@
 // RAGEN's per-token marginal mixes length-normalised log-probs, a geometric mean; the paper's formula, the log-prob of the mixture divided
 // by the length, has names of its own beginning with `paper_`. Pure functions in double precision; they agree with float32 to 1e-5.
 import { maximum } from '../../protocol/lists';
+import type { RegimeHistory } from '../../protocol/regimes';
 import { UserError } from '../../protocol/user-error';
 
 /** What cross-scoring found. Rows are samples (reasoning texts), columns prompts; logs are natural. */
@@ -20,15 +21,17 @@ export interface CrossScores {
 /** Running average of the marginal's deviation, by token and by sequence. */
 export type MarginalSpread = { token: number; sequence: number };
 
-/** What lives from one diagnosis to the next; it goes into checkpoints. */
+/** State carried from one diagnosis to the next; part of checkpoints. */
 export type CollapseState = {
   /** By family of pairs. */
   spread: Record<string, MarginalSpread>;
-  /** Seconds of all diagnoses so far. */
+  /** By family of pairs; absent from checkpoints of versions before 0.2. */
+  regimes?: Record<string, RegimeHistory>;
+  /** Seconds spent on all diagnoses so far. */
   seconds: number;
 };
 
-export const nothingDiagnosed: CollapseState = { spread: {}, seconds: 0 };
+export const nothingDiagnosed: CollapseState = { spread: {}, regimes: {}, seconds: 0 };
 
 /** What RAGEN fixes in code. */
 export const collapseConstants = { stdEps: 1e-3, emaDecay: 0.9 } as const;
@@ -104,30 +107,6 @@ export function collapseMetrics(
       paper_mi_zscore: informationPaper / (spreadPaper + stdEps),
     },
   };
-}
-
-/** RAGEN-2's four regimes, from healthy to dead. */
-export const regimes = [
-  'diverse reasoning',
-  'compressed reasoning',
-  'template collapse',
-  'low-entropy collapse',
-] as const;
-export type Regime = (typeof regimes)[number];
-
-/**
- * From where on a quantity counts as high: H(Z|X) in nats a token, and the mutual information as a share of its bound ln N. The paper
- * names no numbers. Its runs that reason have 40 to 90 % of ln 8 and those that collapsed 10 %; a quarter lies between. A fifth of a nat
- * a token is about one free choice between two words in every three or four.
- */
-export const regimeThresholds = { entropy: 0.2, informationShare: 0.25 } as const;
-
-/** The regime that the metrics of a matrix speak of. */
-export function regimeOf(metrics: Readonly<Record<string, number>>, thresholds = regimeThresholds): Regime {
-  const diverse = metrics.conditional_entropy_est >= thresholds.entropy;
-  const informed = metrics.mi_estimate >= thresholds.informationShare * metrics.mi_upper_bound;
-  if (informed) return diverse ? 'diverse reasoning' : 'compressed reasoning';
-  return diverse ? 'template collapse' : 'low-entropy collapse';
 }
 
 function sampleStatistics(scores: CrossScores): SampleStatistics {

@@ -1,13 +1,15 @@
 // What the diagnostics of a run found, as the terminal prints it: alarms, the regime of the newest diagnosis of collapse, and why a run ended
 // early; and the model that it fetched. Read from a run's metrics and events.
 import type { RunEvent } from '../../protocol/run-folder';
-import { regimes } from '../diagnostics/collapse-metrics';
-import type { Regime } from '../diagnostics/collapse-metrics';
+import { regimes } from '../../protocol/regimes';
+import type { Regime } from '../../protocol/regimes';
 
 /** A diagnosis of collapse at one step; nats are per token. */
 export interface DiagnosedRegime {
   step: number;
   regime: Regime;
+  /** Probability that the regime is right; absent from runs of versions before 0.2. */
+  confidence?: number;
   /** I(X;Z), at most `bound`. */
   mutual_information: number;
   bound: number;
@@ -24,12 +26,22 @@ export function regimeAt(step: number, metrics: Readonly<Record<string, number>>
   const regime = family && regimes[metrics[`${family}/regime`] - 1];
   if (!family || !regime) return null;
   const of = (suffix: string): number => metrics[`${family}/${suffix}`];
-  return { step, regime, mutual_information: of('mi_estimate'), bound: of('mi_upper_bound'), entropy: of('conditional_entropy_est') }; // prettier-ignore
+  const confidence = metrics[`${family}/regime_confidence`];
+  return {
+    step,
+    regime,
+    ...(confidence !== undefined && { confidence }),
+    mutual_information: of('mi_estimate'),
+    bound: of('mi_upper_bound'),
+    entropy: of('conditional_entropy_est'),
+  };
 }
 
-/** `template collapse (I(X;Z) 0.41 of at most 4.16 nats, H(Z|X) 0.62 nats a token)`. */
-export const formatRegime = ({ regime, mutual_information, bound, entropy }: DiagnosedRegime): string =>
-  `${regime} (I(X;Z) ${mutual_information.toFixed(2)} of at most ${bound.toFixed(2)} nats, H(Z|X) ${entropy.toFixed(2)} nats a token)`;
+/** `template collapse, 94 % sure (I(X;Z) 0.11 of at most 4.16 nats, H(Z|X) 0.62 nats a token)`. */
+export function formatRegime({ regime, confidence, mutual_information, bound, entropy }: DiagnosedRegime): string {
+  const sure = confidence === undefined ? '' : `, ${Math.round(100 * confidence)} % sure`;
+  return `${regime}${sure} (I(X;Z) ${mutual_information.toFixed(2)} of at most ${bound.toFixed(2)} nats, H(Z|X) ${entropy.toFixed(2)} nats a token)`;
+}
 
 /** `alarm at step 15: in-group reward std fell under …`; null for events that the terminal does not print. */
 export function formatFinding({ kind, step, message, data }: RunEvent): string | null {

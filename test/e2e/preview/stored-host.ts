@@ -64,7 +64,6 @@ export function storedHost(files: StoredFiles, metrics: string, until = Infinity
         ),
         meanings: parseMetricMeanings(metrics),
         settings: collapseSettings(manifest),
-        thresholds: one<CollapseDiagnosis>(collapseFile(1))?.thresholds ?? null,
         diagnosed: { gradients: steps('gradients'), groups: steps('groups') },
         checkpoints: [],
       };

@@ -2,6 +2,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { readingOf, type Evidence } from '../../../webview/collapse/reading';
+import { judgedPath } from '../../../webview/collapse/run-series';
 
 const value = fc.oneof(
   { weight: 5, arbitrary: fc.double({ min: -3, max: 5, noNaN: true }) },
@@ -19,8 +20,7 @@ const point = fc.record({
 });
 const points = fc.array(fc.record({ step: fc.nat(10_000), value: finite }), { maxLength: 40 });
 const evidence: fc.Arbitrary<Evidence> = fc.record({
-  path: fc.array(point, { maxLength: 20 }),
-  thresholds: fc.option(fc.record({ entropy: finite, informationShare: fc.double({ min: 0, max: 1, noNaN: true }) })),
+  path: fc.array(point, { maxLength: 20 }).map(judgedPath),
   filter: fc.constant(null),
   policy: fc.option(
     fc.record({

@@ -16,15 +16,13 @@ const diagnostics = new RunDiagnostics(folder);
 
 describe('a run’s diagnoses', () => {
   it('are listed by their files and read one at a time', async () => {
-    expect(await diagnostics.steps()).toEqual({ collapse: [1, 2, 3], gradients: [1, 2, 3], groups: [1, 3] });
+    expect(await diagnostics.steps()).toEqual({ gradients: [1, 2, 3], groups: [1, 3] });
     const family = await diagnostics.family(2, 'collapse_turn_sample');
     expect(family?.samples).toHaveLength(48);
     expect(await diagnostics.family(2, 'collapse_nothing')).toBeNull();
     expect(await diagnostics.family(7, 'collapse_turn_sample')).toBeNull();
     expect((await diagnostics.gradients(3))?.analyses.map(({ name }) => name)).toEqual(['grad_norm', 'grad_norm_prefilter']); // prettier-ignore
     expect(await diagnostics.gradients(4)).toBeNull();
-    expect(await diagnostics.thresholds(3)).toEqual({ entropy: 0.2, informationShare: 0.25 });
-    expect(await diagnostics.thresholds(undefined)).toBeNull();
   });
 
   it('count as none where a file is torn', async () => {
@@ -34,7 +32,7 @@ describe('a run’s diagnoses', () => {
   });
 
   it('have no steps in a folder without any', async () => {
-    expect(await new RunDiagnostics(workspace).steps()).toEqual({ collapse: [], gradients: [], groups: [] });
+    expect(await new RunDiagnostics(workspace).steps()).toEqual({ gradients: [], groups: [] });
   });
 });
 

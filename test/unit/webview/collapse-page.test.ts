@@ -42,7 +42,7 @@ describe('the Collapse page', () => {
     expect(all('.regime').map(({ textContent }) => textContent)).toEqual(['compressed reasoning', 'diverse reasoning', 'low-entropy collapse', 'template collapse']); // prettier-ignore
     expect(root.querySelector('.ring')).not.toBeNull();
     expect(root.querySelectorAll('.plane .stop')).toHaveLength(42);
-    expect(root.querySelector('.plane-field')!.getAttribute('aria-label')).toContain('Step 90, compressed reasoning by the thresholds: H(Z|X) 0.139 (0.0920 to 0.193)'); // prettier-ignore
+    expect(root.querySelector('.plane-field')!.getAttribute('aria-label')).toContain('Step 90, compressed reasoning (TODO sure): H(Z|X) 0.139 (0.0920 to 0.193)'); // prettier-ignore
     expect(text('.cell-words')).toMatch(/^Row 1, column 1: log-prob −0\.00890 a token, its own prompt; rank 1 of 16\. train-000090-g005-m01, turn 1/); // prettier-ignore
     expect(all('.cell-text')[0].textContent).toMatch(/^Me \(0, 2\), goal \(0, 1\)/);
     expect(all('.cell-text')[1].textContent).toMatch(/^Start: \(0, 2\)\nGoal: \(0, 1\)/);
@@ -145,7 +145,7 @@ describe('the Collapse page', () => {
   it('follows a run at work, unless the reader looks at an earlier step', async () => {
     const { host, text, key } = await open(collapsing, { until: 20 });
     const lines = collapsing['metrics.jsonl'].split('\n').filter(Boolean).map(line => JSON.parse(line) as { step: number }); // prettier-ignore
-    const snapshot = storedHost(collapsing, guide, 22).answer(collapseReady.method, null) as { run: never; thresholds: never; diagnosed: never; checkpoints: never }; // prettier-ignore
+    const snapshot = storedHost(collapsing, guide, 22).answer(collapseReady.method, null) as { run: never; diagnosed: never; checkpoints: never }; // prettier-ignore
     const grow = async (step: number) => {
       host.send(collapseLines, { ...snapshot, lines: lines.filter(line => line.step === step) as never, events: [] });
       await settle();

@@ -7,7 +7,6 @@ import { filterAt, filterWords, judgedGroups } from '../../../webview/collapse/f
 import { gradientCaption, type GradientAnalysis } from '../../../webview/collapse/gradients';
 import { thinned } from '../../../webview/collapse/line-chart';
 import { matrixOf } from '../../../webview/collapse/matrix';
-import { regimeName } from '../../../webview/collapse/plane';
 import { pathOf, reached, RunSeries } from '../../../webview/collapse/run-series';
 import { StepFetcher } from '../../../webview/collapse/step-fetcher';
 import { missingFamily, missingGradients } from '../../../webview/collapse/switched-off';
@@ -117,8 +116,7 @@ describe('the plane', () => {
     ]);
     expect([0, 1, 2, 3, 9].map(step => reached(path, step))).toEqual([0, 1, 1, 2, 2]);
     expect([-1, 0, 2, 9].map(step => series.rowAt(step))).toEqual([-1, 0, 2, 3]);
-    const names = path.map(point => regimeName(point, { entropy: 0.2, informationShare: 0.25 }));
-    expect(names).toEqual(['template collapse', 'compressed reasoning']);
+    expect(path.map(({ judgement }) => judgement.regime)).toEqual(['diverse reasoning', 'compressed reasoning']);
   });
 });
 

@@ -5,10 +5,9 @@ import { describe, expect, it } from 'vitest';
 import type { CollapseSettings, FilterSettings } from '../../../extension/protocol/collapse-page';
 import { circumstancesAt, evidenceOf, evidenceUpTo } from '../../../webview/collapse/evidence';
 import { readingOf, type Circumstances, type Evidence } from '../../../webview/collapse/reading';
-import { RunSeries, type FamilyName, type PathPoint } from '../../../webview/collapse/run-series';
+import { judgedPath, RunSeries, type FamilyName, type PathPoint } from '../../../webview/collapse/run-series';
 import { storedFiles } from '../../e2e/fixtures/stored-run.mjs';
 
-const thresholds = { entropy: 0.2, informationShare: 0.25 };
 const keepsAll: FilterSettings = {
   strategy: 'top_p',
   value: 1,
@@ -22,7 +21,7 @@ const keepsAll: FilterSettings = {
 
 const nothingKnown: Circumstances = { filter: null, policy: null, changes: [], checkpoints: null };
 const evidenceAt = (series: RunSeries, family: string, step: number, filter: FilterSettings | null) =>
-  evidenceUpTo(evidenceOf(series, family, thresholds), step, { ...nothingKnown, filter });
+  evidenceUpTo(evidenceOf(series, family), step, { ...nothingKnown, filter });
 
 const seriesOf = (name: string): RunSeries => {
   const series = new RunSeries();
@@ -105,21 +104,21 @@ const pathOf = (
   values: [entropy: number, information: number, retrieval?: number][],
   { prompts = 16, width = 0.01 } = {},
 ): PathPoint[] =>
-  values.map(([entropy, information, retrieval = 0.9], i) => {
-    const around = (value: number) => ({ value, low: value - width, high: value + width });
-    const bound = Math.log(prompts);
-    return {
-      step: 5 * i + 1,
-      entropy: around(entropy),
-      information: around(information),
-      bound,
-      retrieval: around(retrieval),
-      chance: 1 / prompts,
-    };
-  });
+  judgedPath(
+    values.map(([entropy, information, retrieval = 0.9], i) => {
+      const around = (value: number) => ({ value, low: value - width, high: value + width });
+      return {
+        step: 5 * i + 1,
+        entropy: around(entropy),
+        information: around(information),
+        bound: Math.log(prompts),
+        retrieval: around(retrieval),
+        chance: 1 / prompts,
+      };
+    }),
+  );
 const evidence = (path: PathPoint[], more: Partial<Evidence> = {}): Evidence => ({
   path,
-  thresholds,
   ...nothingKnown,
   rewardStd: [],
   tokenEntropy: [],

@@ -1,0 +1,134 @@
+// The panel of runs that the rule of the regimes (extension/protocol/regimes.ts) is fitted on and checked with. What a run's reasoning really
+// did is taken from the texts of all its episodes, never from log-probs: how many thoughts name the player's true position, and how alike
+// the thoughts are that were written under the same prompt. Pure; regimes.ts reads the runs, and a unit test holds the rule to the figures.
+import { judgeRegime, regimeRule, regimes, type Regime, type RegimeHistory } from '../../extension/protocol/regimes';
+
+/** A diagnosed step of a run. */
+export interface PanelStep {
+  step: number;
+  /** Share of thoughts that name the player's position correctly, mean of this step and its neighbours. */
+  grounded: number;
+  /** Mean similarity of two first thoughts under the same prompt, from 0 to 1, mean of this step and its neighbours. */
+  similarity: number;
+  /** I(X;Z) of trajectories, the lower end of its interval, and H(Z|X), nats a token. */
+  information: number;
+  informationLow: number;
+  entropy: number;
+}
+
+export interface PanelRun {
+  arm: string;
+  seed: number;
+  steps: PanelStep[];
+}
+
+export type Rule = Readonly<Record<keyof typeof regimeRule, number>>;
+
+/** The reasoning is independent of the prompt once more than half of the grounded thoughts that the run ever had are gone. */
+const groundedShare = 0.5;
+/** Two thoughts under one prompt that share this much of their words count as the same text. */
+const sameText = 0.8;
+/** Steps around a change of the true regime within which either label is right. */
+const tolerance = 5;
+
+/** The true regime at each step, by the texts. */
+export function trueRegimes({ steps }: PanelRun): Regime[] {
+  let best = 0;
+  return steps.map(({ grounded, similarity }) => {
+    best = Math.max(best, grounded);
+    const lost = grounded < groundedShare * best;
+    return regimes[(lost ? 2 : 0) + (similarity < sameText ? 0 : 1)];
+  });
+}
+
+export interface JudgedStep {
+  step: number;
+  truth: Regime;
+  label: Regime;
+  confidence: number;
+  /** The label is the true regime of this step or of one within the tolerance. */
+  right: boolean;
+}
+
+/** The labels of a run's steps by a rule, with whether they are right. */
+export function judgedSteps(run: PanelRun, rule: Rule = regimeRule): JudgedStep[] {
+  const truths = trueRegimes(run);
+  let history: RegimeHistory | null = null;
+  return run.steps.map(({ step, ...measure }, i) => {
+    const judged = judgeRegime(history, measure, rule);
+    history = judged.history;
+    const { regime: label, confidence } = judged.judgement;
+    const right = run.steps.some((other, j) => Math.abs(other.step - step) <= tolerance && truths[j] === label);
+    return { step, truth: truths[i], label, confidence, right };
+  });
+}
+
+export interface Figures {
+  runs: number;
+  steps: number;
+  /** Share of right labels among the steps of each true regime; NaN for a regime without steps. */
+  recall: Record<Regime, number>;
+  /** Mean of these shares. */
+  balancedAccuracy: number;
+  /** Mean difference between confidence and share of right labels, over ten bins of confidence weighted by their steps. */
+  calibrationError: number;
+  /** By bin of confidence from 0 upwards: labels, their mean confidence, the share of right ones. */
+  calibration: { labels: number; confidence: number; right: number }[];
+}
+
+/** How right the labels of some runs are. */
+export function figures(runs: readonly PanelRun[], rule: Rule = regimeRule): Figures {
+  const judged = runs.flatMap(run => judgedSteps(run, rule));
+  const share = (steps: readonly JudgedStep[]): number => steps.filter(({ right }) => right).length / steps.length;
+  const recall = Object.fromEntries(
+    regimes.map(regime => [regime, share(judged.filter(({ truth }) => truth === regime))]),
+  ) as Record<Regime, number>;
+  const known = Object.values(recall).filter(Number.isFinite);
+  const bins = Array.from({ length: 10 }, (_, bin) =>
+    judged.filter(({ confidence }) => Math.min(9, Math.floor(10 * confidence)) === bin),
+  );
+  const calibration = bins.map(bin => ({
+    labels: bin.length,
+    confidence: bin.reduce((sum, { confidence }) => sum + confidence, 0) / bin.length,
+    right: share(bin),
+  }));
+  return {
+    runs: runs.length,
+    steps: judged.length,
+    recall,
+    balancedAccuracy: known.reduce((sum, x) => sum + x, 0) / known.length,
+    calibrationError: calibration
+      .filter(({ labels }) => labels > 0)
+      .reduce((sum, { labels, confidence, right }) => sum + (labels / judged.length) * Math.abs(confidence - right), 0),
+    calibration,
+  };
+}
+
+/** The runs in the order of the panel, alternately to choose the rule's constants with and to check it with. */
+export const halves = (runs: readonly PanelRun[]): { fit: PanelRun[]; check: PanelRun[] } => ({
+  fit: runs.filter((_, i) => i % 2 === 0),
+  check: runs.filter((_, i) => i % 2 === 1),
+});
+
+const columns = ['grounded', 'similarity', 'information', 'informationLow', 'entropy'] as const;
+
+export const panelCsv = (runs: readonly PanelRun[]): string =>
+  [
+    ['arm', 'seed', 'step', ...columns].join(),
+    ...runs.flatMap(({ arm, seed, steps }) =>
+      steps.map(at => [JSON.stringify(arm), seed, at.step, ...columns.map(key => Number(at[key].toFixed(4)))].join()),
+    ),
+    '',
+  ].join('\n');
+
+/** Reads what `panelCsv` wrote. */
+export function readPanelCsv(text: string): PanelRun[] {
+  const runs: PanelRun[] = [];
+  for (const line of text.trim().split('\n').slice(1)) {
+    const [, arm, rest] = /^"([^"]*)",(.*)$/.exec(line)!;
+    const [seed, step, grounded, similarity, information, informationLow, entropy] = rest.split(',').map(Number);
+    if (runs.at(-1)?.arm !== arm || runs.at(-1)?.seed !== seed) runs.push({ arm, seed, steps: [] });
+    runs.at(-1)!.steps.push({ step, grounded, similarity, information, informationLow, entropy });
+  }
+  return runs;
+}
