@@ -193,10 +193,7 @@ export function groupRows(table: EpisodeTable, row: number): number[] {
   return same.sort((a, b) => member[a] - member[b]);
 }
 
-/**
- * The rows with the same prompt as a row, by step: the same tag, and the same seed if they are of the same kind, or the
- * same first state.
- */
+/** The rows with the same prompt as a row, by step: same tag, and either same mode and seed or same first state. */
 export function promptRows(table: EpisodeTable, row: number): number[] {
   const [tag, mode, step, group, member] = (['tag', 'mode', 'step', 'group', 'member'] as const).map(name =>
     table.column(name),
