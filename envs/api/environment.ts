@@ -61,7 +61,7 @@ export interface EnvironmentDefinition<Schema extends ConfigSchema = z.ZodType> 
   name: string;
   /** Schema of `env_config`, with a default for each key. */
   config: Schema;
-  /** Names of the discrete actions; absent, or undefined for a configuration, if actions are texts. */
+  /** Names of the discrete actions; absent (or undefined for a configuration) if actions are texts. */
   actions?: ActionLookup | ((config: z.infer<Schema>) => ActionLookup | undefined);
   /** The whole answer is one action and is not split at `agent_proxy.action_sep`. For programs and similar actions. */
   wholeAnswer?: boolean;

@@ -21,7 +21,7 @@ const common = [
 
 /** Variables that a program needs in addition to the common ones. */
 export const variablesFor = {
-  /** Node.js, including the editor's own runtime in its place. */
+  /** Node.js, including the editor's runtime when it acts as Node.js. */
   node: ['ELECTRON_RUN_AS_NODE', 'NODE_OPTIONS', 'NODE_PATH', 'NODE_ICU_DATA', 'NODE_V8_COVERAGE', 'NVM_*', 'VOLTA_*'],
   /** HTTP proxies and certificates. */
   network: ['HTTP_PROXY', 'HTTPS_PROXY', 'ALL_PROXY', 'NO_PROXY', 'http_proxy', 'https_proxy', 'all_proxy', 'no_proxy', 'NODE_EXTRA_CA_CERTS', 'NODE_USE_ENV_PROXY', 'SSL_CERT_FILE', 'SSL_CERT_DIR'], // prettier-ignore

@@ -18,10 +18,7 @@ function forward(model: ModelSettings, tokens: number, past: number): number {
 
 const head = ({ hidden, vocab }: ModelSettings, tokens: number): number => 2 * tokens * hidden * vocab;
 
-/**
- * Operations of forward plus backward relative to forward; backward computes gradients of inputs, and of weights if
- * they are trained.
- */
+/** Ratio of all operations to forward ones; backward computes gradients of inputs, and of weights if trained. */
 const withBackward = ({ lora_rank }: ModelSettings): number => (lora_rank > 0 ? 2 : 3);
 
 /** Operations per unit of the matrix product benchmark. */

@@ -159,7 +159,7 @@ function processesOf(argument: string): number[] {
   }); // prettier-ignore
 }
 
-/** The part of the torture run. @throws with the guarantee that was broken */
+/** This file's part of the torture run. @throws with the guarantee that was broken */
 export async function environmentChannel(scale: TortureScale): Promise<void> {
   const peer = await playWithHostilePeer(scaled(wholeRounds, scale), scale.seed);
   scale.say(`${peer.rounds} rounds of four episodes with a hostile process: ${peer.starts} starts`);

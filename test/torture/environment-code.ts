@@ -371,7 +371,7 @@ export function checkWithTerminal(source: string): { status: number | null; text
   return { status, text: [...failed, answer.error?.message ?? ''].join(' | ').slice(0, 500) };
 }
 
-/** The part of the torture run. @throws with the guarantee that was broken */
+/** This file's part of the torture run. @throws with the guarantee that was broken */
 export async function environmentCode(scale: TortureScale): Promise<void> {
   const tried = await tryEnvironmentCode({
     entry: join(root, 'dist/environment-host.cjs'),

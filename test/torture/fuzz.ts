@@ -39,7 +39,7 @@ export async function fuzzAll(
   }
 }
 
-/** The part of the torture run. @throws if an input violates a guarantee */
+/** This file's part of the torture run. @throws if an input violates a guarantee */
 export async function fuzz(scale: TortureScale): Promise<void> {
   const only = (process.env.FUZZ_TARGETS ?? '').split(',').filter(name => name !== '');
   const entry = join(__dirname, 'fuzz-process.cjs');

@@ -206,7 +206,7 @@ function soundFolder(folder: string): void {
   }
 }
 
-/** The part of the torture run: every trick at every place. */
+/** This file's part of the torture run: every trick at every place. */
 export async function hostileFoldersPart(scale: TortureScale): Promise<void> {
   const { cases, seconds, growth } = await hostileFolders(
     scaled(places.length * Object.keys(tricks).length, scale),

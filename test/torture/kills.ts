@@ -57,7 +57,7 @@ interface Kind {
   calls: Record<HeldPhase, number>;
 }
 
-/** The part of the torture run. @throws with the run, its seed, and what was lost or differs */
+/** This file's part of the torture run. @throws with the run, its seed, and what was lost or differs */
 export async function kills(scale: TortureScale): Promise<void> {
   const { seed, say } = scale;
   const options = { kills: scaled(300, scale), seed, steps: 12, runs: Object.keys(killedRuns), lanes: 2, say };

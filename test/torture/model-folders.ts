@@ -44,7 +44,7 @@ export async function tryModelFolders(
   return all;
 }
 
-/** The part of the torture run. @throws if a folder violates a guarantee */
+/** This file's part of the torture run. @throws if a folder violates a guarantee */
 export async function modelFolders(scale: TortureScale): Promise<void> {
   const entry = join(__dirname, 'model-folders-process.cjs');
   const all = await tryModelFolders(scaled(wholeFolders, scale), scale.seed, entry, scale.say);

@@ -98,7 +98,7 @@ export async function soakRun(
   }
 }
 
-/** The part of the torture run. @throws if memory or logs grow beyond their limits */
+/** This file's part of the torture run. @throws if memory or logs grow beyond their limits */
 export async function soak(scale: TortureScale): Promise<void> {
   const report = await soakRun(scaled(wholeSteps, scale), scale.say);
   const rows = report.courses.map(({ name, samples }) => {
