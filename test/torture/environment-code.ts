@@ -390,8 +390,8 @@ export async function environmentCode(scale: TortureScale): Promise<void> {
 }
 
 /**
- * An environment in which member 3 of each training group misbehaves, depending on its seed. If it misbehaves in
- * `create`, that happens once, in the next call.
+ * Source of an environment in which member 3 of each training group misbehaves; its seed selects place and behaviour.
+ * For `create`, the reset of member 3 writes the flag file, once per seed, and the next call of `create` misbehaves.
  */
 const manyFaces = (mark: string, flag: string): string => {
   const names = Object.keys(behaviours);

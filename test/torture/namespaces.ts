@@ -66,8 +66,8 @@ export async function sharedFolder(command: readonly string[]): Promise<void> {
     const taken = await ragen(workspace.folder, ['resume', basename(there)]);
     holds(/already being trained by process \d+ of .+ \(another machine or container/.test(taken.stderr), `resume says ${taken.stderr}`); // prettier-ignore
 
-    // A starting run looks for abandoned processes; so do runs in another namespace, one with its own /proc and one
-    // with this one's.
+    // Each starting run looks for abandoned processes: one here, one in a namespace with its own /proc, and one in a
+    // namespace that sees this /proc.
     const here = await startDetached(workspace.folder, endless);
     await untilStep(here, 1);
     const own = childrenOf(leaseOf(here)!.pid);
