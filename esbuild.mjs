@@ -1,12 +1,12 @@
-// Builds every bundle into dist/. One entry a process: extension host, trainer, engine worker, environment process and its
-// worker, terminal, and one a page. Native modules stay outside the bundles and are resolved from node_modules.
+// Builds all bundles into dist/: one per process (extension host, trainer, engine worker, environment process and its
+// worker, CLI) and one per page. Native modules are not bundled; they are resolved from node_modules.
 import { build, context } from 'esbuild';
 import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { argv } from 'node:process';
 
 const dev = argv.includes('--watch');
 const common = { bundle: true, sourcemap: true, logLevel: 'warning', legalComments: 'none' };
-/** Of zod's own messages the English ones: 300 kB in each process are those in other languages, which nothing asks for. */
+/** Bundles only the English messages of zod: the other languages are unused and would add 300 kB to each process. */
 const englishMessages = {
   name: 'english-messages',
   setup: ({ onLoad }) =>
@@ -17,7 +17,7 @@ const englishMessages = {
 const node = {
   ...common,
   minify: !dev,
-  keepNames: true, // so that a stack in a log can be read
+  keepNames: true, // readable stack traces in logs
   plugins: [englishMessages],
   platform: 'node',
   format: 'cjs',
@@ -39,12 +39,12 @@ const processes = {
   cli: 'extension/trainer/cli.ts',
   'environment-host': 'extension/environment-host/main.ts',
 };
-/** These give environments the whole of zod. */
+/** These expose all of zod to environments, so they keep all languages. */
 const environments = {
   'environment-worker': 'extension/environment-host/worker.ts',
   'environment-contract': 'extension/environment-host/contract/main.ts',
 };
-/** What is not shipped. */
+/** Entries that are not shipped. */
 const tools = [
   'make-tiny-model',
   'bench',
@@ -80,7 +80,7 @@ const pages = Object.fromEntries(
 const jobs = [
   { ...node, entryPoints: present(processes) },
   { ...node, plugins: [], entryPoints: present(environments) },
-  // Nearly all of it is the TypeScript compiler.
+  // Most of this bundle is the TypeScript compiler.
   {
     ...node,
     keepNames: false,
@@ -103,7 +103,7 @@ else {
   writeFileSync('dist/bundled-packages.json', `${JSON.stringify(packagesIn(built), null, 2)}\n`);
 }
 
-/** Folders of the packages of which something is in the bundles: what third-party.mjs gives notice of. */
+/** Folders of the packages that contribute code to the shipped bundles; third-party.mjs lists them in the notices. */
 function packagesIn(built) {
   const outputs = built.flatMap(({ metafile }) => Object.entries(metafile.outputs));
   const shipped = outputs.filter(([file]) => !tools.some(tool => file.startsWith(`dist/${tool}.`)));

@@ -1,9 +1,10 @@
-// Lint rules. What the compiler checks is left to it; formatting is prettier's; import borders are dependency-cruiser's.
+// Lint rules. Type errors are left to the compiler, formatting to prettier, and import boundaries to
+// dependency-cruiser.
 import tseslint from 'typescript-eslint';
 import prettier from 'eslint-config-prettier';
 
 const barrels = { selector: 'ExportAllDeclaration', message: 'No barrels: import from the file that owns the thing.' };
-/** Each argument takes stack: an array of some 120,000 elements ends the call with "Maximum call stack size exceeded". */
+/** Spread arguments use stack: a call with about 120,000 of them throws "Maximum call stack size exceeded". */
 const spreads = {
   selector:
     'CallExpression[callee.property.name=/^(push|unshift|splice|concat|max|min|hypot|fromCharCode|fromCodePoint|of|assign|apply)$/] > SpreadElement.arguments',

@@ -1,7 +1,8 @@
-// Packs the extension: node package.mjs [target | all] [file]. `.vscodeignore` lets all platforms' native files in; here its list is
-// narrowed to the target's, and to those of onnxruntime's libraries that the providers in use load. The bundler of environments is a
-// program of its own for each platform: another platform's is fetched, checked against the lockfile and removed again. Run the build first.
-// What vsce has packed is packed again by 7-Zip, whose deflate takes a twentieth less: that keeps every platform's package under 30 MB.
+// Packs the extension: node package.mjs [target | all] [file]. Run the build first. `.vscodeignore` includes the native
+// files of all platforms; this script narrows its list to the target's files, and to the onnxruntime libraries that the
+// used providers load. The esbuild binary, which bundles environments, differs by platform: that of another platform is
+// fetched, checked against the lockfile and removed again. 7-Zip then repacks vsce's package, because its deflate is
+// about 5 % smaller, which keeps every platform's package under 30 MB.
 import { createVSIX } from '@vscode/vsce';
 import { path7za } from '7zip-bin';
 import { execFileSync } from 'node:child_process';
@@ -22,10 +23,13 @@ import { join, resolve } from 'node:path';
 import { billOfMaterials } from './third-party.mjs';
 import { arch, argv, exit, platform, stderr, stdout } from 'node:process';
 
-/** The bill of materials: see third-party.mjs. */
+/** The bill of materials (third-party.mjs). */
 const billFile = 'dist/sbom.cdx.json';
 const targets = ['linux-x64', 'linux-arm64', 'win32-x64', 'win32-arm64', 'darwin-arm64'];
-/** DirectML.dll is loaded by a provider that no run uses; the library for macOS comes twice, under two names. */
+/**
+ * Excludes DirectML.dll, which only an unused provider loads, and the second copy of the library for macOS, which
+ * exists under two names.
+ */
 const libraries = '{*.node,libonnxruntime.so.1,libonnxruntime.1.dylib,onnxruntime.dll,dxcompiler.dll,dxil.dll}';
 
 function fail(message) {
@@ -33,7 +37,7 @@ function fail(message) {
   exit(1);
 }
 
-/** Has the target's bundler in node_modules; answers what to remove afterwards. */
+/** Ensures that the target's esbuild binary is in node_modules; returns what to remove afterwards. */
 function fetchBundler(target, folder) {
   const name = `@esbuild/${target}`;
   const place = `node_modules/${name}`;
@@ -57,9 +61,9 @@ function fetchBundler(target, folder) {
   return [place];
 }
 
-/** Writes what `packed` holds to `file`, in less room: the same files with the same rights, in the same order. */
+/** Repacks `packed` into the smaller `file`: the same files with the same permissions, in the same order. */
 function packAgain(packed, folder, file) {
-  if (platform !== 'win32') chmodSync(path7za, 0o755); // its package brings it without the right to run
+  if (platform !== 'win32') chmodSync(path7za, 0o755); // its package ships it without the execute permission
   const sevenZip = (cwd, ...args) => execFileSync(path7za, args, { cwd, encoding: 'utf8', maxBuffer: 2 ** 26 });
   mkdirSync(folder);
   sevenZip(folder, 'x', packed);

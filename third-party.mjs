@@ -1,8 +1,9 @@
-// What others made that goes into the package: what the bundles hold, by esbuild's own account (dist/bundled-packages.json), and what
-// `.vscodeignore` lets in beside them. From that list, with each package's own papers and the lockfile, come THIRD-PARTY-NOTICES.txt (names,
-// licences, their texts) and a bill of materials (CycloneDX 1.6). Run the build first.
+// Third-party notices of the package. The list of packages is what the bundles contain according to esbuild
+// (dist/bundled-packages.json), plus what `.vscodeignore` includes next to them. From it, the packages' licence files
+// and the lockfile come THIRD-PARTY-NOTICES.txt (names, licences, their texts) and a bill of materials (CycloneDX 1.6).
+// Run the build first.
 //   node third-party.mjs            writes THIRD-PARTY-NOTICES.txt
-//   node third-party.mjs --check    says whether it is up to date
+//   node third-party.mjs --check    checks that it is up to date
 //   node third-party.mjs --sbom [linux-x64]   prints the bill of materials, for one platform's package
 import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,11 +12,14 @@ import { fileURLToPath } from 'node:url';
 
 const noticesFile = 'THIRD-PARTY-NOTICES.txt';
 const paper = /^(licen[cs]e|copying|notice|third-?party-?notices?|thirdpartynotice)/i;
-/** Papers of packages that bring none, by the package or its scope: copied from where they are published. Long ones are shipped beside the notices. */
+/**
+ * Licence files for packages that ship none, by package or scope, copied from where they are published. Long ones are
+ * shipped next to the notices.
+ */
 const papersHere = 'licences';
 const longPaper = 50_000;
 
-/** Folders of all packages that are shipped, sorted; the bundler of environments counts once, whatever the platform. */
+/** Folders of all shipped packages, sorted; the esbuild binary counts once for all platforms. */
 export function shippedPackages() {
   const bundled = JSON.parse(readFileSync('dist/bundled-packages.json', 'utf8'));
   const beside = readFileSync('.vscodeignore', 'utf8')
@@ -27,7 +31,7 @@ export function shippedPackages() {
   return [...new Set([...bundled, ...beside])].sort();
 }
 
-/** A package as its own package.json tells of it. */
+/** A package's metadata from its package.json. */
 function aboutOf(folder) {
   const { name, version, license, author, repository, homepage } = JSON.parse(
     readFileSync(join(folder, 'package.json'), 'utf8'),
@@ -37,7 +41,7 @@ function aboutOf(folder) {
   return { name, version, licence: typeof license === 'string' ? license : license?.type, author: person?.replace(/\s*[<(].*$/, ''), address: address.replace(/^git\+|\.git$/g, '') }; // prettier-ignore
 }
 
-/** The texts of a package's papers, its own or those that are kept here. */
+/** The licence texts of a package: its own, else those in `licences`. */
 function papersOf(folder, { name }) {
   const own = readdirSync(folder).filter(file => paper.test(file) && !/\.(js|ts|json)$/i.test(file));
   const here = [name, name.split('/')[0]].map(known => `${papersHere}/${known}.txt`).filter(file => existsSync(file));
@@ -50,7 +54,7 @@ function papersOf(folder, { name }) {
   });
 }
 
-/** The notices' text. Throws where a package names no licence, or brings no text of it. */
+/** The text of the notices. Throws if a package names no licence or has no licence text. */
 export function noticesText() {
   const packages = shippedPackages().map(folder => ({ folder, about: aboutOf(folder) }));
   const unknown = packages.filter(({ about }) => !about.licence);
@@ -58,7 +62,7 @@ export function noticesText() {
     throw new Error(`${unknown[0].folder} names no licence: leave it out, or find out what it may be used for`);
   const bare = packages.filter(({ folder, about }) => papersOf(folder, about).length === 0);
   if (bare.length > 0) throw new Error(`${bare.map(({ about }) => about.name).join(', ')}: no licence's text comes along: put it into ${papersHere}`); // prettier-ignore
-  // Many packages have the same text: it stands once, under all of them.
+  // Many packages share a text: it is printed once, under all their names.
   const byText = new Map();
   for (const { folder, about } of packages)
     for (const text of papersOf(folder, about)) byText.set(text, [...(byText.get(text) ?? []), about.name]);
@@ -76,7 +80,7 @@ export function noticesText() {
   ].join('\n');
 }
 
-/** The bill of materials of the package, of one platform's where `target` names it. */
+/** The bill of materials of the package; with `target`, of that platform's package. */
 export function billOfMaterials(target) {
   const { packages } = JSON.parse(readFileSync('package-lock.json', 'utf8'));
   const own = JSON.parse(readFileSync('package.json', 'utf8'));

@@ -1,5 +1,5 @@
-// Two suites. `fast` is under three minutes and runs first; `runs` holds what trains, what starts many processes, and the longest
-// properties. A file named on the command line is found in whichever it is.
+// Two suites. `fast` takes less than three minutes and runs first; `runs` has training tests, tests that start many
+// processes, and the longest property tests. A file named on the command line is found in either suite.
 import { configDefaults, defineConfig } from 'vitest/config';
 
 const runs = [
@@ -24,7 +24,7 @@ const runs = [
 export default defineConfig({
   plugins: [
     {
-      name: 'proto-as-text', // the bundles load onnx.proto as text (esbuild.mjs); tests see the same
+      name: 'proto-as-text', // the bundles load onnx.proto as text too (esbuild.mjs)
       transform: (code, id) => (id.endsWith('.proto') ? { code: `export default ${JSON.stringify(code)}` } : undefined),
     },
   ],

@@ -1,6 +1,6 @@
-// Household tasks in text (RAGEN, ALFWorld on TextWorld), played on a server by the protocols of `envs/remote`: the games need Python.
-// The server picks the seed's game of the split and tells `admissible_commands` and `won` in its info; the observation's form, the
-// reward, the cap and the flags are RAGEN's and made here.
+// Household tasks in text (RAGEN, ALFWorld on TextWorld). The games need Python, so they run on a server, reached by
+// the protocols of `envs/remote`. The server selects the game of the split by seed and returns `admissible_commands`
+// and `won` in its info. This file builds the observation, the reward, the step limit and the info flags as RAGEN does.
 import { z } from 'zod';
 import { defineEnvironment, type StepResult } from '../api/environment';
 import { patienceOf, peerOf, requireServer, serverKeys } from '../remote/index';
@@ -17,25 +17,28 @@ const config = z.strictObject({
 });
 type Config = z.infer<typeof config>;
 
-/** The server for a split of the games, by ALFWorld's name of it. */
+/** The server for a split of the games, selected by ALFWorld's name of the split. */
 const peerFor = (config: Config, mode: 'train' | 'val') =>
   peerOf(config, {
     train_eval: mode === 'train' ? 'train' : config.eval_dataset,
     ...(config.config_file !== null && { config_file: config.config_file }),
   });
 
-/** What may be done now, where the server tells. */
+/** The admissible commands in the server's info; undefined if it sends none. */
 function admissibleIn({ info }: RemoteState): string[] | undefined {
   const { admissible_commands: commands } = info;
   return Array.isArray(commands) && commands.every(command => typeof command === 'string') ? commands : undefined;
 }
 
-/** An observation as RAGEN shows it. */
+/** The observation in RAGEN's format. */
 function shown({ text }: RemoteState, admissible: readonly string[] | undefined): string {
   return admissible === undefined ? text : `${text}\n\nAdmissible actions: [${admissible.join(', ')}]`;
 }
 
-/** Whether the task is done: by the server's word, or else by its reward. */
+/**
+ * Whether the task is solved: the server's `won` or `success` if it sends one, else a positive reward at the end of the
+ * episode.
+ */
 function isWon({ info: { won, success }, done, reward }: RemoteState): boolean {
   const said = won ?? success;
   return said === undefined ? done && reward > 0 : Boolean(said);

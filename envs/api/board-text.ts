@@ -1,9 +1,10 @@
-// The texts of a board as RAGEN writes them, shared by the grid worlds: coordinates by kind of thing, and coordinates with the grid.
+// RAGEN's text formats of a board, shared by the grid worlds: coordinates by kind of object, and coordinates with the
+// grid.
 
-/** Cells of one kind: the label and the flat indices (row · columns + column) in row-major order. */
+/** Cells of one kind: a label and the flat indices (row · columns + column) in row-major order. */
 export type BoardEntry = readonly [label: string, cells: readonly number[]];
 
-/** `Board size: …` and a line for each kind that has cells, as `Label: (row, column), …`, zero-indexed. */
+/** `Board size: …`, then one line `Label: (row, column), …` for each kind that has cells, zero-indexed. */
 export function coordinateText(rows: number, columns: number, entries: readonly BoardEntry[]): string {
   let text = `Board size: ${rows} rows x ${columns} cols (zero-indexed).`;
   for (const [label, cells] of entries) {
@@ -14,7 +15,7 @@ export function coordinateText(rows: number, columns: number, entries: readonly 
   return text;
 }
 
-/** The form `grid_coord`; each heading ends in a space, as RAGEN's does. */
+/** The `grid_coord` format; each heading ends in a space, as in RAGEN. */
 export function gridCoordText(coordinates: string, grid: string): string {
   return `Coordinates: \n${coordinates}\nGrid Map: \n${grid}`;
 }

@@ -1,6 +1,7 @@
-// A data set as published: one file or a folder of Parquet, JSON Lines or JSON files, read row by row, so that a large one costs neither
-// memory nor a long start. Of a folder, those files count that belong to the wanted configuration and split, by the names that the hub's
-// data sets use (`main/train-00000-of-00001.parquet`); of several forms, Parquet before JSON Lines before JSON.
+// A published data set: one file or a folder of Parquet, JSON Lines or JSON files. Rows are read on demand, so a large
+// data set costs neither memory nor start-up time. In a folder, the files of the wanted configuration and split are
+// selected by the Hugging Face Hub's naming scheme (`main/train-00000-of-00001.parquet`). If a folder holds several
+// formats, Parquet is preferred to JSON Lines, and JSON Lines to JSON.
 import { asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects } from 'hyparquet';
 import { closeSync, existsSync, readdirSync, readSync, statSync } from 'node:fs';
 import { basename, dirname, extname, join, relative, resolve, sep } from 'node:path';
@@ -13,27 +14,28 @@ export type Row = Record<string, unknown>;
 
 export interface DataSet {
   readonly length: number;
-  /** A row by its index in [0, length). Integers come as numbers, whatever their width. */
+  /** The row at an index in [0, length). Integers of any width are returned as numbers. */
   row(index: number): Promise<Row>;
 }
 
 export interface DataSetOptions {
-  /** Folder of a configuration within the data set, such as `main`; all files where there is no such folder. */
+  /** Folder of a configuration within the data set, such as `main`; all files if there is no such folder. */
   configuration?: string;
-  /** Such as `train`; all files where no file's name has a split. */
+  /** Split, such as `train`; all files if no file name contains a split. */
   split?: string;
-  /** How to get the data, for those who have none: an imperative. */
+  /** Tells the user how to get the data, as an imperative; part of the error message. */
   remedy: string;
 }
 
 const forms = ['.parquet', '.jsonl', '.json'];
-/** Files of a data set's folder that hold no rows. */
+/** Files in a data set's folder that hold no rows. */
 const notRows = new Set(['dataset_infos.json', 'download.json', 'state.json', 'dataset_info.json']);
 const opened = new Map<string, Promise<DataSet>>();
 
 /**
- * Opens a data set once for all episodes. A relative path leads from the folder that the run was started in.
- * @throws MissingDependency where there is none or a file cannot be read
+ * Opens a data set; all episodes share one instance. A relative path is resolved against the working directory of the
+ * run.
+ * @throws MissingDependency if there is no data set or a file cannot be read
  */
 export function openDataSet(path: string, options: DataSetOptions): Promise<DataSet> {
   const key = JSON.stringify([resolve(path), options.configuration, options.split]);
@@ -41,18 +43,18 @@ export function openDataSet(path: string, options: DataSetOptions): Promise<Data
   if (known) return known;
   const opening = open(resolve(path), options);
   opened.set(key, opening);
-  opening.catch(() => opened.delete(key)); // so that a file that appears later is found
+  opening.catch(() => opened.delete(key)); // a file that appears later is found
   return opening;
 }
 
-/** Data sets up to so many bytes are opened when an environment is loaded, larger ones with the first episode. */
+/** Data sets up to this many bytes are opened when the environment is loaded, larger ones at the first episode. */
 const smallBytes = 1 << 26;
-/** How long a call may take that opens a large one, in milliseconds: what an environment over data gives as its `patience`. */
+/** Milliseconds that opening a large data set may take; environments that read data sets use it as their `patience`. */
 export const openingPatience = 120_000;
 
 /**
- * Looks for a data set when an environment is loaded: opens a small one, so that its columns can be checked at once; of a large one, for
- * which undefined is given, the files alone must be there.
+ * Checks for a data set when the environment is loaded. Opens a small one, so that its columns can be validated. For a
+ * large one it only checks that the files exist, and returns undefined.
  * @throws MissingDependency as `openDataSet`
  */
 export async function lookForDataSet(path: string, options: DataSetOptions): Promise<DataSet | undefined> {
@@ -60,7 +62,9 @@ export async function lookForDataSet(path: string, options: DataSetOptions): Pro
   return bytes <= smallBytes ? openDataSet(path, options) : undefined;
 }
 
-/** @throws MissingDependency where there are none or one is of another form */
+/**
+ * @throws MissingDependency if there are no files, or one has an unsupported format
+ */
 function presentFiles(path: string, options: DataSetOptions): string[] {
   if (!existsSync(path)) throw new MissingDependency(`finds no data at ${path}`, options.remedy);
   const files = statSync(path).isDirectory() ? filesOf(path, options) : [path];
@@ -88,7 +92,7 @@ async function open(path: string, options: DataSetOptions): Promise<DataSet> {
   return whole;
 }
 
-/** The files that hold the wanted rows, in the order of their names. */
+/** The files that hold the wanted rows, sorted by name. */
 function filesOf(folder: string, { configuration, split }: DataSetOptions): string[] {
   const all = readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .map(name => join(folder, name))
@@ -138,9 +142,9 @@ function openJson(file: string): DataSet {
   };
 }
 
-/** Decoded rows that are kept at most; a row group is the least. */
+/** Maximum number of decoded rows in the cache; at least one row group is always kept. */
 const keptRows = 100_000;
-/** Node has it from 22.15 on; without it hyparquet names the missing form. */
+/** Available from Node.js 22.15; without it, hyparquet's error names the missing codec. */
 const { zstdDecompressSync } = zlib as { zstdDecompressSync?: (input: Uint8Array) => Uint8Array };
 const compressors = {
   GZIP: (input: Uint8Array) => zlib.gunzipSync(input),
@@ -177,7 +181,7 @@ async function openParquet(path: string): Promise<DataSet> {
   };
 }
 
-/** The value with its 64-bit integers as numbers. */
+/** The value with all 64-bit integers converted to numbers. */
 function withNumbers(value: unknown): unknown {
   if (typeof value === 'bigint') return Number(value);
   if (ArrayBuffer.isView(value) && !(value instanceof Uint8Array))

@@ -1,12 +1,12 @@
-// Boards as pictures: a coloured square for each cell, as PNG. The same board gives the same pixels; bytes may differ between versions of
-// zlib, so compare what is decoded.
+// Draws a board as a PNG with one coloured square per cell. Equal boards give equal pixels. The bytes may differ
+// between versions of zlib, so compare decoded pictures.
 import { PNG } from 'pngjs';
 
 export type Colour = readonly [red: number, green: number, blue: number];
 
 /**
- * A PNG of a board in RGB.
- * @param colours each cell's colour, row by row, values 0 to 255
+ * An RGB PNG of a board.
+ * @param colours colour of each cell, row by row, values 0 to 255
  * @param columns cells in a row
  * @param pixels side of a cell
  */

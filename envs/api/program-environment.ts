@@ -1,35 +1,39 @@
-// The variables that a started program gets: those by which programs are found and behave as the user is used to, and what it is known to
-// need beside them. Keys and tokens lie in variables too, and what a program is not given it cannot lose: nothing is passed on by default.
+// The environment variables of a child process: an allowlist of the common variables by which programs are found and
+// behave as usual, plus the variables that a program is known to need. Nothing else is passed on, because variables
+// also hold keys and tokens.
 
-/** By its value a run finds what it started, directly or not; it is no secret. */
+/**
+ * Marks the processes that a run started, directly or indirectly, so that the run can find them. The value is no
+ * secret.
+ */
 export const startedByVariable = 'RAGEN_STARTED_BY';
 
-/** Names, or beginnings of names that end in `*`; capitals count, but on Windows. */
+/** Names, or prefixes that end in `*`; case-sensitive except on Windows. */
 const common = [
   startedByVariable,
   ...['PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'TMPDIR', 'TMP', 'TEMP', 'LANG', 'LANGUAGE', 'LC_*', 'TZ', 'TERM'],
   ...['LD_LIBRARY_PATH', 'DYLD_LIBRARY_PATH'],
-  // Windows: without these, programs are not found, or cannot start.
+  // Windows: without these, programs are not found or cannot start.
   ...['SYSTEMROOT', 'SYSTEMDRIVE', 'WINDIR', 'COMSPEC', 'PATHEXT', 'USERPROFILE', 'USERNAME', 'HOMEDRIVE', 'HOMEPATH'],
   ...['APPDATA', 'LOCALAPPDATA', 'PROGRAMDATA', 'PROGRAMFILES*', 'COMMONPROGRAMFILES*', 'NUMBER_OF_PROCESSORS'],
   ...['PROCESSOR_*', 'OS', 'PSMODULEPATH'],
 ];
 
-/** What a program is known to need beside the common variables. */
+/** Variables that a program needs in addition to the common ones. */
 export const variablesFor = {
-  /** Node.js, also where the editor's own runtime plays it. */
+  /** Node.js, including the editor's runtime when it acts as Node.js. */
   node: ['ELECTRON_RUN_AS_NODE', 'NODE_OPTIONS', 'NODE_PATH', 'NODE_ICU_DATA', 'NODE_V8_COVERAGE', 'NVM_*', 'VOLTA_*'],
-  /** HTTP by way of a proxy, and certificates. */
+  /** HTTP proxies and certificates. */
   network: ['HTTP_PROXY', 'HTTPS_PROXY', 'ALL_PROXY', 'NO_PROXY', 'http_proxy', 'https_proxy', 'all_proxy', 'no_proxy', 'NODE_EXTRA_CA_CERTS', 'NODE_USE_ENV_PROXY', 'SSL_CERT_FILE', 'SSL_CERT_DIR'], // prettier-ignore
-  /** Folders where data and caches lie. */
+  /** Data and cache folders. */
   folders: ['XDG_*', 'HF_HOME', 'HF_HUB_CACHE', 'HF_ENDPOINT', 'HF_HUB_OFFLINE'],
-  /** Drivers of GPUs, and the libraries that compute. */
+  /** GPU drivers and numerical libraries. */
   devices: ['CUDA_*', 'NVIDIA_*', 'NCCL_*', 'CUDNN_*', 'ORT_*', 'OMP_*', 'OPENBLAS_*', 'MKL_*', 'VK_*', 'MESA_*', 'LIBGL_*', 'GALLIUM_*', 'LP_*', 'EGL_*', 'DRI_PRIME', 'DISPLAY', 'WAYLAND_DISPLAY', 'XDG_RUNTIME_DIR', 'ROCR_*', 'HIP_*', 'HSA_*', 'METAL_*', 'MTL_*'], // prettier-ignore
 } as const;
 
 /**
- * The common variables of `env`, and those named beside them.
- * @param names as written, or beginnings of names that end in `*`
+ * The common variables of `env` and the ones listed in `names`.
+ * @param names exact names, or prefixes that end in `*`
  */
 export function programEnvironment(
   names: readonly string[] = [],

@@ -1,14 +1,17 @@
-// Opens the files of data sets and models that a configuration names: regular files alone, also behind links. A pipe would wait for a writer
-// for ever and a device has no end, so that neither is opened to be read. Opening does not wait.
+// Opens the data set and model files that a configuration names, following links. Only regular files are opened:
+// reading a pipe would block until something writes to it, and a device has no end. Opening never blocks.
 import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
 
-/** Windows has no such flag, and no pipes among its files. */
+/** O_NONBLOCK is undefined on Windows, which has no pipes in its file system. */
 const flags = constants.O_RDONLY | ((constants.O_NONBLOCK as number | undefined) ?? 0);
 
-/** Bytes of the largest text that Node.js can hold. */
+/** Maximum size in bytes of a string in Node.js. */
 const mostBytes = 2 ** 29 - 24;
 
-/** A descriptor of a regular file, to be closed by the caller. @throws Error with a predicate, or the system's error */
+/**
+ * Opens a regular file and returns its descriptor, which the caller closes. @throws Error with a predicate as its
+ * message, or the system's error
+ */
 export function openRegularFile(path: string): number {
   const descriptor = openSync(path, flags);
   if (fstatSync(descriptor).isFile()) return descriptor;
@@ -16,7 +19,7 @@ export function openRegularFile(path: string): number {
   throw new Error('it is no regular file but a folder, a pipe or a device');
 }
 
-/** The text of a regular file of at most 512 MiB. @throws as `openRegularFile`, and for a larger one */
+/** The text of a regular file of at most 512 MiB. @throws as `openRegularFile`, and Error for a larger file */
 export function readRegularText(path: string): string {
   const descriptor = openRegularFile(path);
   try {

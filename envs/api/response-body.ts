@@ -1,15 +1,15 @@
-// The body of an HTTP answer, read with a bound: a server may send more than memory holds, or never end. The deadline is that of the
-// request's signal, which ends the reading too.
+// Reads the body of an HTTP response up to a size limit, because a server may send more than fits in memory, or never
+// end. The signal of the request also aborts the reading, so its deadline covers the body.
 
-/** An answer that is longer than its reader takes. */
+/** A response body that exceeds the size limit. */
 export class BodyTooLong extends Error {
   override readonly name = 'BodyTooLong';
 }
 
 /**
- * The bytes of an answer. What comes after the bound is not read: the connection is closed.
- * @param most bytes after decoding
- * @throws BodyTooLong where it has more than `most` bytes, or the error of the request's signal
+ * The bytes of a response body. Beyond the limit nothing is read and the connection is closed.
+ * @param most maximum number of bytes after decoding
+ * @throws BodyTooLong if the body has more than `most` bytes, or the error of the request's signal
  */
 export async function bodyBytes(response: Response, most: number): Promise<Uint8Array> {
   const parts: Uint8Array[] = [];
@@ -26,6 +26,6 @@ export async function bodyBytes(response: Response, most: number): Promise<Uint8
   return Buffer.concat(parts, length);
 }
 
-/** The text of an answer, in UTF-8. */
+/** The body of a response as UTF-8 text. */
 export const bodyText = async (response: Response, most: number): Promise<string> =>
   new TextDecoder().decode(await bodyBytes(response, most));

@@ -1,11 +1,11 @@
-// Where each row of a JSON file begins and ends, in bytes: the lines of JSON Lines, or the objects of one array, told apart by the
-// file's first character. The file is read once in pieces and nothing of it is kept.
+// Finds the byte range of each row of a JSON file: the lines of JSON Lines or the objects of one array; the file's
+// first character decides between them. The file is read once in chunks and none of it is kept.
 import { closeSync, readSync } from 'node:fs';
 import { openRegularFile } from './regular-file';
 
 export interface RowExtents {
   starts: number[];
-  /** The byte behind each row's last. */
+  /** The byte after the end of each row. */
   ends: number[];
 }
 
@@ -13,16 +13,18 @@ const pieceBytes = 1 << 20;
 const [quote, backslash, newline, openBracket, openBrace, closeBrace] = [34, 92, 10, 91, 123, 125];
 const isBlank = (byte: number): boolean => byte === 32 || (byte >= 9 && byte <= 13);
 
-/** @throws Error where the file holds neither lines of objects nor an array of them */
+/**
+ * @throws Error if the file holds neither lines of objects nor an array of objects
+ */
 export function rowExtents(file: string): RowExtents {
   const starts: number[] = [];
   const ends: number[] = [];
   let array: boolean | undefined;
-  let depth = 0; // of braces within an array's row
+  let depth = 0; // of braces within a row of the array
   let inText = false;
   let escaped = false;
-  let begun = -1; // of the line in hand
-  let last = 0; // byte behind the line's last that is no blank
+  let begun = -1; // start of the current line
+  let last = 0; // the byte after the line's last non-blank one
   const endLine = () => {
     if (begun >= 0) {
       starts.push(begun);
@@ -32,7 +34,7 @@ export function rowExtents(file: string): RowExtents {
   };
   const take = (byte: number, at: number) => {
     if (array === undefined) {
-      if (isBlank(byte) || byte > 127) return; // a byte order mark
+      if (isBlank(byte) || byte > 127) return; // skips a byte order mark
       if (byte !== openBracket && byte !== openBrace) throw new Error('it holds no JSON objects');
       array = byte === openBracket;
       if (array) return;

@@ -1,4 +1,4 @@
-// Pairs of arms (low, high): the name hints at the distribution, a steady trade or a risky one (RAGEN, Bandit).
+// Pairs of arms (low, high). The name hints at the distribution: a steady trade or a risky one (RAGEN, Bandit).
 
 export type ArmPair = readonly [low: string, high: string];
 

@@ -1,21 +1,22 @@
-// Values of arithmetic expressions as Python's `eval` gives them, without running anything: + − * / // % ** with signs and parentheses,
-// integers of any size and floats. Anything else is no expression: names, calls, comparisons, leading zeros, digits past the end.
+// Evaluates arithmetic expressions as Python's `eval` does, without executing code: + − * / // % ** with signs and
+// parentheses, integers of any size and floats. Rejects everything else: names, calls, comparisons, leading zeros,
+// trailing text.
 
-/** An int is a bigint, a float a number. */
+/** A Python int is a bigint, a float is a number. */
 export type PythonNumber = bigint | number;
 
-/** Integers are computed up to so many bits; `9 ** 9 ** 9` is no value here and no end of memory. */
+/** Maximum size of an integer in bits, so that `9 ** 9 ** 9` has no value instead of exhausting memory. */
 const mostBits = 4096;
 
 class NoValue extends Error {}
 
-/** The value, or undefined where Python would raise an error. */
+/** The value; undefined if Python would raise an error. */
 export function evaluate(text: string): PythonNumber | undefined {
   try {
     const value = new Parser(tokens(text)).whole();
     return typeof value === 'bigint' || Number.isFinite(value) ? value : undefined;
   } catch (error) {
-    if (error instanceof NoValue || error instanceof RangeError) return undefined; // RangeError: parentheses nested too deep
+    if (error instanceof NoValue || error instanceof RangeError) return undefined; // RangeError: nested too deeply
     throw error;
   }
 }
@@ -23,7 +24,7 @@ export function evaluate(text: string): PythonNumber | undefined {
 const number = /(?:\d+(?:_\d+)*\.?(?:\d+(?:_\d+)*)?|\.\d+(?:_\d+)*)(?:[eE][+-]?\d+(?:_\d+)*)?/y;
 const operator = /\*\*|\/\/|[-+*/%()~]/y;
 const blank = /[ \t\f]+|#[^\n]*/y;
-/** How Python writes an integer in base ten: no zero in front, but zeros alone. */
+/** A base-ten integer in Python: no leading zeros, except in zero itself. */
 const integer = /^(?:[1-9](?:_?\d)*|0(?:_?0)*)$/;
 
 function tokens(text: string): (string | PythonNumber)[] {
@@ -54,7 +55,7 @@ function tokens(text: string): (string | PythonNumber)[] {
   return found;
 }
 
-/** Python's grammar of arithmetic: sums of products of signed powers. */
+/** Python's arithmetic grammar: sums of products of signed powers. */
 class Parser {
   private at = 0;
   constructor(private readonly tokens: readonly (string | PythonNumber)[]) {}
@@ -116,7 +117,7 @@ function apply(sign: string, a: PythonNumber, b: PythonNumber): PythonNumber {
     if (sign === '-') return bounded(a - b);
     if (sign === '*') return bounded(a * b);
     if (b === 0n) throw new NoValue();
-    const rest = ((a % b) + b) % b; // of the divisor's sign, as Python has it
+    const rest = ((a % b) + b) % b; // has the sign of the divisor, as in Python
     return sign === '%' ? rest : (a - rest) / b;
   }
   const [x, y] = [float(a), float(b)];
@@ -140,13 +141,13 @@ function power(base: PythonNumber, exponent: PythonNumber): PythonNumber {
   }
   const [x, y] = [float(base), float(exponent)];
   if (x === 0 && y < 0) throw new NoValue();
-  if (x < 0 && !Number.isInteger(y)) throw new NoValue(); // complex in Python, and equal to no target
+  if (x < 0 && !Number.isInteger(y)) throw new NoValue(); // complex in Python, so equal to no target
   const value = x ** y;
   if (Math.abs(value) === Infinity && Number.isFinite(x) && Number.isFinite(y)) throw new NoValue();
   return value;
 }
 
-/** An int too large for a float is an error in Python. */
+/** In Python, an int too large for a float is an error. */
 function float(value: PythonNumber): number {
   const converted = Number(value);
   if (typeof value === 'bigint' && !Number.isFinite(converted)) throw new NoValue();

@@ -1,6 +1,7 @@
-// Countdown (RAGEN): one expression of the given numbers, each used once, that equals the target. Reward 1, or 0.1 where the right
-// numbers make another value, else 0. Problems come from a data set, in its order: the seed modulo their number. Works out of the box
-// with problems of our own, others for validation (media/data/countdown*.jsonl); RAGEN's are the hub's Jiayi-Pan/Countdown-Tasks-3to4.
+// Countdown (RAGEN): write one expression that uses each given number once and equals the target. Reward 1; 0.1 if the
+// right numbers give another value; else 0. The problem is row (seed modulo number of problems) of a data set. The
+// built-in problems are media/data/countdown*.jsonl, with separate ones for validation; RAGEN's are
+// Jiayi-Pan/Countdown-Tasks-3to4 on the Hugging Face Hub.
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { lookForDataSet, openDataSet, openingPatience } from '../api/data-set';
@@ -44,7 +45,7 @@ function pathOf({ train_path, val_path }: Pick<Config, 'train_path' | 'val_path'
   return mode === 'val' ? (val_path ?? own) : own;
 }
 
-/** The problems that a configuration plays in training or validation, read once. */
+/** The problems of a configuration for training or validation, read once. */
 function problemsOf(
   { train_path, val_path, max_instances, solvable_filter }: Config,
   mode: 'train' | 'val' = 'train',
@@ -71,14 +72,14 @@ async function readProblems(path: string, most: number, solvable: boolean): Prom
   return problems;
 }
 
-/** Whether the first four numbers, each with a sign, sum up to the target: RAGEN's test of solvability. */
+/** Whether the first four numbers with some choice of signs sum to the target: RAGEN's test of solvability. */
 export function isSignedSum({ target, nums }: Problem): boolean {
   let sums = [0];
   for (const number of nums.slice(0, 4)) sums = sums.flatMap(sum => [sum + number, sum - number]);
   return sums.includes(target);
 }
 
-/** Whether the digits of an answer are the numbers, in any order. */
+/** Whether the numbers in an answer are the given ones, in any order. */
 function usesNumbers(answer: string, nums: readonly number[]): boolean {
   const sorted = (numbers: readonly bigint[]) => [...numbers].sort((a, b) => (a < b ? -1 : a > b ? 1 : 0)).join();
   return sorted((answer.match(/\d+/g) ?? []).map(BigInt)) === sorted(nums.map(BigInt));
@@ -99,7 +100,7 @@ export default defineEnvironment({
   create(config) {
     let problem: Problem;
     let observation = '';
-    let ended: boolean | undefined; // whether with success
+    let ended: boolean | undefined; // true after success, false after failure, undefined before
 
     return {
       async reset({ seed, mode }) {

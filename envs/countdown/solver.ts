@@ -1,16 +1,18 @@
-// An expression of all given numbers that equals the target, by trying every way to join two of them until one value is left. Values are
-// exact fractions. With four numbers this is a few thousand ways at most.
+// Finds an expression of all given numbers that equals the target, by trying every way to join two of them until one
+// value is left. Values are exact fractions. Four numbers need at most a few thousand joins.
 
 interface Term {
   /** Numerator and denominator of the value. */
   top: number;
   bottom: number;
   text: string;
-  /** Whether the text is a sum, or a product or quotient, at its top, which decides about parentheses. */
+  /** Top-level operator of the text, which decides about parentheses; `product` includes quotients. */
   kind: 'number' | 'sum' | 'product';
 }
 
-/** The first expression found, sums and differences being tried before products and quotients; undefined where there is none. */
+/**
+ * The first expression found, trying sums and differences before products and quotients; undefined if there is none.
+ */
 export function solveCountdown(numbers: readonly number[], target: number): string | undefined {
   return search(
     numbers.map(number => ({ top: number, bottom: 1, text: `${number}`, kind: 'number' })),

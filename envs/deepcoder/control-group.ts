@@ -1,20 +1,21 @@
-// A control group of its own for each program, where this process may make one: the kernel then bounds what all of the program's processes
-// hold together, its own structures included, and how many there are. Version 2 takes the nearest group around this process that hands
-// memory on to its children; version 1 a group within this process's, in each of the two hierarchies. What may be done is tried, never assumed.
-// The environment process has another (extension/protocol/control-group.ts), which ends and counts what is in its group. This one bounds the
-// number of processes too, and is apart since environments import nothing of the product but its API.
-// Sources: docs.kernel.org/admin-guide/cgroup-v2.html, …/cgroup-v1/memory.html, …/cgroup-v1/pids.html.
+// A cgroup for each tested program, if this process may create one. The kernel then limits the total memory of the
+// program's processes, including kernel structures, and their number. Version 2 uses the nearest enclosing cgroup that
+// delegates memory to its children; version 1 uses a child of this process's cgroup in each of the two hierarchies.
+// Each permission is tested by trying. extension/protocol/control-group.ts is a separate implementation for the
+// environment process, which kills and counts the processes of its cgroup. This one also limits the number of
+// processes; environments import only the environment API of the product. Sources:
+// docs.kernel.org/admin-guide/cgroup-v2.html, …/cgroup-v1/memory.html, …/cgroup-v1/pids.html.
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, existsSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
-/** What a group bounds. */
+/** Limits of a cgroup. */
 export interface GroupLimits {
   bytes: number;
   processes: number;
 }
 
-/** Where groups can be made. */
+/** A folder in which cgroups can be created, and what they limit there. */
 interface Place {
   version: 1 | 2;
   folder: string;
@@ -22,16 +23,19 @@ interface Place {
   processes: boolean;
 }
 
-/** Begins the names of groups; the number of the process that made one follows, so that another may clear away what it left. */
+/**
+ * Prefix of cgroup names. The id of the creating process follows, so that another process can remove abandoned cgroups.
+ */
 const prefix = 'ragen-program-';
 
-/** A program's control group. */
+/** The cgroup of one program. */
 export class ControlGroup {
   private constructor(private readonly parts: readonly (Place & { group: string })[]) {}
 
   /**
-   * Makes a group with these limits. Undefined where this process may not, or where memory is not bounded by it.
-   * @param root begins all paths; another one than / in tests
+   * Creates a cgroup with these limits. Returns undefined if this process may not, or if the cgroup would not limit
+   * memory.
+   * @param root prefix of all paths; differs from / in tests
    */
   static make(limits: GroupLimits, root = '/'): ControlGroup | undefined {
     const parts: (Place & { group: string })[] = [];
@@ -54,14 +58,17 @@ export class ControlGroup {
     return undefined;
   }
 
-  /** What bounds a program, in words for a table. */
+  /** The active limits, formatted for a table. */
   get about(): string {
     const version = this.parts.find(({ memory }) => memory)!.version;
     const what = this.parts.some(({ processes }) => processes) ? 'memory and number of processes' : 'memory';
     return `${what} by control groups (version ${version})`;
   }
 
-  /** Moves a process, and what it starts from here on, into the group. False where that is not allowed: then nothing is bounded. */
+  /**
+   * Moves a process and its future children into the cgroup. Returns false if that is not permitted; then nothing is
+   * limited.
+   */
   join(pid: number): boolean {
     try {
       for (const { group } of this.parts) writeFileSync(join(group, 'cgroup.procs'), String(pid));
@@ -71,7 +78,7 @@ export class ControlGroup {
     }
   }
 
-  /** Whether the kernel has ended one of its processes because memory was used up. */
+  /** Whether the kernel killed one of its processes for exceeding the memory limit. */
   ranOut(): boolean {
     return this.parts.some(({ version, memory, group }) => {
       if (!memory) return false;
@@ -80,14 +87,14 @@ export class ControlGroup {
     });
   }
 
-  /** Removes the group, as soon as its last process has ended. */
+  /** Removes the cgroup once its last process has ended; retries every 20 ms. */
   remove(tries = 100): void {
     const left = this.parts.filter(({ group }) => !remove(group));
     if (left.length > 0 && tries > 0) setTimeout(() => this.remove(tries - 1), 20).unref();
   }
 }
 
-/** Where this process may find room for groups, by its own groups and the mounts that it sees. */
+/** Candidate folders for cgroups, derived from this process's own cgroups and its mounts. */
 function groupPlaces(root = '/'): Place[] {
   const own = (read(join(root, 'proc/self/cgroup')) ?? '').split('\n').map(line => /^(\d+):([^:]*):(.*)$/.exec(line));
   const mounts = (read(join(root, 'proc/self/mountinfo')) ?? '').split('\n').flatMap(line => mountOf(line) ?? []);
@@ -111,7 +118,7 @@ function groupPlaces(root = '/'): Place[] {
   return places.filter(({ folder }) => existsSync(folder));
 }
 
-/** Type, options, root and mount point of a line of mountinfo, where it is of control groups. */
+/** Parses a line of mountinfo into type, options, root and mount point; undefined if it is not a cgroup mount. */
 function mountOf(line: string): { type: string; options: string[]; from: string; at: string } | undefined {
   const [left, right] = line.split(' - ');
   const [, , , from, at] = left.split(' ');
@@ -119,20 +126,22 @@ function mountOf(line: string): { type: string; options: string[]; from: string;
   return type === 'cgroup' || type === 'cgroup2' ? { type, options: (options ?? '').split(','), from, at } : undefined;
 }
 
-/** A group's path below the one that a mount shows; undefined where the mount does not show it. */
+/** The path of a cgroup relative to the root of a mount; undefined if the mount does not include it. */
 function below(path: string, from: string): string | undefined {
   if (from === '/') return path;
   return path === from || path.startsWith(`${from}/`) ? path.slice(from.length) || '/' : undefined;
 }
 
-/** @throws where a limit of what the place bounds cannot be set */
+/**
+ * @throws if a limit that the place supports cannot be set
+ */
 function limit({ version, memory, processes }: Place, group: string, limits: GroupLimits): void {
   if (processes) writeFileSync(join(group, 'pids.max'), String(limits.processes));
   if (!memory) return;
   const bytes = String(limits.bytes);
   if (version === 1) {
     writeFileSync(join(group, 'memory.limit_in_bytes'), bytes);
-    const swap = join(group, 'memory.memsw.limit_in_bytes'); // missing where swap is not accounted for
+    const swap = join(group, 'memory.memsw.limit_in_bytes'); // missing if swap accounting is off
     if (existsSync(swap)) writeFileSync(swap, bytes);
     return;
   }
@@ -142,7 +151,7 @@ function limit({ version, memory, processes }: Place, group: string, limits: Gro
   writeFileSync(join(group, 'memory.oom.group'), '1');
 }
 
-/** Clears away groups of processes that are gone. One that is used is not removed: the kernel refuses it. */
+/** Removes the cgroups of processes that have ended. The kernel refuses to remove one in use. */
 function removeAbandoned(folder: string): void {
   for (const name of readdirSync(folder)) {
     const owner = new RegExp(`^${prefix}(\\d+)-[0-9a-f]+$`).exec(name)?.[1];
@@ -150,7 +159,7 @@ function removeAbandoned(folder: string): void {
   }
 }
 
-/** Whether a group is gone. */
+/** Removes a cgroup and returns whether it is gone. */
 function remove(group: string): boolean {
   try {
     rmdirSync(group);

@@ -1,6 +1,7 @@
-// DeepCoder (RAGEN): a programming task; the answer is a program or function, in Python or JavaScript, which tests judge. Reward is the
-// share of tests passed. Programs run in isolation alone (sandbox.ts says what that covers); without it the environment is refused.
-// Works out of the box with tasks of our own (media/data/deepcoder); RAGEN's are the hub's agentica-org/DeepCoder-Preview-Dataset.
+// DeepCoder (RAGEN): a programming task. The answer is a program or function in Python or JavaScript, which is tested;
+// the reward is the share of tests passed. Programs run only in isolation (sandbox.ts lists what it covers); without
+// isolation the environment refuses to load. The built-in tasks are media/data/deepcoder; RAGEN's are
+// agentica-org/DeepCoder-Preview-Dataset on the Hugging Face Hub.
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { openDataSet } from '../api/data-set';
@@ -44,7 +45,7 @@ const remedy =
 const tasks = ({ dataset_path, split }: Config, mode: Mode) =>
   openDataSet(dataset_path ?? shipped, { split: split ?? (mode === 'val' ? 'test' : 'train'), remedy });
 
-/** The task of a seed: that which CPython's `randint` draws. */
+/** The task of a seed, drawn as by CPython's `randint`. */
 async function taskOf(config: Config, seed: number, mode: Mode): Promise<Problem> {
   const set = await tasks(config, mode);
   const row = await set.row(new PythonRandom(seed).randint(0, set.length - 1));
@@ -67,15 +68,15 @@ const limitsOf = ({ test_timeout, memory_mb }: Config) => ({ seconds: test_timeo
 
 interface Verdict {
   passed: number;
-  /** At least one test's program ended by itself and without an error. */
+  /** The program of at least one test exited by itself without an error. */
   runnable: boolean;
-  /** Of the first test that failed. */
+  /** Describes the first test that failed. */
   detail: string;
 }
 
 const cut = (text: string, limit = 200) => (text.length > limit ? `${text.slice(0, limit)}…` : text);
 
-/** Runs all tests in order, as far as the time goes. */
+/** Runs the tests in order until the total timeout. */
 async function judge(answer: string, task: Problem, config: Config): Promise<Verdict> {
   const { code, language } = codeOf(answer, config.language);
   const whole = language === 'python' ? withStarter(code, task.starter) : code;
@@ -120,7 +121,7 @@ function mishap({ by, code, stderr }: Outcome, { test_timeout, memory_mb }: Conf
   return `ended with ${code === null ? 'a signal' : `exit code ${code}`}${told ? ` (${cut(told)})` : ''}.`;
 }
 
-/** The task as it is told. */
+/** The task as shown to the model. */
 const told = ({ text, starter, functionName }: Problem): string =>
   text.trim() +
   (starter.trim() === '' ? '' : `\n\nStarter code:\n${starter.replace(/^\n+|\s+$/g, '')}`) +

@@ -1,15 +1,15 @@
-// How much memory a program in isolation holds, as seen from outside: that of all its processes, found over the children of all threads, and
-// that of the files in its private folders. Pages that processes share are counted once where the quick sum says that it is too much.
-// The kernel's own structures for a process are not seen here: only a control group counts them.
+// Measures the memory of an isolated program from outside: all of its processes, found through the children of all
+// threads, and the files in its private folders. If the quick sum exceeds the limit, shared pages are counted once. The
+// kernel's own structures for a process are not included; only a cgroup counts them.
 import { readdirSync, readFileSync, statfsSync } from 'node:fs';
 
-/** What a file in memory costs beside its pages: its inode and its name. */
+/** Memory of a file in addition to its pages: its inode and its name. */
 const fileBytes = 1536;
 const kibibyte = 1024;
 
 /**
- * Bytes that a process and all that it has started hold.
- * @param limit above which the exact number is worth its time
+ * Bytes held by a process and all its descendants.
+ * @param limit the exact, slower measurement is made only above it
  */
 export function memoryOf(pid: number, limit: number): number {
   const pids = processesBelow(pid);
@@ -17,7 +17,9 @@ export function memoryOf(pid: number, limit: number): number {
   return quick <= limit ? quick : sum(pids.map(exactMemory));
 }
 
-/** Bytes that files cost beside their pages in a program's private folders; `pid` is one of its processes. */
+/**
+ * Bytes that the files in a program's private folders use in addition to their pages; `pid` is one of its processes.
+ */
 export function memoryOfFiles(pid: number, folders: readonly string[]): number {
   return sum(
     folders.map(folder => {
@@ -25,13 +27,13 @@ export function memoryOfFiles(pid: number, folders: readonly string[]): number {
         const { files, ffree } = statfsSync(`/proc/${pid}/root${folder}`);
         return (files - ffree) * fileBytes;
       } catch {
-        return 0; // it has ended
+        return 0; // the process has ended
       }
     }),
   );
 }
 
-/** A process and all below it. What loses its parent stays below the first process of its namespace. */
+/** A process and all its descendants. Orphans stay below the first process of their namespace. */
 export function processesBelow(pid: number): number[] {
   const found = [pid];
   for (const parent of found) {
@@ -41,18 +43,21 @@ export function processesBelow(pid: number): number[] {
         if (children !== '') for (const child of children.split(' ')) found.push(Number(child));
       }
     } catch {
-      // it has ended, or its thread has: what it started has another parent when this is next looked at
+      // The process or thread has ended. Its children have a new parent at the next call.
     }
   }
   return found;
 }
 
-/** Pages that no file on a disk backs, present or swapped out, and the tables that map them; shared ones count for each process. */
+/**
+ * Resident or swapped pages not backed by a file on disk, plus their page tables; shared pages count once for each
+ * process.
+ */
 function quickMemory(pid: number): number {
   return kibibytesOf(`/proc/${pid}/status`, /^(?:RssAnon|RssShmem|VmSwap|VmPTE):\s+(\d+) kB$/gm) * kibibyte;
 }
 
-/** The same with each shared page counted in equal parts for those who share it. */
+/** As `quickMemory`, but each shared page is divided among the processes that share it. */
 function exactMemory(pid: number): number {
   const shared = kibibytesOf(`/proc/${pid}/smaps_rollup`, /^(?:Pss_Anon|Pss_Shmem|SwapPss):\s+(\d+) kB$/gm);
   if (shared === 0) return quickMemory(pid);
@@ -63,7 +68,7 @@ function kibibytesOf(file: string, lines: RegExp): number {
   try {
     return sum([...readFileSync(file, 'utf8').matchAll(lines)].map(([, kB]) => Number(kB)));
   } catch {
-    return 0; // it has ended
+    return 0; // the process has ended
   }
 }
 

@@ -1,5 +1,5 @@
-// Problems from the rows of DeepCoder's data sets, in the forms that their parts have: tests as JSON text or as values, as a list or as
-// two lists of inputs and outputs; the function's name in the metadata or beside the tests.
+// Parses problems from the rows of DeepCoder's data sets in all their formats: tests as JSON text or as values, as one
+// list or as two lists of inputs and outputs; the function name in the metadata or next to the tests.
 import type { Row } from '../api/data-set';
 
 export interface Test {
@@ -10,14 +10,16 @@ export interface Test {
 export interface Problem {
   text: string;
   starter: string;
-  /** Set where tests call a function instead of writing to standard input. */
+  /** Set if tests call a function instead of writing to standard input. */
   functionName?: string;
   tests: Test[];
-  /** A program that passes, where the row has one. */
+  /** A program that passes, if the row has one. */
   solution?: string;
 }
 
-/** @throws Error naming what the row lacks */
+/**
+ * @throws Error that names what the row lacks
+ */
 export function problemOf(row: Row): Problem {
   const text = [row.question, row.prompt, row.problem].find(value => typeof value === 'string');
   if (text === undefined) throw new Error('no text in the columns problem, prompt or question');
@@ -54,11 +56,11 @@ function parsed(value: unknown): unknown {
   }
 }
 
-/** Standard input of a test: text as it is, a list as its lines. */
+/** The standard input of a test: a string unchanged, a list as lines. */
 export const inputText = (input: unknown): string =>
   Array.isArray(input) ? input.map(String).join('\n') : String(input ?? '');
 
-/** Whether what was written is what is expected: equal but for blanks at the ends of lines and empty lines at both ends. */
+/** Whether the output equals the expected one, ignoring blanks at line ends and empty lines at both ends. */
 export function isOutput(stdout: string, expected: unknown): boolean {
   const plain = (text: string) =>
     text
@@ -69,7 +71,7 @@ export function isOutput(stdout: string, expected: unknown): boolean {
   return plain(stdout) === plain(inputText(expected));
 }
 
-/** Whether what a function returned is what is expected: as Python writes it, or as an equal JSON value. */
+/** Whether a returned value equals the expected one, as Python's text or as a JSON value. */
 export function isReturned({ text, value }: { text: string; value?: unknown }, expected: unknown): boolean {
   if (text.trim() === (typeof expected === 'string' ? expected : pythonText(expected)).trim()) return true;
   if (value === undefined) return false;
@@ -79,12 +81,12 @@ export function isReturned({ text, value }: { text: string; value?: unknown }, e
   try {
     return JSON.stringify(value) === json;
   } catch (error) {
-    if (error instanceof RangeError) return false; // nested deeper than can be written
+    if (error instanceof RangeError) return false; // nested too deeply to serialize
     throw error;
   }
 }
 
-/** A JSON value as Python's `str` writes it. */
+/** A JSON value formatted as by Python's `str`. */
 function pythonText(value: unknown): string {
   if (value === null || value === undefined) return 'None';
   if (typeof value === 'boolean') return value ? 'True' : 'False';

@@ -1,22 +1,22 @@
-// From an answer to a program that a test can run. The answer's code comes first, so that its lines keep their numbers but for one in
-// front; for a test of a function a few lines follow that read the arguments, call it and print what it returned behind a mark. What a
-// test expects never enters the program.
+// Builds a testable program from an answer. The answer's code comes first, after a single line, so its line numbers
+// shift by one. For tests of a function, code follows that reads the arguments, calls the function and prints the
+// returned value after a marker. The expected result of a test never enters the program.
 import { accessSync, constants, existsSync, realpathSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import type { Program } from './sandbox';
 
 export type Language = 'python' | 'javascript';
 
-/** What a function returned: as Python or JavaScript write it, and as JSON where it has such a form. */
+/** A value returned by a function: as Python or JavaScript prints it, and as JSON if it is serializable. */
 export interface Returned {
   text: string;
   value?: unknown;
 }
 
-/** Stands before what the function returned, on a line of its own. */
+/** Precedes the returned value, which is on a line of its own. */
 const mark = '\u001e';
 
-/** The code of an answer and its language: that of a fence around it, else the given one. */
+/** The code of an answer and its language: the language of the code fence, else the given one. */
 export function codeOf(answer: string, language: Language): { code: string; language: Language } {
   const fence = fenceIn(answer);
   if (!fence) return { code: withoutEmptyEnds(answer), language };
@@ -29,7 +29,7 @@ export function codeOf(answer: string, language: Language): { code: string; lang
   return { code: fence.code, language: named };
 }
 
-/** The first fence that is closed, with the word behind its opening; in time that grows with the answer's length alone. */
+/** The first closed code fence, with its label; linear in the length of the answer. */
 function fenceIn(answer: string): { label: string; code: string } | undefined {
   const open = answer.indexOf('```');
   if (open < 0) return undefined;
@@ -50,8 +50,9 @@ function withoutEmptyEnds(text: string): string {
 }
 
 /**
- * Code with its problem's starter code (Python). A method that the answer gives alone goes into the starter's class. The starter is left
- * out where the answer has the class itself, and where it ends in a head without a body, which the answer replaces.
+ * Python code combined with its problem's starter code. A bare method is put into the starter's class. The starter is
+ * dropped if the answer defines the class itself, or if the starter ends in a header without a body, which the answer
+ * replaces.
  */
 export function withStarter(code: string, starter: string): string {
   const given = starter.trimEnd();
@@ -64,26 +65,29 @@ export function withStarter(code: string, starter: string): string {
   return given.endsWith(':') ? code : `${given}\n\n${code}`;
 }
 
-/** The program's source for tests by standard input, or for those that call the function. */
+/** The source of the program, for tests by standard input or for tests that call the function. */
 export function sourceOf(code: string, language: Language, functionName: string | undefined): string {
   if (language === 'python')
     return `from typing import *\n${code}\n${functionName ? pythonCall(functionName, code) : ''}`;
   return `'use strict';\n${code}\n${functionName ? javascriptCall(functionName) : ''}`;
 }
 
-/** Standard input of a program that calls the function: the test's input, a value a line or a list of arguments. */
+/**
+ * The standard input of a program that calls the function: the test's input, one value per line or as a list of
+ * arguments.
+ */
 export function callInput(input: unknown): string {
   return JSON.stringify(
     typeof input === 'string' ? { lines: input } : { values: Array.isArray(input) ? input : [input] },
   );
 }
 
-/** What the called function returned; undefined where the output does not tell. */
+/** The value that the called function returned; undefined if the output contains none. */
 export function returnedIn(stdout: string): Returned | undefined {
   const at = stdout.lastIndexOf(mark);
   if (at < 0) return undefined;
   try {
-    const told = JSON.parse(stdout.slice(at + 1)) as Partial<Returned> | null; // by the program, which may write anything
+    const told = JSON.parse(stdout.slice(at + 1)) as Partial<Returned> | null; // the program may print anything
     return typeof told?.text === 'string' ? { text: told.text, value: told.value } : undefined;
   } catch {
     return undefined;
@@ -147,7 +151,7 @@ function javascriptCall(name: string): string {
 `;
 }
 
-/** How a language's programs are run: a given interpreter, else one below /usr, else the first on the PATH. */
+/** How to run programs of a language: the given interpreter, else one in /usr, else the first on the PATH. */
 export function runnerOf(language: Language, given: string | null): Omit<Program, 'source' | 'stdin'> | undefined {
   const name = language === 'python' ? 'python3' : 'node';
   const folders = ['/usr/bin', '/usr/local/bin', ...(process.env.PATH ?? '').split(delimiter)];

@@ -1,14 +1,16 @@
-// Runs programs that a model wrote, by bubblewrap: namespaces of their own for processes, network, mounts, users, IPC and host name.
+// Runs programs written by a model under bubblewrap, in separate namespaces for processes, network, mounts, users, IPC
+// and host name.
 //
-// Covered: no variable, key ring or descriptor of who starts them, also not by /proc; no network, not even the machine's own, and no sockets
-// but connected pairs; a read-only root that holds /usr, the interpreter and nothing of the user's files or /etc; private /tmp and
-// /dev/shm of 16 MiB; only own processes in /proc and for signals; no further namespaces, no capabilities, no terminal; system calls are
-// filtered (system-calls.ts); wall and CPU time, data of a process, memory of all processes together (looked at every 50 ms, and bounded
-// by the kernel where there is a control group), processes and threads, files and output. All is killed with its first process, with
-// this one, or when a limit is reached. Started by root, programs run as nobody, since root is exempt from the limit of processes.
-// Not covered: faults of the kernel itself behind the calls that are left, files below /usr that all may read, what /proc tells of the
-// machine, the time that programs take from others, and, without a control group, a memory bomb's first 50 ms within the limits of its
-// processes and what the kernel holds for them (buffers of pipes and sockets, mappings).
+// Covered: no variable, key ring or descriptor of the parent, not even through /proc; no network, not even loopback,
+// and no sockets except connected pairs; a read-only root with /usr and the interpreter, with none of the user's files,
+// and of /etc only ld.so.cache and alternatives; private /tmp and /dev/shm of 16 MiB; only the sandbox's own processes
+// in /proc and for signals; no nested namespaces, no capabilities, no terminal; a system call filter (system-calls.ts).
+// Limits: wall and CPU time, data segment of a process, total memory of all processes (polled every 50 ms, and limited
+// by the kernel if there is a cgroup), processes and threads, file size and output. All processes are killed when the
+// first one ends, when this process ends, or when a limit is reached. If this process is root, programs run as nobody,
+// because root is exempt from the process limit. Not covered: kernel bugs reachable through the remaining system calls,
+// world-readable files in /usr, machine information in /proc, CPU time taken from others, and, without a cgroup, the
+// first 50 ms of a memory bomb within the per-process limits and kernel memory (pipe and socket buffers, mappings).
 import { spawn, type ChildProcess, type SpawnOptions, type StdioOptions } from 'node:child_process';
 import { accessSync, chmodSync, chownSync, closeSync, constants, existsSync, lstatSync, mkdtempSync, openSync, readdirSync, readFileSync, readlinkSync, rmSync, statSync, writeFileSync } from 'node:fs'; // prettier-ignore
 import { homedir, tmpdir } from 'node:os';
@@ -23,14 +25,14 @@ import { filteredProcessor, seccompFilter } from './seccomp-filter';
 export interface Limits {
   /** Wall and CPU time of one program. */
   seconds: number;
-  /** Data of each process, and memory of all processes together. */
+  /** Data segment of each process, and total memory of all processes. */
   megabytes: number;
 }
 
 export interface Outcome {
-  /** How the program ended: by itself, or by the limit it reached. */
+  /** How the program ended: by itself, or at the named limit. */
   by: 'exit' | 'time' | 'memory' | 'output';
-  /** Null where a signal ended it. */
+  /** Exit code; null if a signal ended the program. */
   code: number | null;
   stdout: string;
   stderr: string;
@@ -39,11 +41,14 @@ export interface Outcome {
 export interface Program {
   /** Absolute path of the interpreter. */
   interpreter: string;
-  /** Its options before the program's file. */
+  /** Options placed before the program's file. */
   options: readonly string[];
-  /** A folder that the interpreter needs beside /usr. */
+  /** A folder that the interpreter needs in addition to /usr. */
   home?: string;
-  /** Whether its addresses are bound too, which covers shared memory; for interpreters that reserve few of them. */
+  /**
+   * Whether to limit the address space too, which covers shared memory; for interpreters that reserve little address
+   * space.
+   */
   boundAddresses: boolean;
   source: string;
   stdin: string;
@@ -54,28 +59,31 @@ export type Isolation = 'bubblewrap' | 'none';
 const mebibyte = 2 ** 20;
 const outputBytes = mebibyte;
 const fileBytes = 16 * mebibyte;
-/** Enough for an interpreter's own threads. */
+/** Enough for the threads of an interpreter. */
 const processes = 32;
 const O_CLOEXEC = 0o2000000;
 const nobody = 65534;
 const watchMs = 50;
-/** Seconds that bubblewrap may take to begin, which are no program's: a busy machine makes namespaces slowly. */
+/**
+ * Seconds that bubblewrap may take to start, not counted as the program's time: creating namespaces is slow on a busy
+ * machine.
+ */
 const startSeconds = 30;
-/** How long outputs may stay open after the end of what was started. */
+/** How long output streams may stay open after the process has ended. */
 const drainMs = 2000;
 const programFile = '/answer';
-/** Folders that a program may write to, held in memory. */
+/** Writable folders of a program, held in memory. */
 const privateFolders = ['/tmp', '/dev/shm'];
 
-/** What bounds programs on this machine, in words for a table. */
+/** What limits programs on this machine, formatted for a table. */
 export interface Protection {
   namespaces: string;
   memory: string;
 }
 
 /**
- * What isolates programs on this machine, found out by running one.
- * @throws MissingDependency where programs cannot be isolated on this machine
+ * Returns what isolates programs on this machine, determined by running one.
+ * @throws MissingDependency if programs cannot be isolated on this machine
  */
 export async function requireIsolation(): Promise<Protection> {
   const refuse = (why: string): never => {
@@ -102,7 +110,7 @@ export async function requireIsolation(): Promise<Protection> {
   };
 }
 
-/** Runs a program to its end or its limits; never rejects for anything that the program does. */
+/** Runs a program until it ends or reaches a limit. Never rejects because of the program's behaviour. */
 export async function runProgram(program: Program, limits: Limits, isolation: Isolation): Promise<Outcome> {
   if (isolation === 'bubblewrap') {
     const { group: _, ...outcome } = await isolated(program, limits);
@@ -115,7 +123,8 @@ export async function runProgram(program: Program, limits: Limits, isolation: Is
     writeFileSync(file, program.source);
     const argv = [program.interpreter, ...program.options, file];
     const [command, ...rest] = existsSync(prlimit) ? limited(limits, program.boundAddresses, argv, false) : argv;
-    // Root's processes, and with them their variables, are out of nobody's reach; an interpreter in root's own folders is too.
+    // As nobody, the program cannot access root's processes and their variables. That needs an interpreter outside
+    // root's own folders.
     const other = isOpenToAll(program.interpreter) && isOpenToAll(folder) ? identity() : undefined;
     if (other) chownSync(folder, other.uid, other.gid);
     const env = { ...programEnvironment(), HOME: folder, LANG: 'C.UTF-8' };
@@ -130,24 +139,24 @@ export async function runProgram(program: Program, limits: Limits, isolation: Is
   }
 }
 
-/** Runs a program in isolation; `group` says what the kernel bounded, where it did. */
+/** Runs a program in isolation; `group` describes the kernel's limits, if there are any. */
 async function isolated(program: Program, limits: Limits): Promise<Outcome & { group: string | undefined }> {
   const bytes = limits.megabytes * mebibyte;
   const argv = [program.interpreter, ...program.options, programFile];
   const command = bubblewrap(program, limited(limits, program.boundAddresses, argv));
-  // bwrap is the first process of the sandbox, whose variables every program in it can read: it gets none.
+  // bwrap is the first process of the sandbox, and every program in it can read its variables, so it gets none.
   const pipes = Array.from({ length: 7 }, () => 'pipe' as const);
   const child = startedAlone(bubblewrapPath() ?? 'bwrap', command, pipes, { ...identity(), env: {}, cwd: '/' });
   const [source, filter, info, go] = child.stdio.slice(3) as [Writable, Writable, Readable, Writable];
-  for (const stream of [source, filter, info, go]) stream.on('error', () => undefined); // bwrap may end before it reads
+  for (const stream of [source, filter, info, go]) stream.on('error', () => undefined); // bwrap may exit early
   source.end(program.source);
   filter.end(seccompFilter(filteredProcessor()!));
   let inside: number | undefined;
-  /** The namespace of its processes: whoever has its number later is in another. */
+  /** PID namespace of the sandbox. A later process with the same id has another one. */
   let space: string | undefined;
   let group: ControlGroup | undefined;
   let about: string | undefined;
-  // bwrap says who the sandbox's first process is, and starts the program when it is told to.
+  // bwrap reports the id of the sandbox's first process on `info` and starts the program after a byte on `go`.
   let said = '';
   const begun = new Promise<void>(resolve =>
     info.setEncoding('utf8').on('data', (text: string) => {
@@ -165,7 +174,8 @@ async function isolated(program: Program, limits: Limits): Promise<Outcome & { g
   const outcome = await watched(child, program.stdin, limits, {
     begun,
     end: () => {
-      // bwrap's end is the end of its processes once they have begun. A kill before that would leave them waiting for it, with the outputs open.
+      // Once the sandbox has started, killing bwrap ends its processes. Before that, they would wait for it with the
+      // outputs open.
       const isAlive = child.exitCode === null && child.signalCode === null && child.pid !== undefined;
       const started = isAlive ? processesBelow(child.pid!).slice(1) : [];
       if (inside !== undefined && space !== undefined && processSpace(inside) === space) started.push(inside);
@@ -179,7 +189,7 @@ async function isolated(program: Program, limits: Limits): Promise<Outcome & { g
   return { ...outcome, group: about };
 }
 
-/** Starts a program with these descriptors and no others: those that this process was given itself lead nowhere in it. */
+/** Starts a program with these descriptors only. Descriptors that this process inherited are replaced by /dev/null. */
 function startedAlone(
   command: string,
   args: readonly string[],
@@ -200,7 +210,7 @@ function startedAlone(
   }
 }
 
-/** Descriptors that whoever started this process left open, which Node.js would pass on: it closes those in a row from 0 on alone. */
+/** Descriptors above 2 that this process inherited and would pass on: Node.js closes only a contiguous range from 0. */
 function inheritedDescriptors(): number[] {
   if (process.platform !== 'linux') return [];
   return readdirSync('/proc/self/fd')
@@ -210,12 +220,12 @@ function inheritedDescriptors(): number[] {
         const flags = /^flags:\s+([0-7]+)$/m.exec(readFileSync(`/proc/self/fdinfo/${fd}`, 'utf8'))?.[1];
         return fd > 2 && flags !== undefined && (parseInt(flags, 8) & O_CLOEXEC) === 0;
       } catch {
-        return false; // that of the folder itself
+        return false; // the descriptor of the folder itself
       }
     });
 }
 
-/** The first on the PATH: bwrap itself is started without one. */
+/** The first bwrap on the PATH; an absolute path is needed because bwrap starts with an empty environment. */
 function bubblewrapPath(): string | undefined {
   const folders = (process.env.PATH ?? '').split(delimiter).filter(isAbsolute);
   return folders.map(folder => join(folder, 'bwrap')).find(isExecutable);
@@ -230,7 +240,7 @@ function isExecutable(path: string): boolean {
   }
 }
 
-/** Whether every user may read or run what a path names, and enter the folders on the way. */
+/** Whether every user may execute a file or enter a folder, and enter all folders above it. */
 function isOpenToAll(path: string): boolean {
   for (let at = path; ; at = dirname(at)) {
     if ((statSync(at).mode & 0o001) === 0) return false;
@@ -242,7 +252,10 @@ const identity = (): { uid: number; gid: number } | undefined =>
   process.getuid?.() === 0 ? { uid: nobody, gid: nobody } : undefined;
 const prlimit = '/usr/bin/prlimit';
 
-/** A command under the limits of its process; that of processes counts all of the user's where there is no namespace. */
+/**
+ * A command under prlimit's limits. The process limit counts all processes of the user, so it is set only inside a
+ * namespace.
+ */
 function limited(limits: Limits, boundAddresses: boolean, argv: readonly string[], isolated = true): string[] {
   const { seconds, megabytes } = limits;
   return [
@@ -250,14 +263,14 @@ function limited(limits: Limits, boundAddresses: boolean, argv: readonly string[
     `--data=${megabytes * mebibyte}`,
     ...(boundAddresses ? [`--as=${(megabytes + 256) * mebibyte}`] : []),
     ...(isolated ? [`--nproc=${processes}`] : []),
-    `--cpu=${Math.ceil(seconds) + 1}`, // wall time ends it first, but for what runs on several cores
+    `--cpu=${Math.ceil(seconds) + 1}`, // wall time ends the program first, unless it uses several cores
     ...[`--fsize=${fileBytes}`, '--core=0', '--nofile=64', '--msgqueue=0', '--sigpending=256', '--', ...argv],
   ];
 }
 
 /**
- * bwrap's arguments for an interpreter that is not below /usr. A folder that holds the user's own files too (an interpreter in ~/bin or
- * ~/.local/bin) is not shown: the interpreter and its libraries alone are.
+ * bwrap's arguments for an interpreter outside /usr. If its folder also holds files of the user (an interpreter in
+ * ~/bin or ~/.local/bin), only the interpreter and its libraries are mounted.
  */
 function interpreterFolders(home: string | undefined, interpreter: string): string[] {
   if (home === undefined || home.startsWith('/usr/')) return [];
@@ -268,9 +281,11 @@ function interpreterFolders(home: string | undefined, interpreter: string): stri
   return ['--ro-bind', interpreter, interpreter, ...libraries.flatMap(path => ['--ro-bind-try', path, path])];
 }
 
-/** bwrap's arguments. Descriptors: 3 the program's text, 4 the filter, 5 who runs inside, 6 the word to begin. */
+/**
+ * bwrap's arguments. Descriptors: 3 the program's source, 4 the filter, 5 the ids of the sandbox, 6 the start signal.
+ */
 function bubblewrap({ home, interpreter }: Program, command: readonly string[]): string[] {
-  // /bin and /lib are folders on some systems and links into /usr on others.
+  // /bin and /lib are folders on some systems, links into /usr on others.
   const roots = ['/bin', '/sbin', '/lib', '/lib64'].flatMap(path => {
     if (!existsSync(path)) return [];
     return lstatSync(path).isSymbolicLink() ? ['--symlink', readlinkSync(path), path] : ['--ro-bind', path, path];
@@ -299,9 +314,9 @@ function bubblewrap({ home, interpreter }: Program, command: readonly string[]):
     ],
     ...interpreterFolders(home, interpreter),
     ...['--proc', '/proc', '--dev', '/dev', ...space, '/dev/shm', '--remount-ro', '/dev', ...space, '/tmp'],
-    // bwrap is the first process, without the limits of a program, which could write its memory through /proc.
+    // bwrap is process 1 and has none of the program's limits. Through /proc a program could write to its memory.
     ...['--tmpfs', '/proc/1', '--remount-ro', '/proc/1'],
-    // Key rings are the user's, and the kernel's command line the machine's.
+    // Key rings belong to the user, the kernel command line to the machine.
     ...['/proc/keys', '/proc/key-users', '/proc/cmdline'].flatMap(path =>
       existsSync(path) ? ['--ro-bind', '/dev/null', path] : [],
     ),
@@ -310,7 +325,7 @@ function bubblewrap({ home, interpreter }: Program, command: readonly string[]):
   ];
 }
 
-/** Names the namespace of a process's number; undefined where it has ended or may not be looked at. */
+/** Identifies the PID namespace of a process; undefined if the process has ended or may not be inspected. */
 function processSpace(pid: number): string | undefined {
   try {
     return readlinkSync(`/proc/${pid}/ns/pid`);
@@ -323,18 +338,18 @@ function endProcess(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL');
   } catch {
-    // it has ended already
+    // the process has already ended
   }
 }
 
 interface Grip {
-  /** When the program begins, from where on its time counts; without it, at once. */
+  /** Resolves when the program starts and its time limit begins; if absent, it starts at once. */
   begun?: Promise<void>;
-  /** Ends all of a program's processes; may throw where they have ended. */
+  /** Kills all processes of the program; may throw if they have ended. */
   end(): void;
-  /** Bytes that it holds. */
+  /** Bytes of memory in use. */
   memory(): number;
-  /** Whether the kernel has ended it for its memory. */
+  /** Whether the kernel killed a process for exceeding the memory limit. */
   ranOut(): boolean;
 }
 
@@ -380,7 +395,7 @@ function watched(child: ChildProcess, stdin: string, limits: Limits, grip: Grip)
     });
     child.on('close', finish);
     child.on('exit', () => {
-      stopRest(grip); // what it left behind would hold its output open
+      stopRest(grip); // remaining processes would keep the output open
       drain = setTimeout(() => child.stdio.forEach(stream => stream?.destroy()), drainMs);
     });
   });
@@ -390,6 +405,6 @@ function stopRest({ end }: Grip): void {
   try {
     end();
   } catch {
-    // all of it has ended already
+    // all processes have already ended
   }
 }

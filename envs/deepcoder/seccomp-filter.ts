@@ -1,18 +1,22 @@
-// The filter of system calls for programs of a model, assembled as the classic BPF that seccomp takes: the program of `bwrap --seccomp`.
-// It is a straight line: processor, greatest number, then one comparison a rule. Calls of another processor's interface end the process.
-// Source: docs.kernel.org/userspace-api/seccomp_filter.html, linux/bpf_common.h.
+// Assembles the seccomp filter of system calls for programs of a model, as classic BPF for `bwrap --seccomp`. The
+// filter is linear: architecture, highest call number, then one comparison per rule. A call through another
+// architecture's interface kills the process. Source: docs.kernel.org/userspace-api/seccomp_filter.html,
+// linux/bpf_common.h.
 import { auditArch, lastKnown, rulesFor, type Processor } from './system-calls';
 
 const code = { load: 0x20, and: 0x54, jump: 0x05, jumpEqual: 0x15, jumpGreater: 0x25, return: 0x06 } as const;
 const answer = { allow: 0x7fff0000, killProcess: 0x80000000, errno: (errno: number) => 0x00050000 | errno } as const;
 const ENOSYS = 38;
 
-/** Offsets in `struct seccomp_data`; an argument's lower half comes first, since both processors are little-endian. */
+/**
+ * Offsets in `struct seccomp_data`; the lower half of an argument comes first because both architectures are
+ * little-endian.
+ */
 const field = { number: 0, arch: 4, argument: (i: number) => 16 + 8 * i } as const;
 
 interface Instruction {
   code: number;
-  /** Instructions to skip where a comparison holds, and where it does not. */
+  /** Instructions to skip if the comparison holds (`then`) or fails (`otherwise`). */
   then: number;
   otherwise: number;
   value: number;
@@ -23,11 +27,11 @@ const end = (value: number): Instruction => ({ code: code.return, then: 0, other
 const jump = (by: number): Instruction => ({ code: code.jump, then: 0, otherwise: 0, value: by });
 const ifEqual = (value: number, then: number, otherwise: number): Instruction => ({ code: code.jumpEqual, then, otherwise, value }); // prettier-ignore
 
-/** The processor whose filter this machine needs; undefined where there is none. */
+/** The architecture of this machine; undefined if there is no filter for it. */
 export const filteredProcessor = (arch: string = process.arch): Processor | undefined =>
   arch === 'x64' || arch === 'arm64' ? arch : undefined;
 
-/** The filter's bytes: `struct sock_filter` one after the other. */
+/** The filter as consecutive `struct sock_filter`. */
 export function seccompFilter(processor: Processor): Buffer {
   const program: Instruction[] = [
     load(field.arch),
@@ -46,10 +50,10 @@ export function seccompFilter(processor: Processor): Buffer {
     const checks = [
       load(field.argument(argument)),
       { code: code.and, then: 0, otherwise: 0, value: mask },
-      ...values.map((value, i) => ifEqual(value, values.length - i, 0)), // passes by the next instruction
+      ...values.map((value, i) => ifEqual(value, values.length - i, 0)), // skips the next instruction
       ...(refuse === 'these' ? [jump(1)] : []),
       end(answer.errno(errno)),
-      load(field.number), // for the rules that follow
+      load(field.number), // restored for the next rules
     ];
     program.push(ifEqual(number, 0, checks.length));
     for (const check of checks) program.push(check);

@@ -1,7 +1,7 @@
-// System calls that programs of a model are refused, by processor. Refused are: what memory limits do not count (System V segments, files in
-// memory, message queues, pinned buffers), the kernel's key rings, sockets but for connected pairs, tracing, namespaces and mounts,
-// handles that pass by a path's checks, the kernel's own programs and rings (bpf, io_uring, perf, userfaultfd), and what an administrator does.
-// Numbers: Linux's asm/unistd_64.h (x64) and asm-generic/unistd.h (arm64).
+// System calls that are refused to programs of a model, by architecture: those that allocate memory outside the memory
+// limits (System V segments, memory files, message queues, pinned buffers), kernel key rings, sockets except connected
+// pairs, tracing, namespaces and mounts, handles that bypass path checks, kernel programs and rings (bpf, io_uring,
+// perf, userfaultfd), and administration. Numbers: Linux's asm/unistd_64.h (x64) and asm-generic/unistd.h (arm64).
 
 export type Processor = 'x64' | 'arm64';
 
@@ -9,23 +9,23 @@ export type Processor = 'x64' | 'arm64';
 export const auditArch: Record<Processor, number> = { x64: 0xc000003e, arm64: 0xc00000b7 };
 
 /**
- * The last number of Linux 5.17. What came later is answered as by a kernel that does not have it, so that no new call is allowed unseen;
- * so are the numbers of x32 on x64, which begin at 2³⁰.
+ * The last call number of Linux 5.17. Higher numbers get ENOSYS, as on a kernel without them, so no new call is allowed
+ * unreviewed. That includes the x32 numbers on x64, which start at 2³⁰.
  */
 export const lastKnown = 450;
 
 const E = { EPERM: 1, ENOSYS: 38 } as const;
 
-/** Numbers on x64 and arm64; null where the processor has no such call. */
+/** Call numbers on x64 and arm64; null if the architecture has no such call. */
 type Numbers = readonly [x64: number, arm64: number | null];
 
-/** Calls that are always refused, with EPERM. */
+/** Calls that always fail with EPERM. */
 const refused: Record<string, Numbers> = {
-  // key rings: a session's keys are inherited by all that it starts
+  // key rings: the keys of a login session are inherited by all its processes
   add_key: [248, 217],
   request_key: [249, 218],
   keyctl: [250, 219],
-  // memory beside that of processes
+  // memory that is not counted for processes
   shmget: [29, 194],
   shmat: [30, 196],
   shmctl: [31, 195],
@@ -37,7 +37,7 @@ const refused: Record<string, Numbers> = {
   io_setup: [206, 0],
   vmsplice: [278, 75],
   remap_file_pages: [216, 234],
-  // sockets, but for socketpair
+  // sockets, except socketpair
   socket: [41, 198],
   connect: [42, 203],
   bind: [49, 200],
@@ -69,7 +69,7 @@ const refused: Record<string, Numbers> = {
   mount_setattr: [442, 442],
   name_to_handle_at: [303, 264],
   open_by_handle_at: [304, 265],
-  // the kernel's inside
+  // kernel internals
   bpf: [321, 280],
   seccomp: [317, 277],
   perf_event_open: [298, 241],
@@ -110,7 +110,10 @@ const refused: Record<string, Numbers> = {
   vhangup: [153, 58],
 };
 
-/** A rule for one call: refused with `errno`; where it has a condition, only if `argument & mask` is one of `values`, or is none of them. */
+/**
+ * A rule for one call, refused with `errno`. With a condition, it is refused only if `argument & mask` is one of
+ * `values` ('these') or none of them ('others').
+ */
 export interface Rule {
   name: string;
   number: number;
@@ -125,7 +128,7 @@ const newNamespaces = 0x7e020000;
 const [TIOCSTI, TIOCLINUX, F_SETPIPE_SZ, PR_SET_SECCOMP] = [0x5412, 0x541c, 1031, 22];
 
 const conditional: [string, Numbers, Rule['when']][] = [
-  // A datagram's socket could be sent to another's address.
+  // A datagram socket could send to the address of another socket.
   ['socketpair', [53, 199], { argument: 0, mask: all, values: [AF_UNIX], refuse: 'others' }],
   ['socketpair', [53, 199], { argument: 1, mask: 0xf, values: [SOCK_STREAM], refuse: 'others' }],
   ['clone', [56, 220], { argument: 0, mask: newNamespaces, values: [0], refuse: 'others' }],
@@ -134,7 +137,10 @@ const conditional: [string, Numbers, Rule['when']][] = [
   ['prctl', [157, 167], { argument: 0, mask: all, values: [PR_SET_SECCOMP], refuse: 'these' }],
 ];
 
-/** All rules for a processor. clone3 hides its flags from filters: without it, the C library takes clone. */
+/**
+ * All rules for an architecture. clone3 passes its flags by pointer, which a filter cannot read; with ENOSYS the C
+ * library falls back to clone.
+ */
 export function rulesFor(processor: Processor): Rule[] {
   const column = processor === 'x64' ? 0 : 1;
   const rule = (name: string, numbers: Numbers, errno: number, when?: Rule['when']): Rule[] => {

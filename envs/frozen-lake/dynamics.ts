@@ -1,5 +1,6 @@
-// Where a move leads on the ice, as Gymnasium's transition list has it: the intended direction with probability `successRate`, each
-// perpendicular one with half of the rest, in the order (a − 1, a, a + 1) modulo 4. On dry ice the intended one alone.
+// Transition probabilities of a move, as in Gymnasium: the intended direction with probability `successRate`, each
+// perpendicular one with half of the remainder, in the order (a − 1, a, a + 1) modulo 4. Without slipping, only the
+// intended direction.
 
 export interface Outcome {
   move: number;
@@ -22,7 +23,9 @@ export function dynamics(slippery: boolean, successRate: number): Dynamics {
   );
 }
 
-/** The move that happens for one uniform draw: the first whose cumulative probability exceeds it, else the first. */
+/**
+ * The executed move for one uniform draw: the first whose cumulative probability exceeds it, else the first outcome.
+ */
 export function drawnMove(outcomes: readonly Outcome[], uniform: number): number {
   let sum = 0;
   for (const { move, probability } of outcomes) if ((sum += probability) > uniform) return move;

@@ -1,6 +1,6 @@
-// FrozenLake (RAGEN; Gymnasium's toy_text): walk over ice to the goal and keep out of holes; the ice may carry the player sideways.
-// Reward 1 on reaching the goal, else 0. The slips come from numpy's PCG64 seeded at each reset, so all members of a group meet the
-// same slips at the same step, as in RAGEN.
+// FrozenLake (RAGEN; Gymnasium's toy_text): walk over ice to the goal and avoid holes; on slippery ice the player may
+// move sideways. Reward 1 at the goal, else 0. Slips come from numpy's PCG64, seeded at each reset, so all members of a
+// group slip alike at the same step, as in RAGEN.
 import { z } from 'zod';
 import { defineEnvironment } from '../api/environment';
 import { coordinateText, gridCoordText } from '../api/board-text';
@@ -58,7 +58,7 @@ export default defineEnvironment({
     let cell = 0;
     let observations: string[] = []; // of this lake, by the player's cell
     let slips: Pcg64;
-    let best: Int8Array | undefined; // of this lake, made when a solution is asked for
+    let best: Int8Array | undefined; // of this lake, computed when a solution is requested
 
     const cellsOf = (tile: number) => [...lake.tiles.keys()].filter(at => lake.tiles[at] === tile);
     const grid = () => {
@@ -95,7 +95,7 @@ export default defineEnvironment({
           best = undefined;
         }
         slips = new Pcg64(seed);
-        slips.random(); // Gymnasium draws the initial state, though there is but one
+        slips.random(); // Gymnasium draws the initial state although there is only one
         cell = lake.start;
         return { observation: observation() };
       },

@@ -1,5 +1,6 @@
-// A frozen lake's map and how RAGEN draws one: tiles, start and goal from numpy's PCG64, drawn again until the goal can be reached.
-// Cells are flat indices, row · size + column. Equal seeds give RAGEN's maps (checked in test/golden/envs/frozen-lake.json).
+// A frozen lake's map and RAGEN's generator: tiles, start and goal from numpy's PCG64, redrawn until the goal is
+// reachable. Cells are flat indices, row · size + column. Equal seeds give RAGEN's maps (checked in
+// test/golden/envs/frozen-lake.json).
 import { Pcg64 } from '../api/random/pcg64';
 
 export const frozen = 0;
@@ -13,7 +14,7 @@ export interface Lake {
   start: number;
 }
 
-/** A lake of size × size tiles, each frozen with probability `p`, whose goal can be reached from its start. */
+/** A lake of size × size tiles, each frozen with probability `p`, whose goal is reachable from its start. */
 export function drawLake(size: number, p: number, seed: number): Lake {
   const random = new Pcg64(seed);
   const shares = [p, 1 - p];
@@ -29,7 +30,9 @@ export function drawLake(size: number, p: number, seed: number): Lake {
   }
 }
 
-/** The cell that a move leads to; the edge holds the player back. Moves as Gymnasium's: 0 left, 1 down, 2 right, 3 up. */
+/**
+ * The cell that a move leads to; at the edge the player stays. Moves as in Gymnasium: 0 left, 1 down, 2 right, 3 up.
+ */
 export function moved(cell: number, move: number, size: number): number {
   const column = cell % size;
   if (move === 0) return column === 0 ? cell : cell - 1;

@@ -1,12 +1,14 @@
-// The best action on the ice by value iteration over the transition list: the highest discounted chance to reach the goal. The discount
-// makes the shorter of two equally safe ways the better one.
+// The optimal action on the ice by value iteration over the transition probabilities: maximizes the discounted
+// probability of reaching the goal. The discount prefers the shorter of two equally safe paths.
 import type { Dynamics } from './dynamics';
 import { goal, hole, moved, type Lake } from './lake';
 
 const discount = 0.99;
 const precision = 1e-10;
 
-/** The best move of each cell (0 left, 1 down, 2 right, 3 up), −1 where the episode is over or the goal is out of reach. */
+/**
+ * The best move for each cell (0 left, 1 down, 2 right, 3 up); −1 if the episode is over or the goal is unreachable.
+ */
 export function bestMoves({ size, tiles }: Lake, ice: Dynamics): Int8Array {
   const values = new Float64Array(tiles.length);
   const best = new Int8Array(tiles.length).fill(-1);
@@ -34,8 +36,9 @@ export function bestMoves({ size, tiles }: Lake, ice: Dynamics): Int8Array {
 }
 
 /**
- * The best moves from a cell if none slips, up to the goal. Where the best move leans on a slip (it leads back to a cell of the way),
- * the plan ends with it: plan again from where the player then stands. Undefined where no move can reach the goal.
+ * The best moves from a cell to the goal, assuming that none slips. If the best move relies on a slip (it returns to a
+ * cell already visited), the plan ends with it: plan again from the cell then reached. Undefined if no move can reach
+ * the goal.
  */
 export function plan(best: Int8Array, size: number, from: number): number[] | undefined {
   if (best[from] < 0) return undefined;

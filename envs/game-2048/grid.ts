@@ -1,16 +1,17 @@
-// The grid of 2048 and its moves. Cells are flat, row · size + column; 0 is an empty cell. Moves: 0 up, 1 right, 2 down, 3 left.
-// A move packs each line towards its side; equal neighbours merge from that side on, each tile at most once.
+// The grid of 2048 and its moves. Cells are flat indices, row · size + column; 0 is an empty cell. Moves: 0 up, 1
+// right, 2 down, 3 left. A move packs each line towards its side; equal neighbours merge, starting at that side, each
+// tile at most once.
 
 export interface Slide {
   grid: number[];
-  /** Sum of the tiles that merges made. */
+  /** Sum of the merged tiles. */
   merged: number;
   moved: boolean;
 }
 
 export const moveNames = ['Up', 'Right', 'Down', 'Left'] as const;
 
-/** For each move the lines of a grid, each as its cells in the order in which the move fills them. */
+/** For each move, the lines of the grid, each as its cells in the order in which the move fills them. */
 export function linesOf(size: number): number[][][] {
   const line = (cell: (i: number, k: number) => number) =>
     Array.from({ length: size }, (_, i) => Array.from({ length: size }, (_, k) => cell(i, k)));
@@ -22,7 +23,7 @@ export function linesOf(size: number): number[][][] {
   ];
 }
 
-/** What a move makes of a grid; the grid itself stays as it is. */
+/** The result of a move; does not modify the grid. */
 export function slide(grid: readonly number[], lines: readonly (readonly number[])[]): Slide {
   const after = new Array<number>(grid.length).fill(0);
   let merged = 0;
@@ -45,5 +46,5 @@ export function slide(grid: readonly number[], lines: readonly (readonly number[
   return { grid: after, merged, moved: after.some((tile, cell) => tile !== grid[cell]) };
 }
 
-/** The largest tile of a grid, 0 where it has none. */
+/** The largest tile of a grid, 0 if it is empty. */
 export const largestTile = (grid: readonly number[]): number => grid.reduce((most, tile) => Math.max(most, tile), 0);

@@ -1,6 +1,7 @@
-// 2048 (RAGEN): slide all tiles to one side and merge equal ones; after each move a 2 or a 4 appears. The reward is a tenth of
-// log2(1 + sum of the merged tiles), or that sum. Tiles come from numpy's PCG64 of the seed, so that equal seeds and moves give RAGEN's
-// games. There is no solver: no plan is certain, and a game to the tile 2048 takes a thousand moves.
+// 2048 (RAGEN): slide all tiles to one side and merge equal ones; after each move a 2 or a 4 appears. The reward is a
+// tenth of log2(1 + sum of the merged tiles), or that sum. Tiles come from numpy's PCG64 of the seed, so equal seeds
+// and moves give RAGEN's games. There is no solver: tiles appear at random, and reaching the tile 2048 takes about a
+// thousand moves.
 import { z } from 'zod';
 import { defineEnvironment } from '../api/environment';
 import { Pcg64 } from '../api/random/pcg64';

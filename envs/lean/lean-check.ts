@@ -1,5 +1,5 @@
-// What Lean says of a script: the reply that both of its servers give, and what it amounts to. Replies have the form of
-// leanprover-community's REPL, which the Kimina server wraps.
+// Lean's reply for a script and its interpretation. Both servers reply in the format of leanprover-community's REPL,
+// which the Kimina server wraps.
 
 export interface Position {
   line: number;
@@ -13,23 +13,23 @@ export interface LeanMessage {
   endPos?: Position | null;
 }
 
-/** A script's check: Lean's messages, or why there are none. */
+/** The result of a script: Lean's messages, or the reason why there are none. */
 export type Check = { messages: LeanMessage[]; sorries: number } | { failure: string; timedOut: boolean };
 
-/** A script in two parts, so that a server may keep the state after the first. */
+/** A script in two parts, so a server can cache the state after the first. */
 export interface Script {
   /** Imports. */
   header: string;
   body: string;
 }
 
-/** Something that checks scripts. Never rejects: what goes wrong is part of the check. */
+/** Checks scripts. Never rejects: a failure is returned as part of the check. */
 export interface Checker {
   check(script: Script): Promise<Check>;
 }
 
 export interface Verdict {
-  /** The tactics so far hold, goals may be left. */
+  /** The tactics so far are valid; goals may remain. */
   accepted: boolean;
   /** The proof is complete. */
   success: boolean;
@@ -40,7 +40,7 @@ export interface Verdict {
 export const isUnsolved = ({ severity, data }: LeanMessage): boolean =>
   severity === 'error' && data.toLowerCase().includes('unsolved goals');
 
-/** Accepted without errors other than unsolved goals, complete without any; `sorry` is neither. */
+/** Accepted: no errors except unsolved goals. Success: no errors at all. A script with `sorry` is neither. */
 export function verdictOf(check: Check): Verdict {
   if ('failure' in check) {
     const messages = [{ severity: 'error', data: check.failure }];
@@ -51,7 +51,7 @@ export function verdictOf(check: Check): Verdict {
   return { accepted, success: accepted && errors.length === 0, timedOut: false, messages: check.messages };
 }
 
-/** A reply of the REPL, whatever it holds; lines of positions count from `lineOffset`. */
+/** Parses a reply of the REPL, which may be malformed; `lineOffset` is added to the lines of positions. */
 export function checkOf(reply: unknown, lineOffset = 0): Check {
   if (reply === null || typeof reply !== 'object') return { failure: 'Lean gave no answer.', timedOut: false };
   const { message, messages, sorries } = reply as { message?: unknown; messages?: unknown; sorries?: unknown };

@@ -1,18 +1,18 @@
-// A theorem as it is sent to Lean and shown: imports, what stands before the statement, the statement, and the tactics so far, each
-// indented by two blanks.
+// A theorem as sent to Lean and as shown: imports, preamble, statement, and the tactics so far, each indented by two
+// spaces.
 import type { Script } from './lean-check';
 
 export interface Theorem {
   imports: string;
-  /** Opens, options and definitions between the imports and the statement. */
+  /** The `open` lines, options and definitions between the imports and the statement. */
   preamble: string;
   statement: string;
   informal: string;
-  /** Tactics that prove it, where they are known. */
+  /** Tactics that prove the theorem, if known. */
   proof?: string[];
 }
 
-/** The parts of a formal text: its imports, what comes before the statement, and all from the statement on. */
+/** Splits a formal text into its imports, the preamble, and everything from the statement on. */
 export function partsOf(formal: string): Pick<Theorem, 'imports' | 'preamble' | 'statement'> {
   const imports: string[] = [];
   const preamble: string[] = [];
@@ -28,7 +28,10 @@ export function partsOf(formal: string): Pick<Theorem, 'imports' | 'preamble' | 
   return { imports: joinedImports, preamble: joinedPreamble, statement: joinedStatement };
 }
 
-/** The script with these tactics; options and opens among the imports stay with the body, since states are kept of imports alone. */
+/**
+ * The script with these tactics. Options and `open` lines among the imports go into the body, because only the state
+ * after the imports is cached.
+ */
 export function scriptOf({ imports, preamble, statement }: Theorem, tactics: readonly string[]): Script {
   const lines = imports.trim().split('\n');
   const count = lines.findLastIndex(line => line.trim().startsWith('import')) + 1;
@@ -40,7 +43,7 @@ export function scriptOf({ imports, preamble, statement }: Theorem, tactics: rea
   return { header: header.join(''), body: `${rest.join('')}${imports.trim() === '' ? '' : '\n'}${body}` };
 }
 
-/** The script's last lines with their numbers. */
+/** The last lines of the script, with line numbers. */
 export function numberedLines({ header, body }: Script, most = 40): string[] {
   const lines = (header + body).trimEnd().split('\n');
   const first = Math.max(0, lines.length - most);
@@ -49,7 +52,7 @@ export function numberedLines({ header, body }: Script, most = 40): string[] {
   return first > 0 ? [`... (${first} earlier lines omitted)`, ...shown] : shown;
 }
 
-/** A text in lines of at most `width` characters, broken at blanks. */
+/** Breaks a text at spaces into lines of at most `width` characters. */
 export function wrapped(text: string, width = 88): string[] {
   const lines: string[] = [];
   let line = '';

@@ -1,18 +1,19 @@
-// Client of a local Lean REPL (leanprover-community/repl): a process that reads a JSON command and a blank line, and answers with JSON and
-// a blank line. The state after each header is kept, so that imports are paid for once; positions are told as of the whole script. A
-// command that takes too long costs the process, and the next one starts another.
+// Client of a local Lean REPL (leanprover-community/repl): a process that reads a JSON command and a blank line, and
+// replies with JSON and a blank line. The state after each header is cached, so imports are loaded once; positions are
+// reported relative to the whole script. A command that times out kills the process, and the next command starts a new
+// one.
 import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import { programEnvironment } from '../api/program-environment';
 import { checkOf, type Check, type Checker, type Script } from './lean-check';
 
 export interface ReplOptions {
-  /** Program and its arguments, such as lake, exe, repl. */
+  /** Program and arguments, such as lake, exe, repl. */
   command: readonly string[];
-  /** Folder to run it in; null: the one of this process. */
+  /** Working directory; null: that of this process. */
   folder: string | null;
-  /** Seconds for one command. */
+  /** Timeout of one command in seconds. */
   timeout: number;
-  /** Seconds for imports and the process's start. */
+  /** Timeout of the imports, including the start of the process, in seconds. */
   headerTimeout: number;
 }
 
@@ -20,7 +21,7 @@ class Repl {
   private buffer = '';
   private waiting: ((reply: unknown) => void) | undefined;
   private ended: string | undefined;
-  /** The REPL's number for the state after a header. */
+  /** The REPL's id of the state after each header. */
   readonly states = new Map<string, number>();
 
   private constructor(private readonly child: ChildProcessWithoutNullStreams) {
@@ -30,7 +31,7 @@ class Repl {
     });
     let last = '';
     child.stderr.setEncoding('utf8').on('data', (text: string) => (last = (last + text).slice(-400)));
-    child.stdin.on('error', () => undefined); // told by its end
+    child.stdin.on('error', () => undefined); // reported by the close event
     child.on('error', error => this.end(`The Lean REPL cannot be started (${error.message}).`));
     child.on('close', code =>
       this.end(`The Lean REPL ended with exit code ${code}${last ? ` (${last.trim()})` : ''}.`),
@@ -38,7 +39,7 @@ class Repl {
   }
 
   static start([program, ...args]: readonly string[], folder: string | null): Repl {
-    // What a model proves with may run code: of this process's variables it finds none that Lean does not need.
+    // A proof may execute code, so the REPL gets only the variables that Lean needs.
     const env = programEnvironment(['ELAN_*', 'LEAN_PATH', 'LEAN_SRC_PATH', 'LEAN_SYSROOT', 'LEAN_NUM_THREADS', 'LAKE_*', 'XDG_*']); // prettier-ignore
     return new Repl(spawn(program, args, { cwd: folder ?? undefined, stdio: 'pipe', env }));
   }
@@ -47,7 +48,7 @@ class Repl {
     return this.ended === undefined;
   }
 
-  /** The reply to a command; a failure as a check when the process ends or the time is up. */
+  /** The reply to a command, or a failure if the process ends or the command times out. */
   async ask(command: object, seconds: number): Promise<{ reply: unknown } | Extract<Check, { failure: string }>> {
     if (this.ended !== undefined) return { failure: this.ended, timedOut: false };
     const late = Symbol();
@@ -78,7 +79,7 @@ class Repl {
     this.waiting?.(undefined);
   }
 
-  /** A reply ends at the first blank line up to which the text is JSON. */
+  /** A reply ends at the first blank line before which the text is valid JSON. */
   private deliver(): void {
     for (let at = this.buffer.indexOf('\n\n'); at >= 0; at = this.buffer.indexOf('\n\n', at + 1)) {
       try {
@@ -87,13 +88,13 @@ class Repl {
         this.waiting?.(reply);
         return;
       } catch {
-        // a blank line within the reply
+        // blank line within the reply
       }
     }
   }
 }
 
-/** A checker over one process, which is started when it is first needed; scripts are checked one after the other. */
+/** A checker that uses one process, started on first use; scripts are checked one after the other. */
 export function replChecker({ command, folder, timeout, headerTimeout }: ReplOptions): Checker {
   let repl: Repl | undefined;
   let queue: Promise<unknown> = Promise.resolve();

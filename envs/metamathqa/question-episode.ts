@@ -1,27 +1,29 @@
-// An episode of one question: an answer is right or not, a right one ends the episode, and each wrong one halves what is left to win.
-// How the question is drawn is RAGEN's: CPython's `random.randint` of the seed over the data set's rows.
+// An episode of one question: a right answer ends the episode, and each wrong one halves the remaining reward. As in
+// RAGEN, CPython's `random.randint` of the seed selects the row of the data set.
 import type { DataSet, Row } from '../api/data-set';
 import type { Environment } from '../api/environment';
 import { PythonRandom } from '../api/random/python-random';
 
 export interface Question {
   text: string;
-  /** Null where the data set gives none: then nothing is right. */
+  /** Null if the data set gives none; then no answer is right. */
   answer: string | null;
 }
 
 export interface Verdict {
   right: boolean;
-  /** Whether the answer has the form of one. */
+  /** Whether the answer has the expected format. */
   valid: boolean;
 }
 
 export interface QuestionSource {
   open(): Promise<DataSet>;
-  /** @throws MissingDependency where the row has not the columns that are needed */
+  /**
+   * @throws MissingDependency if the row lacks a required column
+   */
   question(row: Row): Question;
   judge(given: string, answer: string | null): Verdict;
-  /** Whether infos also carry `is_valid`, as RAGEN's static environment names it. */
+  /** Whether infos also have `is_valid`, the name in RAGEN's static environment. */
   namesValidity?: boolean;
 }
 

@@ -1,6 +1,6 @@
-// Client of VAGEN's GymService: POST /connect {env_config} gives a session_id, POST /call {session_id, method, params} resets, steps,
-// asks for the system prompt and closes. Bodies are multipart (`multipart.ts`). Differs from VAGEN's own client in one thing: a call
-// that got no answer is not sent again, since the server may have taken it.
+// Client of VAGEN's GymService: POST /connect {env_config} returns a session_id; POST /call {session_id, method,
+// params} resets, steps, requests the system prompt and closes. Bodies are multipart (`multipart.ts`). Unlike VAGEN's
+// own client, it does not repeat a call that got no response, because the server may have executed it.
 import { decodeMultipart, encodeMultipart } from './multipart';
 import {
   ask,
@@ -15,7 +15,7 @@ import {
   type RemoteState,
 } from './peer';
 
-/** Key of Gymnasium for an episode that a limit ended. */
+/** Gymnasium's info key for an episode that a limit ended. */
 const truncatedKey = 'TimeLimit.truncated';
 
 export function gymServicePeer(options: PeerOptions): RemotePeer {
@@ -28,7 +28,8 @@ export function gymServicePeer(options: PeerOptions): RemotePeer {
 
   async function connect() {
     const { data } = await post('/connect', { env_config: options.envConfig }).catch((error: unknown) => {
-      // Nothing is lost but a session that times out by itself; a place that has no /connect is no GymService.
+      // No session is lost here: an orphaned one expires on the server. A 404 on /connect means that this is no
+      // GymService.
       if (error instanceof SessionLost && error.message.includes(' 404')) throw new Error(error.message);
       throw error;
     });

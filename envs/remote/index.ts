@@ -1,5 +1,5 @@
-// An environment that runs on a server, spoken to by OpenEnv's protocol or VAGEN's GymService. The server decides on states and rewards;
-// replays, retries and what becomes of a server that is gone are `remote-episode.ts`.
+// An environment that runs on a server, reached by OpenEnv's protocol or VAGEN's GymService. The server decides on
+// states and rewards; `remote-episode.ts` handles replays, retries and lost servers.
 import { z } from 'zod';
 import { defineEnvironment, MissingDependency, type ActionLookup, type StepResult } from '../api/environment';
 import { gymServicePeer } from './gym-service-client';
@@ -7,7 +7,7 @@ import { openEnvPeer } from './openenv-client';
 import { recordOf, type PeerOptions, type RemoteDescription, type RemotePeer, type RemoteState } from './peer';
 import { RemoteEpisode, waitBefore } from './remote-episode';
 
-/** Keys by which every environment on a server is reached. */
+/** Configuration keys shared by all environments on a server. */
 export const serverKeys = {
   protocol: z.enum(['openenv', 'gym_service']).default('openenv'),
   url: z
@@ -47,7 +47,7 @@ const config = z.strictObject({
 });
 type Config = z.infer<typeof config>;
 
-/** The server of a configuration. */
+/** The client for a configuration's server. */
 export function peerOf(
   server: ServerConfig,
   envConfig: Record<string, unknown>,
@@ -63,7 +63,9 @@ export function peerOf(
   return server.protocol === 'openenv' ? openEnvPeer(options, fields) : gymServicePeer(options);
 }
 
-/** @throws MissingDependency where the key is not set or the server does not answer */
+/**
+ * @throws MissingDependency if the key is not set or the server does not respond
+ */
 export async function requireServer(server: ServerConfig, peer: RemotePeer, remedy: string): Promise<void> {
   const { api_key_env: variable, url } = server;
   if (variable !== null && !process.env[variable])
@@ -75,13 +77,16 @@ export async function requireServer(server: ServerConfig, peer: RemotePeer, reme
   if (why !== undefined) throw new MissingDependency(`finds no server at ${url} (${why})`, remedy);
 }
 
-/** Milliseconds that all attempts of a call take at most. */
+/** Maximum time in milliseconds of all attempts of a call. */
 export function patienceOf({ timeout, connect_timeout, retries, backoff }: ServerConfig): number {
   const waits = Array.from({ length: retries }, (_, i) => Math.max(waitBefore(i + 1, backoff, 0) * 1.9, 60));
   return 1000 * ((timeout + connect_timeout) * (retries + 1) + waits.reduce((sum, wait) => sum + wait, 0));
 }
 
-/** Info of an ended episode, which says whether it succeeded: by the server's word, as we or VAGEN give it, or else by its return. */
+/**
+ * Adds `success` to the info of an ended episode: the server's own value, at our key or VAGEN's, else whether the
+ * return exceeds the threshold.
+ */
 function withSuccess(info: Record<string, unknown>, total: number, threshold: number): Record<string, unknown> {
   if (info.success !== undefined) return info;
   const { success = total > threshold } = recordOf(recordOf(info.metrics).traj_metrics);
@@ -90,10 +95,10 @@ function withSuccess(info: Record<string, unknown>, total: number, threshold: nu
 
 const remedy = 'start it, for instance by ragen env serve, or correct env_config.url and env_config.protocol';
 
-/** What the servers say of their environments, by configuration; found out when the environment is loaded. */
+/** Descriptions of the servers' environments by configuration, fetched when the environment is loaded. */
 const described = new Map<string, RemoteDescription>();
 
-/** Names of the actions, given or told by the server; undefined where they are texts. */
+/** Names of the actions, from the configuration or the server; undefined if actions are texts. */
 const namesOf = (config: Config): ActionLookup | undefined =>
   config.actions === null
     ? described.get(JSON.stringify(config))?.actions

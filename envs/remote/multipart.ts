@@ -1,5 +1,5 @@
-// Bodies of VAGEN's GymService, in both directions: a JSON part named `data`, then one PNG part an image. The platform parses them; what
-// it writes has a boundary of its own, so that no image can contain it.
+// Encodes and decodes the bodies of VAGEN's GymService: a JSON part named `data`, then one PNG part per image. The
+// platform parses them. An encoded body has a random boundary, so no image can contain it.
 import { randomUUID } from 'node:crypto';
 
 export interface Message {
@@ -8,7 +8,7 @@ export interface Message {
   images: Uint8Array[];
 }
 
-/** A body and its content type; VAGEN's client sends `form-data`, its server `mixed`. */
+/** Encodes a body and returns it with its content type; VAGEN's client sends `form-data`, its server `mixed`. */
 export function encodeMultipart(
   { data, images }: Message,
   subtype: 'form-data' | 'mixed',
@@ -30,8 +30,8 @@ export function encodeMultipart(
 }
 
 /**
- * What a body says.
- * @throws Error with a sentence's predicate where it is not of this form
+ * Decodes a body.
+ * @throws Error with a predicate as its message if the body has another format
  */
 export async function decodeMultipart(type: string, body: Uint8Array): Promise<Message> {
   if (!/^multipart\/[\w-]+;/i.test(type)) throw new Error(`is ${type || 'of no content type'}, no multipart`);

@@ -1,6 +1,7 @@
-// Client of OpenEnv's sessions (openenv-core 0.3): a WebSocket at /ws is a session, to which {"type": "reset" | "step" | "close",
-// "data"} are sent and which answers each with {"type": "observation", "data": {observation, reward, done}} or {"type": "error"}.
-// Observations are the server's own dictionaries: `OpenEnvFields` says where text, images and actions are.
+// Client of OpenEnv's sessions (openenv-core 0.3). A WebSocket at /ws is a session: it receives {"type": "reset" |
+// "step" | "close", "data"} and replies to each with {"type": "observation", "data": {observation, reward, done}} or
+// {"type": "error"}. Observations are dictionaries defined by the server; `OpenEnvFields` maps their text, images and
+// actions.
 import { WebSocket } from 'ws';
 import type { ActionLookup } from '../api/environment';
 import {
@@ -21,15 +22,15 @@ import {
 } from './peer';
 
 export interface OpenEnvFields {
-  /** An action's dictionary; `{action}` in its texts stands for the action. */
+  /** Template of an action's dictionary; `{action}` in its strings is replaced by the action. */
   action: Record<string, unknown>;
-  /** Field of the observation that is shown; null: `text`, or the whole observation as JSON. */
+  /** Field of the observation to show; null: `text`, or the whole observation as JSON. */
   text: string | null;
-  /** Field of the observation that has images in base64, one or a list. */
+  /** Field of the observation with base64 images, one or a list. */
   images: string;
 }
 
-/** Bytes of a message, as in OpenEnv's own client. */
+/** Maximum size of a message in bytes, as in OpenEnv's own client. */
 const largestMessage = 100 * 1024 * 1024;
 
 export function openEnvPeer(options: PeerOptions, fields: OpenEnvFields): RemotePeer {
@@ -62,7 +63,9 @@ export function openEnvPeer(options: PeerOptions, fields: OpenEnvFields): Remote
   };
 }
 
-/** A server's answer in our terms; flags and info are where our own server puts them. */
+/**
+ * Converts a server's response to a `RemoteState`; flags and info are read where the product's own server puts them.
+ */
 export function openEnvState(data: Record<string, unknown>, fields: OpenEnvFields): RemoteState {
   const observation = recordOf(data.observation);
   const { [fields.images]: pictures, ...rest } = observation;
@@ -84,7 +87,7 @@ export function openEnvState(data: Record<string, unknown>, fields: OpenEnvField
 const bytesOf = (picture: string) =>
   new Uint8Array(Buffer.from(picture.replace(/^data:image\/png;base64,/, ''), 'base64'));
 
-/** The dictionary with the action where its texts say so. */
+/** The template with the action filled into its strings. */
 function filledIn(template: unknown, action: string): unknown {
   if (typeof template === 'string') return template.replaceAll('{action}', () => action);
   if (Array.isArray(template)) return template.map(each => filledIn(each, action));
@@ -92,7 +95,10 @@ function filledIn(template: unknown, action: string): unknown {
   return Object.fromEntries(Object.entries(template).map(([key, value]) => [key, filledIn(value, action)]));
 }
 
-/** Names of the actions where the schema lists them for the field that holds the action; our own server adds their ids. */
+/**
+ * Names of the actions, if the schema enumerates them for the field that holds the action; the product's own server
+ * adds their ids.
+ */
 function namedActions(schema: Record<string, unknown>, { action }: OpenEnvFields): ActionLookup | undefined {
   const field = Object.keys(action).find(key => action[key] === '{action}');
   const { enum: names, 'x-ids': ids } = recordOf(recordOf(schema.properties)[field ?? '']);
@@ -117,17 +123,17 @@ function connected(options: PeerOptions): Promise<{ socket: WebSocket; exchange:
       const isFull = response.statusCode === 503 || response.statusCode === 429;
       reject(isFull ? new NotTaken(said, Number(response.headers['retry-after']) || undefined) : new Error(said));
     });
-    const exchange = exchangeOver(socket, options); // hears from the first moment on
+    const exchange = exchangeOver(socket, options); // listens from the start
     socket.on('open', () => resolve({ socket, exchange }));
   });
 }
 
-/** Sends one message at a time and waits for its answer. */
+/** Sends one message at a time and waits for its reply. */
 function exchangeOver(socket: WebSocket, options: PeerOptions): Exchange {
   const { timeout } = options;
   let settle: { answer(text: string): void; lost(why: string): void } | undefined;
   let gone: string | undefined;
-  let early: string | undefined; // a full server says so before it is asked
+  let early: string | undefined; // a full server sends a message before any request
   const leave = (why: string) => {
     gone ??= why;
     settle?.lost(gone);

@@ -1,9 +1,10 @@
-// What a protocol gives to an episode played on a server, and the three ways in which it can fail: the request was not taken (it may be
-// sent again), nobody knows whether it was (the session is lost: never sent again there), or the server says no.
+// The interface between a protocol and an episode on a server, and the three kinds of failure: the request was not
+// accepted (it may be repeated), its fate is unknown (the session is lost, and the request is never repeated in it), or
+// the server returned an error.
 import { bodyBytes } from '../api/response-body';
 import type { ActionLookup } from '../api/environment';
 
-/** A server's answer to a reset or a step. */
+/** A server's response to a reset or a step. */
 export interface RemoteState {
   text: string;
   /** PNG bytes. */
@@ -12,7 +13,7 @@ export interface RemoteState {
   done: boolean;
   truncated: boolean;
   info: Record<string, unknown>;
-  /** Names of this episode's actions, where the server tells them with a reset. */
+  /** Names of this episode's actions, if the server sends them with a reset. */
   actions?: ActionLookup;
 }
 
@@ -22,64 +23,69 @@ export interface RemoteReset {
   mode: 'train' | 'val';
 }
 
-/** One environment on the server. */
+/** One environment instance on the server. */
 export interface RemoteSession {
   reset(options: RemoteReset): Promise<RemoteState>;
-  /** @param action name of an action, or text */
+  /**
+   * @param action name of an action, or text
+   */
   step(action: string): Promise<RemoteState>;
-  /** Gives it back; never throws. */
+  /** Releases the instance; never throws. */
   close(): Promise<void>;
 }
 
-/** A server's environment as it describes itself. */
+/** A server's description of its environment. */
 export interface RemoteDescription {
   instruction: string;
   actions?: ActionLookup;
 }
 
 export interface RemotePeer {
-  /** Undefined where it answers, else why not, as in "ECONNREFUSED". */
+  /** Undefined if the server responds, else the reason, such as "ECONNREFUSED". */
   missing(): Promise<string | undefined>;
   describe(): Promise<RemoteDescription>;
   open(): Promise<RemoteSession>;
 }
 
 export interface PeerOptions {
-  /** Base URL without a slash at its end. */
+  /** Base URL without a trailing slash. */
   url: string;
   apiKey: string | undefined;
-  /** Seconds for an answer. */
+  /** Response timeout in seconds. */
   timeout: number;
-  /** Seconds for a connection. */
+  /** Connection timeout in seconds. */
   connectTimeout: number;
-  /** The server's own parameters of the environment. */
+  /** The server-side configuration of the environment. */
   envConfig: Record<string, unknown>;
 }
 
-/** The server did not take the request, and says so or could not be reached: it may be sent again. */
+/** The server rejected the request or could not be reached: the request may be repeated. */
 export class NotTaken extends Error {
   override readonly name = 'NotTaken';
   constructor(
     message: string,
-    /** Seconds after which the server wants to be asked again. */
+    /** Seconds to wait before a retry, as requested by the server. */
     readonly after?: number,
   ) {
     super(message);
   }
 }
 
-/** Whether the server took the request is unknown, or it does not know the session: the session must not be used any more. */
+/**
+ * It is unknown whether the server executed the request, or it does not know the session: the session must not be used
+ * again.
+ */
 export class SessionLost extends Error {
   override readonly name = 'SessionLost';
 }
 
-/** Bytes of an answer: an observation with its pictures. */
+/** Maximum size in bytes of a response: an observation with its images. */
 const mostBodyBytes = 2 ** 26;
 
-/** Characters of what a server says of an error. */
+/** Maximum length in characters of a server's error text. */
 const mostWords = 300;
 
-/** Codes of connections that never came about. */
+/** Error codes of connections that were never established. */
 const neverConnected = new Set([
   'ECONNREFUSED',
   'ENOTFOUND',
@@ -89,17 +95,17 @@ const neverConnected = new Set([
   'UND_ERR_CONNECT_TIMEOUT',
 ]);
 
-/** Headers that carry the key: GymService reads the first, servers behind a gateway the second. */
+/** Headers with the API key: GymService reads the first, servers behind a gateway read the second. */
 export const keyHeaders = (apiKey: string | undefined): Record<string, string> =>
   apiKey === undefined ? {} : { 'x-api-key': apiKey, authorization: `Bearer ${apiKey}` };
 
-/** What a server said, without the key where it repeats it: what goes wrong is written down. */
+/** A server's text with the API key masked, because error messages are logged. */
 export const withoutKey = (said: string, { apiKey }: Pick<PeerOptions, 'apiKey'>): string =>
   apiKey ? said.replaceAll(apiKey, '***') : said;
 
 /**
- * The body of a server's answer.
- * @throws NotTaken, SessionLost, or an Error with what the server said
+ * Sends a request and returns the response's content type and body.
+ * @throws NotTaken, SessionLost, or an Error with the server's text
  */
 export async function ask(
   options: PeerOptions,
@@ -112,7 +118,7 @@ export async function ask(
       method: body ? 'POST' : 'GET',
       headers: { ...keyHeaders(apiKey), ...(body && { 'content-type': body.type }) },
       body: body?.body as BodyInit | undefined,
-      redirect: 'manual', // the key goes to no other place than the one that was named
+      redirect: 'manual', // never send the key to another host
       signal: AbortSignal.timeout(timeout * 1000),
     });
     return { response, bytes: await bodyBytes(response, mostBodyBytes) };
@@ -123,7 +129,7 @@ export async function ask(
   const { status } = response;
   if (response.ok) return { type: response.headers.get('content-type') ?? '', body: bytes };
   const told = withoutKey(Buffer.from(bytes).toString('utf8'), options);
-  const words = told.length > mostWords ? `${told.slice(0, mostWords)}…` : told; // the mark tells readers that a key may be cut there
+  const words = told.length > mostWords ? `${told.slice(0, mostWords)}…` : told; // `…` marks a cut, maybe in a key
   const said = `${path} was answered with ${status}: ${words}`;
   if (status === 503 || status === 429)
     throw new NotTaken(said, Number(response.headers.get('retry-after') ?? NaN) || undefined);
@@ -131,13 +137,13 @@ export async function ask(
   throw new Error(said);
 }
 
-/** JSON of an answer. */
+/** Sends a request and returns the response's JSON. */
 export async function askJson(options: PeerOptions, path: string): Promise<Record<string, unknown>> {
   const { body } = await ask(options, path);
   return JSON.parse(Buffer.from(body).toString('utf8')) as Record<string, unknown>;
 }
 
-/** How a request that got no answer failed. */
+/** Classifies the error of a request that got no response. */
 export function connectionError(error: unknown, timeout: number): NotTaken | SessionLost {
   const { name, message, code, cause } = error as Error & { code?: string; cause?: { code?: string } };
   if (name === 'TimeoutError') return new SessionLost(`no answer within ${timeout} s`);
@@ -145,7 +151,7 @@ export function connectionError(error: unknown, timeout: number): NotTaken | Ses
   return why !== undefined && neverConnected.has(why) ? new NotTaken(why) : new SessionLost(why ?? message);
 }
 
-/** Why a server does not answer GET `path` within five seconds; undefined where it does. */
+/** Why a server does not respond to GET `path` within five seconds; undefined if it does. */
 export async function missingAt(options: PeerOptions, path: string): Promise<string | undefined> {
   try {
     await ask({ ...options, timeout: Math.min(options.timeout, 5) }, path);
@@ -155,7 +161,7 @@ export async function missingAt(options: PeerOptions, path: string): Promise<str
   }
 }
 
-/** A truthful state of what a server sent; images are PNG, each with its `<image>` mark in the text. */
+/** Validates a server's state: images must be PNG, and missing `<image>` placeholders are appended to the text. */
 export function stateOf(state: RemoteState): RemoteState {
   const { text, images } = state;
   const wrong = images.findIndex(image => Buffer.from(image.subarray(0, 4)).toString('latin1') !== '\x89PNG');
@@ -164,11 +170,11 @@ export function stateOf(state: RemoteState): RemoteState {
   return { ...state, text: text + '\n<image>'.repeat(Math.max(images.length - marks, 0)) };
 }
 
-/** `value` where it is an object, else an empty one. */
+/** `value` if it is an object, else an empty object. */
 export const recordOf = (value: unknown): Record<string, unknown> =>
   value !== null && typeof value === 'object' && !Array.isArray(value) ? (value as Record<string, unknown>) : {};
 
-/** A reward as a number; absent ones are 0, what is no number is refused. */
+/** A reward as a number. A missing reward is 0. @throws Error for a value that is not a number */
 export function rewardOf(value: unknown): number {
   const reward = value === null || value === undefined ? 0 : Number(value);
   if (!Number.isFinite(reward)) throw new Error(`the server's reward is ${JSON.stringify(value)}, no number`);

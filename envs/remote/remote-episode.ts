@@ -1,21 +1,24 @@
-// An episode played on a server. A request that was not taken is sent again after a while. A session that may have taken one is given
-// up: the episode is played again in a new one from (seed, actions) and must come out the same, so no step is ever applied twice.
+// An episode on a server. A request that was not accepted is repeated after a delay. If a session is lost, the episode
+// is replayed in a new session from (seed, actions) and must give the same results, so no step is ever applied twice.
 import { createHash } from 'node:crypto';
 import { MissingDependency } from '../api/environment';
 import { NotTaken, SessionLost, type RemotePeer, type RemoteReset, type RemoteSession, type RemoteState } from './peer';
 
 export interface RetryOptions {
-  /** The server's address, for sentences. */
+  /** The server's address, for error messages. */
   url: string;
-  /** Times a request is tried again. */
+  /** Number of retries of a request. */
   retries: number;
-  /** Seconds before the first retry; each further one waits twice as long, at most a minute. */
+  /** Seconds before the first retry; doubles with each further one, up to a minute. */
   backoff: number;
 }
 
 const longestWait = 60;
 
-/** Seconds before the retry of this number (from 1); spread by the seed, so that a batch does not come back as one. */
+/**
+ * Seconds before the given retry (from 1). The seed adds jitter, so the episodes of a batch do not retry at the same
+ * time.
+ */
 export const waitBefore = (retry: number, backoff: number, seed: number): number =>
   Math.min(backoff * 2 ** (retry - 1), longestWait) * (0.7 + 0.6 * ((seed * 0.6180339887) % 1));
 
@@ -35,7 +38,7 @@ export class RemoteEpisode {
     return this.perform(async () => this.begun!.state);
   }
 
-  /** The state after one more action. */
+  /** Applies an action and returns the next state. */
   async step(action: string): Promise<RemoteState> {
     const state = await this.perform(session => session.step(action));
     this.played.push({ action, came: fingerprint(state) });
@@ -74,7 +77,7 @@ export class RemoteEpisode {
     }
   }
 
-  /** A new session that stands where the lost one stood. */
+  /** A new session with the lost session's episode replayed. */
   private async rebuilt(): Promise<RemoteSession> {
     const session = await this.peer.open();
     try {

@@ -1,8 +1,8 @@
-// A 2 × 2 × 2 cube as 24 stickers: sticker 4 · face + place, faces U L F R B D, places row by row. A turn is a table of sources: sticker i
-// becomes the one that was at `turn[i]`. Sticker colours are the numbers of the faces that they belong to.
+// A 2 × 2 × 2 cube as 24 stickers: index 4 · face + position, faces U L F R B D, positions row by row. A turn is a
+// table of sources: the new sticker i is the old sticker `turn[i]`. Sticker colours are face indices.
 //
-// RAGEN's B is no turn of a real cube: it exchanges the stickers 22 and 23 on the way through the lower face, which takes corners
-// apart. Its levels are made with it, so it is the default; `realBack` is the turn that a cube has.
+// RAGEN's B move is not a turn of a real cube: it swaps the stickers 22 and 23 in the ring through the D face, which
+// splits corners. RAGEN's levels are generated with it, so it is the default; `realBack` is the turn of a real cube.
 
 export type Cube = Uint8Array;
 
@@ -10,7 +10,7 @@ export const moveNames = ['U', "U'", 'D', "D'", 'L', "L'", 'R', "R'", 'F', "F'",
 
 export const solvedCube = (): Cube => Uint8Array.from({ length: 24 }, (_, at) => at >> 2);
 
-/** Face that turns, and the ring around it: each pair takes the place of the one before it. */
+/** The face that turns and the ring around it; each pair of stickers moves to the position of the previous pair. */
 type Ring = readonly [face: number, ...pairs: (readonly [number, number])[]];
 
 const rings: readonly Ring[] = [
@@ -30,7 +30,10 @@ function quarter([face, ...pairs]: Ring): Uint8Array {
   return turn;
 }
 
-/** Tables of the twelve moves in the order of `moveNames`; each even one is three turns of the one before it. */
+/**
+ * Tables of the twelve moves in the order of `moveNames`; each move at an odd index is three turns of the move before
+ * it.
+ */
 export function turns(real: boolean): Uint8Array[] {
   return [...rings, real ? realBack : ragensBack].flatMap(ring => {
     const once = quarter(ring);
@@ -41,5 +44,5 @@ export function turns(real: boolean): Uint8Array[] {
 /** The cube after a turn. */
 export const turned = (cube: Cube, turn: Uint8Array): Cube => turn.map(from => cube[from]);
 
-/** Whether every face has one colour. */
+/** Whether every face is of a single colour. */
 export const isSolved = (cube: Cube): boolean => cube.every((colour, at) => colour === cube[at & ~3]);

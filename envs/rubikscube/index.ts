@@ -1,5 +1,6 @@
-// The 2 × 2 × 2 Rubik's Cube (RAGEN): bring every face to a single colour. Reward 1 when it is solved, else 0; truncated at max_steps.
-// The scramble is drawn from numpy's PCG64 of the seed, so that equal seeds give RAGEN's cubes; it may cancel itself out, as in RAGEN.
+// The 2 × 2 × 2 Rubik's Cube (RAGEN): bring every face to a single colour. Reward 1 when solved, else 0; truncated at
+// max_steps. The scramble is drawn from numpy's PCG64 of the seed, so equal seeds give RAGEN's cubes; as in RAGEN, a
+// scramble may cancel itself out.
 import { z } from 'zod';
 import { defineEnvironment } from '../api/environment';
 import { Pcg64 } from '../api/random/pcg64';
@@ -37,7 +38,7 @@ export default defineEnvironment({
     const names = ids.map(id => config.action_lookup[id]);
     let cube: Cube;
     let steps = 0;
-    let ending = ''; // why the episode is over; empty while it goes on
+    let ending = ''; // why the episode ended; empty until then
 
     const render = () => {
       const rows = faces.map((face, i) => {
@@ -81,7 +82,8 @@ export default defineEnvironment({
       },
 
       render,
-      // A scramble that cancelled itself out counts as solved only after a move: there and back.
+      // A cube whose scramble cancelled out counts as solved only after a move, so the solution is a turn and its
+      // inverse.
       solve: () => {
         if (ending !== '') return isSolved(cube) ? [] : undefined;
         return isSolved(cube) ? [1, 2] : solveCube(cube, tables)?.map(move => move + 1);

@@ -1,18 +1,21 @@
-// The shortest solution of a cube by breadth-first search from both ends. Cubes that differ only in their colours' names are one node,
-// since every uniform colouring of the faces is solved; so there is a single end.
+// The shortest solution of a cube by bidirectional breadth-first search. Cubes that differ only by a permutation of
+// colours are one node, because every cube with single-coloured faces is solved; so there is a single goal node.
 import { solvedCube, turned, type Cube } from './cube';
 
-/** Cubes looked at before the search gives up; real cubes are solved long before. */
+/** Maximum number of nodes visited; real cubes are solved with far fewer. */
 const mostNodes = 400_000;
 
 interface Node {
   cube: Cube;
-  /** The node that it was reached from, and by which move. */
+  /** The node from which this one was reached, and the move. */
   from: Node | undefined;
   move: number;
 }
 
-/** Moves (indices of `turns`, each odd one the inverse of the even one before it) to a solved cube; undefined where too much was seen. */
+/**
+ * Moves to a solved cube, as indices into `turns`, in which each odd index is the inverse of the even one before it;
+ * undefined if the search exceeds `mostNodes`.
+ */
 export function solveCube(start: Cube, turns: readonly Uint8Array[]): number[] | undefined {
   const root = (cube: Cube): Node => ({ cube, from: undefined, move: -1 });
   const sides = [start, solvedCube()].map(cube => ({
@@ -41,7 +44,7 @@ export function solveCube(start: Cube, turns: readonly Uint8Array[]): number[] |
   return undefined;
 }
 
-/** The way to the meeting from the start, then back along the way from the end. */
+/** The path from the start to the meeting node, then the reversed path to the goal. */
 function joined(fromStart: Node, fromEnd: Node): number[] {
   const way = (node: Node | undefined): number[] => (node?.from ? [...way(node.from), node.move] : []);
   return [
@@ -52,7 +55,7 @@ function joined(fromStart: Node, fromEnd: Node): number[] {
   ];
 }
 
-/** The cube with its colours named in the order in which they are met. */
+/** The cube with its colours numbered in order of first occurrence. */
 function nameOf(cube: Cube): string {
   const names = new Map<number, number>();
   return String.fromCharCode(

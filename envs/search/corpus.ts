@@ -1,4 +1,5 @@
-// A corpus in memory, ranked by BM25. Made once a path and kept, since all episodes of the worker read the same one.
+// A corpus in memory, ranked by BM25. Each path is indexed once, because all episodes of the worker use the same
+// corpus.
 import MiniSearch from 'minisearch';
 import { openDataSet } from '../api/data-set';
 
@@ -16,8 +17,8 @@ export interface Passage {
 const corpora = new Map<string, Promise<MiniSearch<Passage>>>();
 
 /**
- * The `limit` best passages for the query, best first; none where no word of it occurs.
- * @param path rows with `content` (or `contents`, `text`) and optionally `id`
+ * The `limit` best passages for the query, best first; empty if no query word occurs in the corpus.
+ * @param path file whose rows have `content` (or `contents`, `text`) and optionally `id`
  */
 export async function searchCorpus(path: string, query: string, limit: number): Promise<Found[]> {
   const corpus = corpora.get(path) ?? indexed(path);
@@ -32,7 +33,7 @@ async function indexed(path: string): Promise<MiniSearch<Passage>> {
   return index;
 }
 
-/** All passages of a file; `path` as searchCorpus has it. */
+/** All passages of a file; `path` as in `searchCorpus`. */
 export async function passagesOf(path: string): Promise<Passage[]> {
   const remedy = 'give env_config.corpus_path a JSON Lines, JSON or Parquet file with the column content';
   const rows = await openDataSet(path, { remedy });

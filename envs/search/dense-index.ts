@@ -1,6 +1,6 @@
-// A corpus in memory, ranked by the likeness of embeddings as RAGEN's retrieval server does (a flat index over E5's embeddings of
-// "passage: …", searched with "query: …"): inner products of vectors of length one, every passage compared. Made once a corpus and model,
-// at the first search.
+// A corpus in memory, ranked by embedding similarity as in RAGEN's retrieval server (a flat index of E5 embeddings of
+// "passage: …", searched with "query: …"): the inner product of unit vectors with every passage. Built once for each
+// corpus and model, at the first search.
 import type { Found, Passage } from './corpus';
 import { passagesOf } from './corpus';
 import { TextEmbedder } from './text-embedder';
@@ -14,14 +14,14 @@ interface DenseIndex {
 const embedders = new Map<string, Promise<TextEmbedder>>();
 const indices = new Map<string, Promise<DenseIndex>>();
 
-/** The model of a folder, opened once. Throws what TextEmbedder.open throws. */
+/** The embedding model in a folder, loaded once. Throws as `TextEmbedder.open`. */
 export function embedderOf(folder: string): Promise<TextEmbedder> {
   const embedder = embedders.get(folder) ?? TextEmbedder.open(folder);
   embedders.set(folder, embedder);
   return embedder;
 }
 
-/** The `limit` passages most like the query, best first; `path` as searchCorpus has it. */
+/** The `limit` passages most similar to the query, best first; `path` as in `searchCorpus`. */
 export async function searchDense(path: string, folder: string, query: string, limit: number): Promise<Found[]> {
   const key = JSON.stringify([path, folder]);
   const index = indices.get(key) ?? indexed(path, folder);

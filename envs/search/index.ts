@@ -1,6 +1,7 @@
-// Answering questions by searching (RAGEN, SearchQA): search[words] looks passages up, finish[answer] ends the episode with a score.
-// Passages come from a corpus in memory, ranked by BM25 or by embeddings, or from RAGEN's retrieval server. The question is the seed's, modulo their
-// number. Works out of the box with questions about an invented archipelago (media/data/search).
+// Question answering by search (RAGEN, SearchQA): search[words] returns passages, finish[answer] ends the episode with
+// a score. Passages come from a corpus in memory, ranked by BM25 or by embeddings, or from RAGEN's retrieval server.
+// The question is row (seed modulo number of questions). The built-in questions are about a fictional archipelago
+// (media/data/search).
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { openDataSet } from '../api/data-set';
@@ -35,9 +36,9 @@ const config = z.strictObject({
 type Config = z.infer<typeof config>;
 
 const actionsLine = 'Available actions: search[<query>], finish[<answer>]';
-/** What the first search may take, which embeds the whole corpus. */
+/** Timeout in milliseconds of the first search, which embeds the whole corpus. */
 const indexingMs = 600_000;
-/** Characters of a passage that are shown. */
+/** Maximum number of characters shown of a passage. */
 const passageChars = 800;
 const shipped = (name: string) => fileURLToPath(new URL(`../../media/data/search/${name}.jsonl`, import.meta.url));
 
@@ -47,7 +48,7 @@ const serverOf = ({ mock_mode, retrieval_server_url }: Config) =>
 interface Question {
   question: string;
   right: string[];
-  /** Searches that bring what the answer needs; known of shipped questions. */
+  /** Searches that find what the answer needs; set only for the built-in questions. */
   queries: string[];
 }
 
@@ -70,7 +71,7 @@ async function questionOf(
 
 const cut = (text: string, limit: number) => (text.length > limit ? `${text.slice(0, limit)}...` : text);
 
-/** Passages as the model sees them. */
+/** Passages as shown to the model. */
 function shown(found: Found[] | string, limit: number): string {
   if (typeof found === 'string') return found;
   if (found.length === 0) return 'No documents match the query.';
@@ -122,7 +123,7 @@ export default defineEnvironment({
         : searchDense(corpus, embedding_model, query, limit);
     };
 
-    /** A step that is no answer; it ends the episode where it is the last. */
+    /** The result of a step that does not answer; truncates the episode at the last step. */
     const goOn = (text: string, info: Record<string, unknown>): StepResult => {
       const truncated = steps >= config.max_steps;
       observation = `${text}\n${truncated ? 'That was the last step: the episode ends without an answer.' : actionsLine}`;

@@ -1,14 +1,14 @@
-// How an answer is scored: SQuAD's exact match and the overlap of words (RAGEN, SearchQA), and what a free text is taken to answer.
+// Scores an answer by SQuAD's exact match and word overlap (RAGEN, SearchQA), and extracts the answer from free text.
 
 export interface AnswerScore {
   exact: boolean;
-  /** Best over the right answers, 0 to 1. */
+  /** Highest F1 over the right answers, 0 to 1. */
   f1: number;
 }
 
 const verdicts = new Set(['yes', 'no', 'noanswer']);
 
-/** SQuAD's form of an answer: lower case, without ASCII punctuation and articles, single blanks. */
+/** SQuAD's normalization of an answer: lower case, no ASCII punctuation, no articles, single spaces. */
 export function normalized(text: string): string {
   return text
     .toLowerCase()
@@ -19,7 +19,7 @@ export function normalized(text: string): string {
     .join(' ');
 }
 
-/** The answer against each right one. */
+/** Scores an answer against each right one and returns the best. */
 export function scoreAnswer(answer: string, right: readonly string[]): AnswerScore {
   const scores = right.map(gold => {
     const [given, wanted] = [normalized(answer), normalized(gold)];
@@ -28,7 +28,7 @@ export function scoreAnswer(answer: string, right: readonly string[]): AnswerSco
   return { exact: scores.some(({ exact }) => exact), f1: scores.reduce((best, { f1 }) => Math.max(best, f1), 0) };
 }
 
-/** F1 over words, each counted as often as it stands there; yes and no share no words with longer answers. */
+/** Word-level F1, counting repeated words; yes and no share no words with longer answers. */
 function overlap(given: string, wanted: string): number {
   if (verdicts.has(given) || verdicts.has(wanted)) return 0;
   const left = wanted.split(' ');
@@ -45,7 +45,10 @@ function overlap(given: string, wanted: string): number {
   return (2 * precision * recall) / (precision + recall);
 }
 
-/** What a text without an action's form is taken to answer: boxed, bold, "the answer is …", its first sentence, its beginning. */
+/**
+ * The answer in a text without an action: a boxed or bold part, "the answer is …", its first sentence, or its
+ * beginning.
+ */
 export function answerIn(text: string): string {
   const plain = text
     .replace(/<think>.*?<\/think>/gs, '')

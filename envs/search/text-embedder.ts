@@ -1,6 +1,7 @@
-// Embeddings of texts by an ONNX model in the form in which E5, BGE and their kin are published: a folder with tokenizer.json and
-// model.onnx (or onnx/model.onnx), whose first output is the last hidden state of each token, or an embedding already pooled. Pooled as
-// 1_Pooling/config.json says, by the mean over tokens where there is none, and brought to length one. Runs on the CPU.
+// Text embeddings by an ONNX model in the format of E5, BGE and similar models: a folder with tokenizer.json and
+// model.onnx (or onnx/model.onnx). The first output is the last hidden state of each token or an embedding already
+// pooled. Pools as 1_Pooling/config.json says, else by the mean over tokens, and normalizes to unit length. Runs on the
+// CPU.
 import { Tokenizer } from '@huggingface/tokenizers';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,9 +9,9 @@ import type { InferenceSession, Tensor } from 'onnxruntime-node';
 import { MissingDependency } from '../api/environment';
 import { readRegularText } from '../api/regular-file';
 
-/** Tokens of a text that are read where the folder names no limit: what BERT has positions for. */
+/** Maximum number of tokens of a text if the folder gives no limit: the number of positions in BERT. */
 const mostTokens = 512;
-/** Tokens, padding included, that go through the model at a time. */
+/** Maximum number of tokens in a batch, including padding. */
 const tokensAtATime = 4096;
 
 const remedy =
@@ -25,7 +26,9 @@ export class TextEmbedder {
     private readonly pooling: 'mean' | 'first',
   ) {}
 
-  /** @throws MissingDependency where the folder holds no such model */
+  /**
+   * @throws MissingDependency if the folder has no such model
+   */
   static async open(folder: string): Promise<TextEmbedder> {
     const model = ['model.onnx', 'onnx/model.onnx'].map(name => join(folder, name)).find(existsSync);
     if (model === undefined || !existsSync(join(folder, 'tokenizer.json')))
@@ -37,7 +40,7 @@ export class TextEmbedder {
       const tokenizer = new Tokenizer(json('tokenizer.json'), settings);
       const limit = Math.min(Number(settings.model_max_length ?? mostTokens), mostTokens);
       const ort = await import('onnxruntime-node');
-      const session = await ort.InferenceSession.create(model, { intraOpNumThreads: 1 }); // beside a trainer that uses the cores
+      const session = await ort.InferenceSession.create(model, { intraOpNumThreads: 1 }); // leaves cores to the trainer
       const pooling = json('1_Pooling/config.json').pooling_mode_cls_token === true ? 'first' : 'mean';
       const makeTensor = (data: BigInt64Array, dims: number[]) => new ort.Tensor('int64', data, dims);
       return new TextEmbedder(session, makeTensor, tokenizer, limit, pooling);
@@ -46,11 +49,11 @@ export class TextEmbedder {
     }
   }
 
-  /** Embeddings of length one, in the order of the texts. */
+  /** Unit-length embeddings, in the order of the texts. */
   async embed(texts: readonly string[]): Promise<Float32Array[]> {
     const ids = texts.map(text => this.encode(text));
     const found: Float32Array[] = texts.map(() => new Float32Array());
-    const byLength = [...ids.keys()].sort((a, b) => ids[b].length - ids[a].length); // little padding
+    const byLength = [...ids.keys()].sort((a, b) => ids[b].length - ids[a].length); // keeps padding small
     for (let from = 0; from < byLength.length;) {
       const rows = Math.max(1, Math.floor(tokensAtATime / ids[byLength[from]].length));
       const part = byLength.slice(from, (from += rows));
@@ -60,13 +63,13 @@ export class TextEmbedder {
     return found;
   }
 
-  /** Too long a text loses its end, but not the token that closes it. */
+  /** The token ids of a text; a long text is truncated, but keeps its final token. */
   private encode(text: string): number[] {
     let ids: number[];
     try {
       ({ ids } = this.tokenizer.encode(text));
     } catch {
-      ids = []; // the library takes files that it cannot use, and finds out here
+      ids = []; // the library accepts unusable files and fails only here
     }
     if (ids.length === 0 || !ids.every(Number.isSafeInteger))
       throw new MissingDependency('has an embedding model whose tokenizer.json gives no ids', remedy);
@@ -74,7 +77,7 @@ export class TextEmbedder {
   }
 
   private async embedRows(rows: readonly number[][]): Promise<Float32Array[]> {
-    const width = rows[0].length; // the longest
+    const width = rows[0].length; // rows are sorted by length, longest first
     const filled = (value: (row: readonly number[], t: number) => number): Tensor => {
       const data = new BigInt64Array(rows.length * width);
       rows.forEach((row, r) => row.forEach((_, t) => (data[r * width + t] = BigInt(value(row, t)))));

@@ -1,7 +1,8 @@
-// How RAGEN makes a room (its changes to gym-sokoban's generator): carve floors by a random walk, place player and targets, put a
-// box on each target, then play backwards, pulling boxes, and keep the room whose boxes went farthest. CPython's `random` drives
-// walks, numpy's legacy stream the placement, both seeded with the same integer, so equal seeds give RAGEN's rooms.
-// Where RAGEN falls back to a seed from Python's salted string hash, the next seed is a fixed hash: rooms never depend on the process.
+// RAGEN's room generator (gym-sokoban's with RAGEN's changes): carve floor by a random walk, place the player and the
+// targets, put a box on each target, then play backwards by pulling boxes, and keep the room with the highest score
+// (reverse-play.ts). CPython's `random` drives the walks and numpy's legacy stream the placement, both with the same
+// seed, so equal seeds give RAGEN's rooms. Where RAGEN derives a fallback seed from Python's salted string hash, this
+// generator uses a fixed hash, so a room does not depend on the process.
 import { NumpyLegacy } from '../api/random/numpy-legacy';
 import { PythonRandom } from '../api/random/python-random';
 import { pullApart } from './reverse-play';
@@ -18,7 +19,7 @@ const triesPerSeed = 4;
 const seedsToTry = 100;
 const turnProbability = 0.35;
 
-/** Floor cells stamped around the walker, as (row, column) from it. */
+/** Floor cells carved around the walker, as (row, column) offsets. */
 // prettier-ignore
 const stamps: readonly (readonly (readonly [number, number])[])[] = [
   [[0, -1], [0, 0], [0, 1]],
@@ -32,7 +33,7 @@ const walkDirections = [[1, 0], [0, 1], [-1, 0], [0, -1]] as const;
 
 /**
  * The room of a seed (an integer in [0, 2³²)).
- * @throws Error when no room of this size and number of boxes turns up in 100 seeds.
+ * @throws Error if 100 seeds give no room of this size and number of boxes
  */
 export function drawRoom(options: RoomOptions, seed: number): Room {
   for (let tried = 0, from = seed; tried < seedsToTry; tried++, from = nextSeed(from)) {
@@ -45,7 +46,7 @@ export function drawRoom(options: RoomOptions, seed: number): Room {
   );
 }
 
-/** The seed to go on with when one gives no room: FNV-1a over its decimal digits. */
+/** The seed to try after one that gives no room: FNV-1a over its decimal digits. */
 export function nextSeed(seed: number): number {
   let hash = 0x811c9dc5;
   for (const digit of String(seed)) hash = Math.imul(hash ^ digit.charCodeAt(0), 0x01000193);
@@ -59,7 +60,7 @@ function tryRoom(options: RoomOptions, seed: number): Room | undefined {
   for (let attempt = 0; attempt < triesPerSeed; attempt++) {
     const fixed = carve(height, width, random);
     const start = place(fixed, boxes, placement);
-    if (start === undefined) return undefined; // RAGEN too gives the seed up at once
+    if (start === undefined) return undefined; // as in RAGEN, this seed gets no further attempt
     const pulled = pullApart(fixed, width, start, options.searchDepth);
     if (!pulled) continue;
     const room: Room = {
@@ -97,7 +98,7 @@ function carve(height: number, width: number, random: PythonRandom): Uint8Array 
   return cells;
 }
 
-/** Writes the targets and returns the player's cell, or undefined where there is too little floor. */
+/** Writes the targets and returns the player's cell; undefined if there is too little floor. */
 function place(fixed: Uint8Array, boxes: number, random: NumpyLegacy): number | undefined {
   const free: number[] = [];
   for (let at = 0; at < fixed.length; at++) if (fixed[at] === floor) free.push(at);
@@ -110,7 +111,7 @@ function place(fixed: Uint8Array, boxes: number, random: NumpyLegacy): number | 
   return start;
 }
 
-/** RAGEN's own addition: up to three random steps, so that the player does not always begin beside a box. */
+/** RAGEN's addition: up to three random steps, so that the player does not always start next to a box. */
 function wander(room: Room, probability: number, random: PythonRandom): void {
   if (random.random() > probability) return;
   const { state, fixed, width } = room;

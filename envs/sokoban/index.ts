@@ -1,5 +1,5 @@
-// Sokoban (RAGEN; gym-sokoban's rules and rewards): push every box onto a target. Each step costs 0.1; a box brought onto a target
-// earns 1, one pushed off loses 1; the last one earns 10 more. Equal seeds give RAGEN's rooms.
+// Sokoban (RAGEN; gym-sokoban's rules and rewards): push every box onto a target. Each step costs 0.1; a box pushed
+// onto a target earns 1, one pushed off loses 1, and the last one earns 10 more. Equal seeds give RAGEN's rooms.
 import { z } from 'zod';
 import { defineEnvironment, type Observation } from '../api/environment';
 import { coordinateText, gridCoordText } from '../api/board-text';
@@ -10,7 +10,7 @@ import { solveRoom } from './solver';
 
 const meanings = ['wall', 'empty', 'target', 'box on target', 'box', 'player', 'player on target'];
 
-/** gym-sokoban's tiny world: the colour of each meaning. A cell has the size of gym-sokoban's sprites. */
+/** gym-sokoban's tiny world: the colour of each entry in `meanings`. A cell has the size of gym-sokoban's sprites. */
 const colours: readonly Colour[] = [
   [0, 0, 0],
   [243, 248, 238],
@@ -83,7 +83,7 @@ export default defineEnvironment({
     let room: Room;
     let steps = 0;
 
-    /** Index of what is seen in a cell, into `meanings`. */
+    /** Index into `meanings` of what a cell shows. */
     const seen = (at: number) => (room.state[at] === player && room.fixed[at] === target ? 6 : room.state[at]);
     const grid = () => {
       let text = '';

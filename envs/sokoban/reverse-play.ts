@@ -1,6 +1,7 @@
-// Reverse play (gym-sokoban): from the solved room, a depth-first search over moves of a player who pulls the box behind him. The best
-// room seen is the start: score = changes of the pulled box × summed Manhattan distance of the boxes from their targets, and 0
-// unless every target lies open. A pulled box counts as another state than one never pulled, as in the original's visited set.
+// Reverse play (gym-sokoban): a depth-first search from the solved room, in which the player walks and pulls boxes. The
+// room with the highest score becomes the start. Score = switches of the pulled box × summed Manhattan distance of the
+// boxes from their targets, and 0 unless every target is free. A box that was pulled gives a different state from one
+// never pulled, as in the visited set of the original.
 import { columnSteps, rowSteps, target, wall } from './room';
 
 const exploredLimit = 300_000;
@@ -12,7 +13,7 @@ export interface PulledRoom {
   displacement: number;
 }
 
-/** Plays backwards from boxes on all targets; undefined when no room is better than the solved one. */
+/** Plays backwards from boxes on all targets; undefined if no room scores higher than the solved one. */
 export function pullApart(
   fixed: Uint8Array,
   width: number,
@@ -22,7 +23,7 @@ export function pullApart(
   const targets: number[] = [];
   for (let at = 0; at < fixed.length; at++) if (fixed[at] === target) targets.push(at);
   const boxes = targets.slice();
-  /** At each cell: 0 no box, k + 1 the box of target k; a pulled one has the bit 1 << 15. */
+  /** For each cell: 0 for no box, k + 1 for the box of target k; bit 15 marks a box that was pulled. */
   const occupant = new Uint16Array(fixed.length);
   for (let k = 0; k < boxes.length; k++) occupant[boxes[k]] = k + 1;
   const pulledBit = 1 << 15;
@@ -33,7 +34,7 @@ export function pullApart(
   let bestScore = 0;
   let best: PulledRoom | undefined;
 
-  /** The state as text: the player, then each box's cell with its pulled mark, in order of cells. */
+  /** The state as a string: the player, then each box's cell with its pulled bit, sorted by cell. */
   const key = () => {
     codes.length = 0;
     for (const cell of boxes) {
@@ -68,7 +69,7 @@ export function pullApart(
     for (const step of steps) {
       const from = man;
       const next = from + step;
-      if (fixed[next] === wall || occupant[next] !== 0) continue; // the state stays: seen already
+      if (fixed[next] === wall || occupant[next] !== 0) continue; // the state is unchanged: already visited
       const behind = from - step;
       const pulled = occupant[behind];
       man = next;

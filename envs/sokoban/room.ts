@@ -1,5 +1,5 @@
-// A Sokoban room: what stands where, and what a move does (gym-sokoban's rules). Cells are flat indices, row · width + column.
-// Invariants: one player; as many targets as boxes; `state` differs from `fixed` only where the player or a box stands.
+// A Sokoban room and the effect of a move (gym-sokoban's rules). Cells are flat indices, row · width + column.
+// Invariants: one player; as many targets as boxes; `state` differs from `fixed` only at the player and the boxes.
 
 export const wall = 0;
 export const floor = 1;
@@ -13,18 +13,20 @@ export interface Room {
   width: number;
   /** `wall`, `floor` or `target` of each cell. */
   fixed: Uint8Array;
-  /** What is seen in each cell: `fixed`, or a box or the player on it. */
+  /** What each cell shows: `fixed`, or a box or the player on it. */
   state: Uint8Array;
   player: number;
   boxes: number;
   boxesOnTarget: number;
 }
 
-/** Row and column steps of the four moves: up, down, left, right. */
+/** Row and column offsets of the four moves: up, down, left, right. */
 export const rowSteps = [-1, 1, 0, 0] as const;
 export const columnSteps = [0, 0, -1, 1] as const;
 
-/** Moves the player (0 up, 1 down, 2 left, 3 right), pushing a box where one gives way. True when the player moved. */
+/**
+ * Moves the player (0 up, 1 down, 2 left, 3 right) and pushes a box if it can move. Returns whether the player moved.
+ */
 export function push(room: Room, move: number): boolean {
   const { state, fixed, width, height } = room;
   const row = Math.floor(room.player / width) + 2 * rowSteps[move];

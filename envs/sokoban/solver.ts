@@ -1,5 +1,5 @@
-// The shortest solution by breadth-first search over (player, boxes), moves in the order up, down, left, right, so that the first
-// of the shortest ones is found, as RAGEN's oracle finds it.
+// The shortest solution by breadth-first search over (player, boxes). Moves are tried in the order up, down, left,
+// right, so it finds the same shortest solution as RAGEN's oracle.
 import { box, boxOnTarget, columnSteps, rowSteps, target, wall, type Room } from './room';
 
 const depthLimit = 100;
@@ -13,7 +13,10 @@ interface Node {
   depth: number;
 }
 
-/** Moves (0 up, 1 down, 2 left, 3 right) that solve the room; empty when it is solved, undefined when 100 moves do not do. */
+/**
+ * Moves (0 up, 1 down, 2 left, 3 right) that solve the room; empty if it is solved, undefined if 100 moves are not
+ * enough.
+ */
 export function solveRoom({ fixed, state, width, player }: Room): number[] | undefined {
   const boxes = [...state.keys()].filter(at => state[at] === box || state[at] === boxOnTarget);
   const steps = rowSteps.map((row, move) => row * width + columnSteps[move]);

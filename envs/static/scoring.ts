@@ -1,10 +1,11 @@
-// How the static environment reads a data set's rows and judges answers (RAGEN's static, three data sets): equal texts, equal first
-// numbers, equal letters. They are lenient and can be fooled, as RAGEN's can: the first letter from A to D in "ANSWER: B" is A.
+// Parses rows and judges answers of the static environment (RAGEN's static, three data sets): equal texts, equal first
+// numbers, or equal letters. The judges are lenient and can be fooled, as in RAGEN: the first letter from A to D in
+// "ANSWER: B" is A.
 import type { Row } from '../api/data-set';
 import type { Question, Verdict } from '../metamathqa/question-episode';
 
 export interface Scoring {
-  /** Undefined where the row has not the columns that are needed. */
+  /** Undefined if the row lacks a required column. */
   question(row: Row): Question | undefined;
   judge(given: string, answer: string): Verdict;
 }
@@ -12,7 +13,7 @@ export interface Scoring {
 const punctuation = /[!-/:-@[-`{-~]/g;
 const normalized = (text: string) => text.toLowerCase().replace(/\s+/g, '').replace(punctuation, '');
 
-/** Ways in which a solution names its result, the first that is found counting; else its last line. */
+/** Patterns of the result in a solution, tried in this order; without a match, the result is the last line. */
 const results = [
   /The answer is:?\s*([\s\S]*?)(?:\n|$)/,
   /Answer:?\s*([\s\S]*?)(?:\n|$)/,

@@ -1,9 +1,9 @@
-// A Sudoku grid of n × n cells with square boxes: flat, row · n + column, 0 for an empty cell. The rule: no number twice in a row, a
-// column or a box.
+// A Sudoku grid of n × n cells with square boxes: flat indices, row · n + column, 0 for an empty cell. Rule: no number
+// occurs twice in a row, a column or a box.
 
 export type Grid = Uint8Array;
 
-/** What a number at a cell would meet again. */
+/** Where a number would occur twice if placed in a cell. */
 export interface Clash {
   row: boolean;
   column: boolean;
@@ -13,7 +13,7 @@ export interface Clash {
 export const sizeOf = (grid: Grid): number => Math.sqrt(grid.length);
 export const boxSide = (n: number): number => Math.sqrt(n);
 
-/** Where the number stands already among those that a cell sees; the cell's own number counts, too. */
+/** Where a number already occurs in the row, column and box of a cell, including the cell itself. */
 export function clash(grid: Grid, cell: number, number: number): Clash {
   const n = sizeOf(grid);
   const side = boxSide(n);
@@ -34,19 +34,19 @@ export function isAllowed(grid: Grid, cell: number, number: number): boolean {
   return !row && !column && !box;
 }
 
-/** Numbers that an empty cell may take, ascending; none for a cell that is filled. */
+/** Numbers allowed in an empty cell, ascending; none for a filled cell. */
 export function candidates(grid: Grid, cell: number): number[] {
   if (grid[cell] !== 0) return [];
   return Array.from({ length: sizeOf(grid) }, (_, i) => i + 1).filter(number => isAllowed(grid, cell, number));
 }
 
-/** The index of the box a cell lies in, as (row, column) of boxes. */
+/** The box of a cell, as (row, column) of boxes. */
 export function boxOf(cell: number, n: number): [number, number] {
   const side = boxSide(n);
   return [Math.floor(cell / n / side), Math.floor((cell % n) / side)];
 }
 
-/** Which numbers rows, columns and boxes hold, as bit sets: bit k for the number k. */
+/** The numbers used in each row, column and box, as bit sets: bit k for the number k. */
 export class Marks {
   private readonly rows: Int32Array;
   private readonly columns: Int32Array;
@@ -58,14 +58,14 @@ export class Marks {
     this.all = 2 ** (n + 1) - 2;
   }
 
-  /** Marks a number at a cell, or takes it away again. */
+  /** Marks a number at a cell, or removes the mark. */
   flip(cell: number, bit: number): void {
     this.rows[Math.floor(cell / this.n)] ^= bit;
     this.columns[cell % this.n] ^= bit;
     this.boxes[this.boxAt(cell)] ^= bit;
   }
 
-  /** The numbers that a cell may take, as a bit set. */
+  /** The numbers allowed in a cell, as a bit set. */
   free(cell: number): number {
     return (
       this.all & ~(this.rows[Math.floor(cell / this.n)] | this.columns[cell % this.n] | this.boxes[this.boxAt(cell)])

@@ -1,7 +1,7 @@
-// Sudoku (RAGEN): one number a step. A legal number earns 1, or half of it where the stored solution has another; a full grid earns 10
-// more; whatever cannot be placed costs 0.1. Rules are enforced, so that a grid never holds a conflict. Equal seeds give RAGEN's puzzles;
-// with `unique_solution` those that have several solutions are given more numbers. Unlike RAGEN's, an episode also ends at max_steps when
-// the last answer placed nothing.
+// Sudoku (RAGEN): one number per step. A legal number earns 1, or half of it if the stored solution has another number
+// there; a full grid earns 10 more; an answer that places nothing costs 0.1. Rules are enforced, so a grid never has a
+// conflict. Equal seeds give RAGEN's puzzles; with `unique_solution`, puzzles with several solutions get more given
+// numbers. Unlike RAGEN, an episode also ends at max_steps if the last answer placed nothing.
 import { z } from 'zod';
 import { defineEnvironment } from '../api/environment';
 import { boxOf, candidates, clash, type Grid } from './grid';
@@ -49,7 +49,7 @@ export default defineEnvironment({
     };
     const left = () => grid.filter(number => number === 0).length;
 
-    /** Places what an answer says; the reward and what is told about it. */
+    /** Applies an answer to the grid and returns its reward and info. */
     const place1 = (answer: string): { reward: number; info: Record<string, unknown> } => {
       const refuse = (said: string, error: string, more = {}) => {
         feedback = `❌ ${said}`;

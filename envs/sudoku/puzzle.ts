@@ -1,6 +1,7 @@
-// How RAGEN makes a puzzle from a seed, with CPython's `random`: the first empty cell takes shuffled numbers, by backtracking, until the
-// grid is full; then the first so many of the shuffled cells are blanked. Such a puzzle often has several solutions. With `unique`, a
-// cell whose blanking would let in a second one keeps its number and the next takes its turn: the same puzzle where RAGEN's has one.
+// RAGEN's puzzle generator, with CPython's `random`: backtracking puts shuffled numbers into the first empty cell until
+// the grid is full, then blanks a number of shuffled cells. Such a puzzle often has several solutions. With `unique`, a
+// cell whose blanking would allow a second solution keeps its number and the next cell is tried; a puzzle of RAGEN's
+// that has one solution is unchanged.
 import { PythonRandom } from '../api/random/python-random';
 import { Marks, sizeOf, type Grid } from './grid';
 import { completions } from './solver';

@@ -1,9 +1,9 @@
-// A Sudoku as text, in RAGEN's three forms, and what an answer is read as. All that a model sees of a grid is made here.
+// Formats a Sudoku in RAGEN's three text forms and parses answers. All text that a model sees of a grid is built here.
 import { boxSide, candidates, sizeOf, type Grid } from './grid';
 
 const bar = '='.repeat(50);
 
-/** Rows of cells with `| ` between boxes and a dashed line between rows of boxes, `wide` columns a cell. */
+/** Rows of cells with `| ` between boxes and a dashed line between rows of boxes; each cell is `wide` columns wide. */
 function lines(grid: Grid, wide: number, shown: (number: number, cell: number) => string): string {
   const n = sizeOf(grid);
   const side = boxSide(n);
@@ -20,10 +20,10 @@ function lines(grid: Grid, wide: number, shown: (number: number, cell: number) =
   return text.join('\n');
 }
 
-/** Digits and dots. */
+/** The grid as digits and dots. */
 export const simpleText = (grid: Grid): string => lines(grid, 2, number => `${number || '.'} `);
 
-/** Given numbers in brackets, with a legend and what the last placement met with. */
+/** The grid with given numbers in brackets, a legend and the feedback on the last placement. */
 export function detailedText(grid: Grid, initial: Grid, feedback: string): string {
   const cells = lines(grid, 3, (number, cell) =>
     number === 0 ? ' . ' : initial[cell] !== 0 ? `[${number}]` : ` ${number} `,
@@ -32,7 +32,10 @@ export function detailedText(grid: Grid, initial: Grid, feedback: string): strin
   return [bar, 'SUDOKU PUZZLE', bar, cells, '', legend, ...(feedback ? ['', feedback] : [])].join('\n');
 }
 
-/** What the form `with_feedback` adds: candidates when at most ten cells are left, where wanted, and the progress. */
+/**
+ * The additional text of the `with_feedback` form: the progress and, if enabled and at most ten cells are empty, the
+ * candidates.
+ */
 export function feedbackText(
   grid: Grid,
   initial: Grid,
@@ -57,13 +60,13 @@ export function feedbackText(
   return text.join('\n');
 }
 
-/** `(row,column)`, counted from 1. */
+/** `(row,column)`, one-based. */
 export const place = (cell: number, n: number): string => `(${Math.floor(cell / n) + 1},${(cell % n) + 1})`;
 
-/** As Python prints a list of integers. */
+/** A list of integers in Python's format. */
 export const list = (numbers: readonly number[]): string => `[${numbers.join(', ')}]`;
 
-/** Forms of an answer, tried in this order; the first found anywhere in it counts. */
+/** Patterns of an answer, tried in this order; each may match anywhere in the answer. */
 const forms = [
   /place\s+(\d+)\s+at\s+row\s+(\d+)\s+col\s+(\d+)/,
   /place\s+(\d+)\s+at\s+\((\d+),\s*(\d+)\)/,
@@ -73,7 +76,10 @@ const forms = [
   /(\d+),\s*(\d+),\s*(\d+)/,
 ];
 
-/** The cell and number that an answer names, or why it names none. The words `place` and `at` anywhere put the number first. */
+/**
+ * Parses the cell and number of an answer, or returns an error. If `place` or `at` occurs anywhere, the number comes
+ * first.
+ */
 export function readPlacement(answer: string, n: number): { cell: number; number: number } | { error: string } {
   const text = answer.trim().toLowerCase();
   const found = forms.map(form => form.exec(text)).find(match => match !== null);

@@ -1,5 +1,6 @@
-// The shop's products and their BM25 index, read from WebShop's own files: products (items_shuffle.json) with attributes and
-// instructions by asin (items_ins_v2.json). Prices given as a range are drawn from one seeded stream in the file's order.
+// The shop's products and their BM25 index, read from WebShop's files: products (items_shuffle.json), and attributes
+// and instructions by asin (items_ins_v2.json). The price of a product with a price range is drawn from one seeded
+// stream in file order.
 import MiniSearch from 'minisearch';
 import { existsSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
@@ -11,40 +12,40 @@ export interface Product {
   asin: string;
   title: string;
   description: string;
-  /** The features page. */
+  /** Bullet points of the features page. */
   bullets: string[];
-  /** As shown: `$12.99` or `$10.00 to $20.00`. */
+  /** Price as displayed: `$12.99` or `$10.00 to $20.00`. */
   priceTag: string;
   price: number;
   category: string;
-  /** Levels from the widest: Men, Shirts, Polos. */
+  /** Category levels, broadest first: Men, Shirts, Polos. */
   shelf: string[];
   query: string;
   attributes: string[];
-  /** Values by option name, lower case. */
+  /** Values by option name, in lower case. */
   options: ReadonlyMap<string, string[]>;
-  /** What goals are made of; absent where the files have no instruction for it. */
+  /** Source of goals; absent if the files have no instruction for the product. */
   wish?: { text: string; attributes: string[] };
 }
 
 export interface Catalogue {
-  /** In the file's order, by asin. */
+  /** Products by asin, in file order. */
   products: ReadonlyMap<string, Product>;
-  /** Asins of the best matches, at most `limit`. */
+  /** Asins of at most `limit` best matches. */
   search(words: string, limit: number): string[];
   /** Folder of the files. */
   folder: string;
 }
 
-/** Seed of the streams that WebShop draws prices and goals from. */
+/** Seed of WebShop's random streams for prices and goals. */
 export const shopSeed = 233;
 
-/** Searches whose results are kept. */
+/** Maximum number of cached searches. */
 const searchesKept = 1000;
 
 const remedy = 'give env_config.file_path the folder with items_shuffle.json and items_ins_v2.json of WebShop';
 
-/** A JSON file's content. */
+/** Reads and parses a JSON file. @throws MissingDependency if that fails */
 export function readShopFile(path: string): unknown {
   try {
     return JSON.parse(readRegularText(path));
@@ -54,9 +55,9 @@ export function readShopFile(path: string): unknown {
 }
 
 /**
- * @param path the products' file, or the folder of the files; `_1000` files come first where `small`
- * @param limit how many products are read, null for all
- * @throws MissingDependency where files are missing or not readable
+ * @param path the products' file, or the folder of the files; `_1000` files are preferred if `small`
+ * @param limit maximum number of products to read, null for all
+ * @throws MissingDependency if files are missing or unreadable
  */
 export function readCatalogue(path: string, small: boolean, limit: number | null): Catalogue {
   const given = resolve(path);
@@ -136,14 +137,14 @@ function productOf(asin: string, row: RawProduct, wish: RawWish | undefined, ran
   };
 }
 
-/** WebShop indexes title, description, first bullet and options. */
+/** Indexes title, description, first bullet and options, as WebShop does. */
 function indexOf(products: Iterable<Product>): Catalogue['search'] {
   const index = new MiniSearch<{ id: string; text: string }>({ fields: ['text'] });
   for (const { asin, title, description, bullets, options } of products) {
     const choices = [...options].map(([name, values]) => `${name}: ${values.join(', ')}`);
     index.add({ id: asin, text: [title, description, bullets[0] ?? '', ...choices].join(' ') });
   }
-  // Members of a group search alike: the newest searches are kept.
+  // Members of a group search alike, so recent searches are cached.
   const newest = new Map<string, string[]>();
   return (words, limit) => {
     const asked = words.toLowerCase();

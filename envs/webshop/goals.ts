@@ -1,5 +1,5 @@
-// What the shopper is sent for. Goals are made as WebShop makes them: one for each combination of a product's options, with a price
-// limit drawn above its price; or they are people's own, from items_human_ins.json. Order and limits come from seeded streams.
+// Shopping goals, generated as in WebShop: one for each combination of a product's options, with a price limit drawn
+// above its price; or the human-written ones of items_human_ins.json. Order and limits come from seeded streams.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { MissingDependency } from '../api/environment';
@@ -8,16 +8,16 @@ import { readShopFile, shopSeed, type Catalogue, type Product } from './catalogu
 
 export interface Goal {
   product: Product;
-  /** The wish as the shopper reads it. */
+  /** The instruction as shown to the shopper. */
   text: string;
   attributes: string[];
-  /** Wanted option values, lower case. */
+  /** Wanted option values, in lower case. */
   options: string[];
-  /** Dollars; null: any price will do. */
+  /** Price limit in dollars; null for no limit. */
   limit: number | null;
 }
 
-/** Goals in their seeded order; `human` for those that people wrote. */
+/** All goals in their seeded order; `human` selects the human-written ones. */
 export function goalsOf(catalogue: Catalogue, human: boolean): Goal[] {
   const random = new PythonRandom(shopSeed);
   const goals = human ? humanGoals(catalogue, random) : syntheticGoals(catalogue, random);
@@ -74,7 +74,9 @@ function humanGoals({ products, folder }: Catalogue, random: PythonRandom): Goal
   });
 }
 
-/** The higher of two drawn from the next four multiples of ten dollars; none near a thousand. */
+/**
+ * The higher of two limits drawn from the next four multiples of ten dollars; null if fewer than two remain below 1000.
+ */
 function drawnLimit(price: number, random: PythonRandom): number | null {
   const above = Array.from({ length: 99 }, (_, i) => 10 * (i + 1))
     .filter(limit => limit > price)
@@ -88,8 +90,8 @@ const limitText = (limit: number | null) =>
   limit === null ? '' : `, and price lower than ${limit.toFixed(2)} dollars`;
 
 /**
- * Index of the seed's goal before the permutation. With more than 1500 goals RAGEN's split: validation has a thousand of its own
- * behind 500 that are kept for tests, training all others. With fewer the same shares of a sixth and a third.
+ * Index of a seed's goal before the permutation. With more than 1500 goals RAGEN's split: the first 500 for tests, the
+ * next 1000 for validation, the rest for training. With fewer goals, a sixth and a third instead of 500 and 1000.
  */
 export function goalIndex(seed: number, mode: 'train' | 'val', goals: number): number {
   const [kept, validation] = goals > 1500 ? [500, 1000] : [Math.floor(goals / 6), Math.floor(goals / 3)];
@@ -97,7 +99,7 @@ export function goalIndex(seed: number, mode: 'train' | 'val', goals: number): n
   return (seed % (goals - kept - validation)) + kept + validation;
 }
 
-/** The permutation that goal indices go through. */
+/** The permutation applied to goal indices. */
 export function goalOrder(goals: number): number[] {
   const order = Array.from({ length: goals }, (_, i) => i);
   new PythonRandom(42).shuffle(order);

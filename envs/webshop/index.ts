@@ -1,6 +1,6 @@
-// WebShop (RAGEN): a shopper is sent for a product, searches, opens pages, picks options and buys. Actions are search[words] and
-// click[name]. Reward 1 for a purchase that fits in every respect, else 0; `raw_reward` is its score from 0 to 1.
-// Works out of the box with invented products (media/data/webshop); reads WebShop's own files where they are given.
+// WebShop (RAGEN): given an instruction, the agent searches, opens pages, selects options and buys. Actions are
+// search[words] and click[name]. Reward 1 if the purchase matches in every respect, else 0; `raw_reward` is its score
+// from 0 to 1. The built-in products are fictional (media/data/webshop); WebShop's own files are read if given.
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { defineEnvironment, MissingDependency, type StepResult } from '../api/environment';
@@ -39,7 +39,7 @@ const shipped = fileURLToPath(new URL('../../media/data/webshop', import.meta.ur
 interface Shop {
   catalogue: Catalogue;
   goals: Goal[];
-  /** Where the permutation puts each index. */
+  /** The permutation: goal index by split index. */
   order: number[];
 }
 const shops = new Map<string, Shop>();
@@ -84,7 +84,7 @@ export default defineEnvironment({
       observation = config.observation_mode === 'html' ? pageHtml(parts) : pageText(parts);
     };
     const clickables = () => [...new Set(parts.flatMap(({ click }) => (click === undefined ? [] : [click])))];
-    /** What the page offers, as it is listed; an end of the results offers no next page. */
+    /** The actions listed for the page; a page of results without products offers no next page. */
     const offered = () => {
       const names = clickables().filter(name => name !== 'search');
       const isEnd = names.join() === 'back to search,< prev,next >';
@@ -96,7 +96,7 @@ export default defineEnvironment({
         ? `${page}.`
         : `${page}.\n${hints}\nYou must choose from these actions: ${offered().actions.join(', ')}.`;
 
-    /** Where a click leads. */
+    /** The page that a click leads to. */
     const follow = (name: string): Place => {
       if (name === 'back to search') return { at: 'search' };
       if (place.at === 'results') {

@@ -1,4 +1,4 @@
-// The shop's pages as lists of parts; a part that can be clicked carries its name. Shown as text with [SEP] between the parts, or as
+// The shop's pages as lists of parts; a clickable part has a name. Rendered as text with [SEP] between the parts, or as
 // simple HTML.
 import type { Catalogue, Product } from './catalogue';
 
@@ -8,7 +8,7 @@ export type Place =
   | { at: 'item'; asin: string; detail?: Detail; from: Results }
   | { at: 'end'; score: number };
 
-/** A page of what a search found, 1-based. */
+/** A page of search results, one-based. */
 export interface Results {
   asins: string[];
   page: number;
@@ -20,11 +20,11 @@ export type Detail = (typeof details)[number];
 export interface Part {
   text: string;
   tag: 'h1' | 'p' | 'button' | 'a' | 'label';
-  /** Lower case; absent where nothing happens on a click. */
+  /** Name in lower case; absent if the part is not clickable. */
   click?: string;
 }
 
-/** Products a page of results shows, and those a search finds at most. */
+/** Products on a page of results, and maximum number of results of a search. */
 export const perPage = 10;
 export const found = 50;
 
@@ -85,10 +85,10 @@ function detailOf({ description, bullets, attributes }: Product, detail: Detail)
   return detail === 'attributes' ? attributes : ['There are no reviews.'];
 }
 
-/** The page's text. */
+/** The page as text. */
 export const pageText = (parts: readonly Part[]): string => parts.map(part => part.text).join(' [SEP] ');
 
-/** The page's HTML. */
+/** The page as HTML. */
 export function pageHtml(parts: readonly Part[]): string {
   const escaped = (of: string) => of.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
   return `<html><body>\n${parts.map(({ tag, text }) => `<${tag}>${escaped(text)}</${tag}>`).join('\n')}\n</body></html>`;

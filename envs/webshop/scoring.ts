@@ -1,14 +1,14 @@
-// What a purchase is worth (WebShop): the share of attributes, options and price that fit, times how much it is the kind of thing that
-// was asked for. Nouns are told by a part-of-speech tagger, words are compared as sets.
+// Scores a purchase (WebShop): the share of matching attributes, options and price, times a factor for the kind of
+// product. A part-of-speech tagger finds nouns; words are compared as sets.
 import nlp from 'compromise/two';
 import { token_set_ratio } from 'fuzzball';
 import type { Product } from './catalogue';
 import type { Goal } from './goals';
 
-/** Whether two phrases say the same: their words, as sets, agree by more than 85 of 100. */
+/** Whether two phrases match: the similarity of their word sets exceeds 85 of 100. */
 export const isSamePhrase = (a: string, b: string): boolean => token_set_ratio(a, b, { force_ascii: true }) > 85;
 
-/** 0 to 1 for buying the product with these option values. */
+/** The reward, 0 to 1, for buying a product with these option values. */
 export function purchaseReward(product: Product, chosen: readonly string[], goal: Goal): number {
   const texts = [product.title, product.bullets.join(' '), product.description].map(text => text.toLowerCase());
   const fits = (attribute: string) =>
@@ -21,9 +21,9 @@ export function purchaseReward(product: Product, chosen: readonly string[], goal
   return kindFactor(product, goal.product) * share;
 }
 
-/** 1, 0.5, 0.1 or 0: whether the bought product is of the wanted one's kind. */
+/** Whether the bought product is of the wanted product's kind: 1, 0.5, 0.1 or 0. */
 export function kindFactor(bought: Product, wanted: Product): number {
-  if (bought === wanted) return 1; // its query fits, and no title scores less than 0.2 against itself
+  if (bought === wanted) return 1; // equal query, and a title scores at least 0.2 against itself
   const title = titleScore(bought.title, wanted.title);
   if (title === 0) return 0;
   if (title < 0.1) return 0.1;
@@ -32,7 +32,7 @@ export function kindFactor(bought: Product, wanted: Product): number {
   return bought.query === wanted.query || shared >= 2 || title > 0.2 ? 1 : 0.5;
 }
 
-/** Share of the wanted title's nouns that the bought one's has; 0.2 where it has none. */
+/** Share of the wanted title's nouns that the bought title contains; 0.2 if the wanted title has none. */
 export function titleScore(bought: string, wanted: string): number {
   const needed = nounsOf(wanted);
   if (needed.size === 0) return 0.2;
@@ -42,7 +42,7 @@ export function titleScore(bought: string, wanted: string): number {
 
 const known = new Map<string, Set<string>>();
 
-/** Nouns of a title in lower case. */
+/** Nouns of a title, in lower case. */
 function nounsOf(title: string): Set<string> {
   const held = known.get(title);
   if (held) return held;

@@ -1,29 +1,33 @@
-// What a benchmark is, and how it is run: rounds in which ours and the peer's turn alternate, so that both meet the same weather on a
-// shared machine, and medians over them. Which benchmarks there are says definitions.ts; each side has its own way to run them.
+// Defines a benchmark and how it is measured: our side and the peer alternate in rounds, so that both see the same
+// noise on a shared machine, and the result is the median over rounds. definitions.ts lists the benchmarks; each side
+// implements them in its own way.
 import { isAlone } from './definitions';
 import type { Definition } from './definitions';
 
-/** A benchmark made ready on our side: model loaded, data drawn. */
+/** A benchmark prepared on our side: model loaded, data drawn. */
 export interface Workload {
-  /** Does the work once; resolves to the units done (tokens, iterations, steps, 10⁹ operations), of which the rate is made. */
+  /**
+   * Does the work once; resolves to the number of units done (tokens, iterations, steps, 10⁹ operations), from which
+   * the rate is computed.
+   */
   run(): Promise<number>;
-  /** Gives memory and sessions back. */
+  /** Frees memory and sessions. */
   release(): Promise<void>;
 }
 
-/** A rate in units a second, or a peak in MiB, and what else the side tells about how it did it. */
+/** A rate in units per second or a peak in MiB, with a note on how it was reached. */
 export interface Reading {
   value: number;
   how?: string;
 }
 
-/** One of the sides of a comparison. */
+/** One side of a comparison. */
 export interface Side {
-  /** What it is, versions included. */
+  /** Description of the side, with versions. */
   about: string;
-  /** Measures once; null where this side lacks what the benchmark needs. */
+  /** Measures once; null if this side lacks a requirement of the benchmark. */
   measure(definition: Definition): Promise<Reading | null>;
-  /** Gives back what the benchmark held. */
+  /** Frees the resources of the benchmark. */
   release(definition: Definition): Promise<void>;
   stop(): Promise<void>;
 }
@@ -38,9 +42,11 @@ export interface Measurement {
   definition: Definition;
   ours: Readings | null;
   peer: Readings | null;
-  /** Median of ours over median of the peer's. */
+  /** Our median divided by the peer's. */
   ratio: number | null;
-  /** Whether the ratio (ours alone, where no peer can be) reaches the target; null where there is no target or no ratio. */
+  /**
+   * Whether the ratio (or our value, if there is no peer) reaches the target; null if there is no target or no ratio.
+   */
   reached: boolean | null;
 }
 
@@ -51,8 +57,8 @@ export function median(values: readonly number[]): number {
 }
 
 /**
- * A run to warm up on every side, then `rounds` of them; who goes first changes from round to round. Memory hardly varies and is measured
- * in fresh processes, so that one run of each is enough.
+ * A warm-up run on every side, then `rounds` rounds in which the sides take turns going first. Memory hardly varies and
+ * is measured in fresh processes, so one run per side is enough.
  */
 export async function measure(
   definition: Definition,
@@ -84,7 +90,7 @@ export async function measure(
   };
 }
 
-/** Whether a ratio of ours to the peer's is on the right side of the target. */
+/** Whether the ratio of our value to the peer's reaches the target. */
 export function reaches(
   { better, target }: Pick<Definition, 'better' | 'target'>,
   ratio: number | null,

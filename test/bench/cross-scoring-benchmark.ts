@@ -1,5 +1,5 @@
-// How much faster cross-scoring is than putting every pair of prompt and text through the model, both by the engine in its worker thread
-// on the same batch, one after the other.
+// Speed-up of cross-scoring over passing every pair of prompt and text through the model. Both run in the engine's
+// worker thread on the same batch, one after the other.
 import { performance } from 'node:perf_hooks';
 import type { Engine, PassBudget } from '../../extension/trainer/engine/engine';
 import { RandomStream } from '../../extension/trainer/engine/random-stream';
@@ -8,7 +8,7 @@ import { openEngine, randomIds } from './engine-benchmarks';
 
 const budget: PassBudget = { maxTokens: 16_384, maxRows: 128 };
 
-/** Seconds of the naive way over seconds of ours, after a run of each to warm up. */
+/** Duration of the naive method divided by that of cross-scoring, after a warm-up run of each. */
 export async function crossScoring(s: CrossScoringSettings, threads: number): Promise<number> {
   const engine = await openEngine(s, threads, false);
   try {

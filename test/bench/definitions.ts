@@ -1,5 +1,6 @@
-// The benchmarks: what both sides are told to do, in numbers alone, so that neither has a rule of its own. Lengths of episodes are drawn
-// here once and written out. `operations` counts the floating-point operations that the work needs at least (necessary-operations.ts).
+// The benchmarks: the settings that both sides receive, as numbers only, so that neither side applies rules of its own.
+// Episode lengths are drawn here once and written out. `operations` is a lower bound of the floating-point operations
+// of the work (necessary-operations.ts).
 import { RandomStream } from '../../extension/trainer/engine/random-stream';
 import { iterationOperations, productOperations, rolloutOperations, trainingOperations } from './necessary-operations';
 
@@ -13,53 +14,63 @@ export interface ModelSettings {
   kv_heads: number;
   head_size: number;
   rope_theta: number;
-  /** Adapters on every linear layer, alpha twice the rank, over a frozen base; 0 trains all weights. */
+  /** Rank of adapters on every linear layer over a frozen base, with alpha twice the rank; 0 trains all weights. */
   lora_rank: number;
   base_dtype: 'float32' | 'bfloat16';
 }
 
 /**
- * Optimizer steps of the clipped policy loss on one mini-batch, averaged over its trained tokens, gradients clipped at 1, AdamW.
- * Unit: tokens of the batch as episodes have them, prompts counted in every episode.
+ * Optimizer steps with the clipped policy loss on one mini-batch, averaged over its trained tokens, gradients clipped
+ * at 1, AdamW. Unit: tokens of the batch, with the prompt counted in every episode.
  */
 export interface TrainingSettings extends ModelSettings {
   groups: number;
   /** Episodes of a group share the prompt. */
   group_size: number;
-  /** Tokens of the prompt; none is trained on. */
+  /** Number of prompt tokens; none is trained on. */
   prompt: number;
-  /** Further tokens of each episode, group by group. */
+  /** Number of tokens after the prompt for each episode, group by group. */
   lengths: number[];
-  /** After the prompt follow turns of `sampled` tokens that are trained on and `observed` that are not, cut off at the length. */
+  /**
+   * After the prompt, turns of `sampled` tokens that are trained on and `observed` tokens that are not, cut off at the
+   * length.
+   */
   sampled: number;
   observed: number;
-  /** Optimizer steps a run. */
+  /** Optimizer steps per run. */
   steps: number;
 }
 
-/** How the peer samples: by code written by hand for this work, or by `generate` of transformers. */
+/** How the peer samples: with handwritten code, or with `generate` of transformers. */
 export type SamplingPeer = 'by hand' | 'transformers';
 
-/** Prompts (equal within a group), then `tokens` sampled at temperature 1 with their log-probs. Unit: sampled tokens. */
+/**
+ * Prompts (equal within a group), then `tokens` tokens sampled at temperature 1 with their log-probs. Unit: sampled
+ * tokens.
+ */
 export interface RolloutSettings extends ModelSettings {
   groups: number;
   group_size: number;
   prompt: number;
   tokens: number;
-  /** Weights stay as they are from run to run, so that a side may lay them out for products once. */
+  /** The weights do not change between runs, so a side may lay them out for matrix products once. */
   frozen: boolean;
-  /** Ours multiplies bytes; the peer stays with floats. */
+  /** Our side multiplies in int8; the peer uses floats. */
   quantised: boolean;
-  /** So many ids end an episode, which is cut off after `tokens`: with random weights each is drawn about once in `vocab` tokens. */
+  /**
+   * Number of ids that end an episode, which is otherwise cut off after `tokens`. With random weights, each id is drawn
+   * about once in `vocab` tokens.
+   */
   stop_ids: number;
-  /** Episodes that are decoded together at most. */
+  /** Maximum number of episodes decoded together. */
   at_once: number;
   peer: SamplingPeer;
 }
 
 /**
- * Rollouts over `turns` of `sampled` tokens with observations of `observed` random tokens between them, random rewards, GRPO advantages
- * (over the group, by its deviation), an optimizer step a mini-batch with the rollout's log-probs as the old ones. Unit: iterations.
+ * Rollouts of `turns` turns of `sampled` tokens with observations of `observed` random tokens between them, random
+ * rewards, GRPO advantages (normalized by the group's standard deviation), and one optimizer step per mini-batch with
+ * the rollout's log-probs as the old ones. Unit: iterations.
  */
 export interface IterationSettings extends ModelSettings {
   groups: number;
@@ -68,28 +79,29 @@ export interface IterationSettings extends ModelSettings {
   turns: number;
   sampled: number;
   observed: number;
-  /** Episodes of a mini-batch. */
+  /** Episodes per mini-batch. */
   mini_batch: number;
-  /** Ours samples with products of bytes, which is what the importance weights of a run correct; the peer stays with floats. */
+  /** Our side samples with int8 products, whose effect a run corrects with importance weights; the peer uses floats. */
   quantised: boolean;
   peer: SamplingPeer;
-  /** Iterations a run. */
+  /** Iterations per run. */
   iterations: number;
 }
 
 /**
- * Log-probs of all texts after all prompts, which begin differently. The naive way puts every pair through the model as a sequence of its
- * own, as many at a time as there are prompts; both compute logits for the texts' tokens alone. Unit: times faster than the naive way.
+ * Log-probs of every text after every prompt; the prompts have no common prefix. The naive method passes each pair
+ * through the model as a separate sequence, in batches as large as the number of prompts; both compute logits only for
+ * the tokens of the texts. Unit: speed-up over the naive method.
  */
 export interface CrossScoringSettings extends ModelSettings {
   prompts: number;
-  /** Tokens of each prompt. */
+  /** Number of tokens of each prompt. */
   prompt: number;
-  /** Tokens of each text. */
+  /** Number of tokens of each text. */
   lengths: number[];
 }
 
-/** [m, k] × [n, k]ᵀ, float32, several times. Unit: 10⁹ operations. */
+/** [m, k] × [n, k]ᵀ in float32, repeated. Unit: 10⁹ operations. */
 export interface ProductSettings {
   m: number;
   n: number;
@@ -97,7 +109,7 @@ export interface ProductSettings {
   repeats: number;
 }
 
-/** Random actions, at most `actions` an episode. Unit: steps. */
+/** Random actions, at most `actions` per episode. Unit: steps. */
 export interface LakeSettings {
   size: number;
   p: number;
@@ -117,23 +129,29 @@ export interface SokobanSettings {
   episodes: number;
 }
 
-/** Saves of a one-file environment while episodes are played. Unit: median milliseconds from a save to the first episode on it. */
+/**
+ * Saves of a one-file environment while episodes are running. Unit: median milliseconds from a save to the first
+ * episode that uses it.
+ */
 export interface LiveEditSettings {
   saves: number;
-  /** Played at the same time. */
+  /** Number of concurrent episodes. */
   episodes: number;
 }
 
-/** Changes of an environment's code, an episode on each. Unit: growth of its process's memory in per cent. */
+/**
+ * Repeated changes of an environment's code, each followed by an episode. Unit: growth of its process's memory in
+ * percent.
+ */
 export interface SwapSettings {
   swaps: number;
   checkTypes: boolean;
 }
 
 /**
- * What the work of each kind is told. `memory` is one optimizer step in a process of its own, whose peak is measured; `outside` is an
- * iteration of which the time that the engine's thread is not inside onnxruntime is measured, on our side alone, and so is
- * `cross-scoring` against the naive way; so are the two kinds of live editing.
+ * Settings of each kind of work. `memory` is one optimizer step in a separate process, whose peak is measured.
+ * `outside` measures the time of an iteration that the engine's thread spends outside onnxruntime. `outside`,
+ * `cross-scoring` (compared with the naive method) and the two kinds of live editing are measured on our side only.
  */
 export interface SettingsOf {
   training: TrainingSettings;
@@ -149,20 +167,23 @@ export interface SettingsOf {
   'swap-memory': SwapSettings;
 }
 export type Kind = keyof SettingsOf;
-/** Kinds that one side alone measures, as one number instead of a rate. */
+/** Kinds measured on our side only, as one number instead of a rate. */
 export type Alone = (typeof alone)[number];
 const alone = ['outside', 'cross-scoring', 'live-edit', 'swap-memory'] as const;
 
 interface Described {
-  /** The peer's ways of working are chosen by it (peer/candidates.py). */
+  /** Also selects the peer's candidates (peer/candidates.py). */
   name: string;
   unit: string;
   better: 'higher' | 'lower';
-  /** To be reached: the ratio of ours to the peer's, or ours alone where there is no peer; at least, or at most where lower is better. */
+  /**
+   * Target for the ratio of our value to the peer's, or for our value if there is no peer: a minimum, or a maximum if
+   * lower is better.
+   */
   target: number | null;
-  /** Takes minutes: measured on demand. */
+  /** Takes minutes; measured only on request. */
   large: boolean;
-  /** Floating-point operations that a unit of work needs at least; null where that says nothing. */
+  /** Lower bound of floating-point operations per unit of work; null if that is not meaningful. */
   operations: number | null;
 }
 export type Definition = { [K in Kind]: Described & { kind: K; settings: SettingsOf[K] } }[Kind];
@@ -185,13 +206,13 @@ const halfBillion: ModelSettings = {
 }; // prettier-ignore
 const adapted: ModelSettings = { ...halfBillion, lora_rank: 16 };
 
-/** `count` whole numbers in [least, most]. */
+/** `count` integers in [least, most]. */
 function drawn(count: number, least: number, most: number, seed: number): number[] {
   const stream = new RandomStream(seed);
   return Array.from({ length: count }, () => least + stream.integer(most - least + 1));
 }
 
-/** Rows that share nothing, all of whose tokens are trained on but the first, which nothing predicts. */
+/** Rows without shared prefixes; all tokens are trained on except the first, which nothing predicts. */
 const dense = (rows: number, length: number) => ({
   groups: rows,
   group_size: 1,
@@ -219,7 +240,10 @@ function iteration(name: string, settings: IterationSettings): Definition {
 const equal = { stop_ids: 0, quantised: false, peer: 'by hand' } as const;
 const rows32 = { ...equal, groups: 4, group_size: 8, prompt: 64, frozen: true, at_once: 32 };
 const distinct = { ...equal, group_size: 1, prompt: 32, tokens: 64, frozen: false };
-/** Twice the mean length that the stop ids give is the most: a batch that waits for its longest does a bit over twice the work. */
+/**
+ * The limit is twice the mean length given by the stop ids, so a batch that waits for its longest row does slightly
+ * more than twice the work.
+ */
 const unequal = { ...rows32, groups: 16, tokens: 128, stop_ids: 16 };
 const unequalLarge = { ...rows32, groups: 8, tokens: 32, stop_ids: 9496 };
 const turns = { sampled: 24, observed: 16, steps: 1 };
@@ -234,7 +258,7 @@ const room = { rows: 6, columns: 6, boxes: 1, search_depth: 300 };
 const lake = { size: 4, p: 0.9, success_rate: 0.8, is_slippery: true, actions: 10, episodes: 2000 };
 const environment = { unit: 'steps/s', better: 'higher', target: 30, large: false, operations: null } as const;
 
-/** What the machine can do at most; measured beside whatever is measured. */
+/** The machine's limit, measured together with every selection of benchmarks. */
 export const limit: DefinitionOf<'product'> = {
   name: 'matrix product, 2048',
   kind: 'product',

@@ -1,5 +1,5 @@
-// Our side of the benchmarks of models: the engine as the trainer uses it, in its worker thread, on model folders with random weights.
-// Rollouts of a frozen model run the generator by itself, without adapters.
+// Our side of the model benchmarks: the engine in its worker thread, as used by the trainer, on model folders with
+// random weights. Rollouts of a frozen model use the generator directly, without adapters.
 import { dirname, join } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { fileURLToPath } from 'node:url';
@@ -72,7 +72,7 @@ async function loadOptions(
   };
 }
 
-/** The engine in its worker thread with a model of that shape. */
+/** The engine in its worker thread, with a model of this shape. */
 export async function openEngine(
   s: ModelSettings & { quantised?: boolean },
   threads: number,
@@ -83,10 +83,10 @@ export async function openEngine(
   return engine;
 }
 
-/** Optimizer steps on one mini-batch; its old log-probs are those of the model as it was made. */
+/** Optimizer steps on one mini-batch; the old log-probs are those of the initial model. */
 export const training = (s: TrainingSettings, threads: number): Promise<Workload> => steps(s, threads, false);
 
-/** The same with activations computed again on the way back, for its peak of memory. */
+/** The same with activation checkpointing, to measure its memory peak. */
 export const memory = (s: TrainingSettings, threads: number): Promise<Workload> => steps(s, threads, true);
 
 async function steps(s: TrainingSettings, threads: number, checkpointed: boolean): Promise<Workload> {
@@ -125,7 +125,7 @@ function episodes(s: TrainingSettings, stream: RandomStream): Pick<WeightedSampl
 export const randomIds = (length: number, vocab: number, stream: RandomStream): number[] =>
   Array.from({ length }, () => stream.integer(vocab));
 
-/** Rows that begin an episode: prompts are equal within a group. */
+/** Initial rows of episodes; prompts are equal within a group. */
 function beginnings(s: RolloutSettings | IterationSettings, stream: RandomStream): GenerationRow[] {
   return Array.from({ length: s.groups }, (_, group) => {
     const append = randomIds(s.prompt, s.vocab, stream);
@@ -137,7 +137,7 @@ function beginnings(s: RolloutSettings | IterationSettings, stream: RandomStream
   }).flat();
 }
 
-/** Sampling after prompts: by a frozen model laid out for it, or by one whose weights change between runs. */
+/** Sampling after prompts, by a frozen model prepared for it or by a model whose weights change between runs. */
 export async function rollout(s: RolloutSettings, threads: number): Promise<Workload> {
   const stream = new RandomStream(3);
   const { generate, release, stop } = s.frozen ? await frozenGenerator(s, threads) : await trainedGenerator(s, threads);
@@ -177,7 +177,10 @@ async function frozenGenerator(s: RolloutSettings, threads: number): Promise<Rol
   };
 }
 
-/** Rollouts over turns, GRPO's advantages from random rewards, and a step a mini-batch with the rollout's log-probs as the old ones. */
+/**
+ * Rollouts over several turns, GRPO advantages from random rewards, and one optimizer step per mini-batch with the
+ * rollout's log-probs as the old ones.
+ */
 export async function iteration(s: IterationSettings, threads: number): Promise<Workload> {
   const engine = await openEngine(s, threads, false);
   const stream = new RandomStream(4);
@@ -190,7 +193,9 @@ export async function iteration(s: IterationSettings, threads: number): Promise<
   };
 }
 
-/** Percent of an iteration's time in which the engine's thread, here this one, is not inside onnxruntime's `run`. */
+/**
+ * Percentage of an iteration's time that the engine's thread (here the current one) spends outside onnxruntime's `run`.
+ */
 export async function outside(s: IterationSettings, threads: number): Promise<number> {
   const engine = new PolicyEngine();
   await engine.load(await loadOptions(s, threads, false));
@@ -258,7 +263,7 @@ async function rollOut(engine: Engine, s: IterationSettings, stream: RandomStrea
   }));
 }
 
-/** Random rewards less their group's mean, over its deviation. */
+/** Random rewards, centred and normalized by their group's mean and standard deviation. */
 function groupAdvantages({ groups, group_size }: IterationSettings, stream: RandomStream): number[] {
   return Array.from({ length: groups }, () => {
     const rewards = Array.from({ length: group_size }, () => stream.uniform());
@@ -268,7 +273,7 @@ function groupAdvantages({ groups, group_size }: IterationSettings, stream: Rand
   }).flat();
 }
 
-/** A big product of matrices: the machine's limit as onnxruntime reaches it. */
+/** A large matrix product: the machine's limit as reached by onnxruntime. */
 export async function product({ m, n, k, repeats }: ProductSettings, threads: number): Promise<Workload> {
   const stream = new RandomStream(5);
   const random = (count: number): Float32Array => Float32Array.from({ length: count }, () => stream.normal());

@@ -1,5 +1,5 @@
-// Steps of environments per second, in process, with random actions and an episode's length as in RAGEN's presets. Making levels and
-// rendering each observation as text are part of it. With no actions it is the levels that are counted.
+// Environment steps per second, in process, with random actions and the episode lengths of RAGEN's presets. Includes
+// generating levels and rendering each observation as text. With no actions, the unit is levels.
 import frozenLakePackage from '../../envs/frozen-lake/index';
 import sokobanPackage from '../../envs/sokoban/index';
 import type { Environment } from '../../envs/api/environment';
@@ -7,7 +7,7 @@ import { RandomStream } from '../../extension/trainer/engine/random-stream';
 import type { Workload } from './benchmark';
 import type { LakeSettings, SokobanSettings } from './definitions';
 
-/** Plays `episodes` episodes a run, each with a seed of its own. */
+/** Plays `episodes` episodes per run, each with a different seed. */
 function play(environment: Environment, { episodes, actions }: { episodes: number; actions: number }): Workload {
   let seed = 10_000;
   return {

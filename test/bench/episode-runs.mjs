@@ -1,7 +1,8 @@
-// A run folder with 100,000 episodes from a seeded generator, and how long its index and searches take, in the worker thread that the editor
-// uses. Needs `npm run build` before.
-//   node test/bench/episode-runs.mjs FOLDER [EPISODES]     makes <FOLDER>/.ragen/runs/… where it is not there, and measures
-// Lines are those of a real run in size and form: 5 turns of FrozenLake with coordinates, some 13 KB, of which a quarter is text.
+// Generates a run folder with 100,000 seeded episodes and measures how long indexing and searching it take, in the
+// worker thread that the editor uses. Run `npm run build` first.
+//   node test/bench/episode-runs.mjs FOLDER [EPISODES]     creates <FOLDER>/.ragen/runs/… if missing, and measures
+// Lines have the size and format of a real run: 5 turns of FrozenLake with coordinates, about 13 KB, a quarter of it
+// text.
 import {
   existsSync,
   mkdirSync,

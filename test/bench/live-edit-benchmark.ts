@@ -1,5 +1,5 @@
-// How long it takes from the save of an environment's file until an episode runs the new code, while steps are played all the time, and
-// what many such swaps leave behind in the environment process.
+// Measures the time from saving an environment's file until an episode runs the new code, while steps are being played,
+// and the memory that many such swaps leave in the environment process.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -15,7 +15,7 @@ import { RunFolder } from '../../extension/trainer/store/run-folder';
 import { median } from './benchmark';
 import type { LiveEditSettings, SwapSettings } from './definitions';
 
-/** One file, as a user writes it; `n` makes each its own. */
+/** A one-file environment as a user would write it; `n` makes each version unique. */
 const source = (n: number): string => `import { z } from 'zod';
 import { defineEnvironment } from 'ragen-workbench/api';
 
@@ -47,7 +47,7 @@ export default defineEnvironment({
 
 const reset = (episode: string) => ({ episode, tag: 'Corridor', seed: 1, member: 0, mode: 'train' as const });
 
-/** Median of the milliseconds from a save to the first episode on it, types checked. */
+/** Median milliseconds from a save to the first episode that uses it, with type checks. */
 export async function liveEdit({ saves, episodes }: LiveEditSettings): Promise<number> {
   const workspace = mkdtempSync(join(tmpdir(), 'ragen-live-edit-'));
   const file = join(workspace, 'corridor.ts');
@@ -68,7 +68,7 @@ export async function liveEdit({ saves, episodes }: LiveEditSettings): Promise<n
       await live.pool.reset(names.map(reset));
       for (let step = 0; step < 8; step++) {
         await live.pool.step(names.map(episode => ({ episode, actions: [1] })));
-        await sleep(5); // the model's turn
+        await sleep(5); // stands in for the model's turn
       }
     }
   };
@@ -83,7 +83,7 @@ export async function liveEdit({ saves, episodes }: LiveEditSettings): Promise<n
       renameSync(`${file}.new`, file);
       const [{ version }] = live.current;
       while ((await live.pool.reset([reset('probe')]))[0].version === version) await sleep(2);
-      if (n > 2) times.push(performance.now() - start); // the first start the type checker
+      if (n > 2) times.push(performance.now() - start); // the first ones start the type checker
     }
     playing = false;
     await rollout;
@@ -95,7 +95,10 @@ export async function liveEdit({ saves, episodes }: LiveEditSettings): Promise<n
   }
 }
 
-/** Growth of the environment process's memory over many swaps, in per cent: what it holds at least in the last fifth of them over the second. */
+/**
+ * Growth of the environment process's memory over many swaps in percent: the minimum over the last fifth of the swaps
+ * relative to the minimum over the second fifth.
+ */
 export async function swapMemory({ swaps, checkTypes }: SwapSettings): Promise<number> {
   const workspace = mkdtempSync(join(tmpdir(), 'ragen-swaps-'));
   const file = join(workspace, 'corridor.ts');
@@ -111,13 +114,13 @@ export async function swapMemory({ swaps, checkTypes }: SwapSettings): Promise<n
       const [prepared] = await pool.prepare([spec], checkTypes);
       if (!('environment' in prepared)) throw new Error(prepared.problems[0].message);
       await pool.use([{ spec, environment: prepared.environment }]);
-      await pool.step([{ episode: 'old', actions: [1] }]); // ends on its version, which then has no episode left
+      await pool.step([{ episode: 'old', actions: [1] }]); // ends on its version, which then has no episodes
       await pool.closeEpisodes(['old']);
       await pool.reset([reset('old')]);
       held.push(Number(execFileSync('ps', ['-o', 'rss=', '-p', String(pool.pids[0])], { encoding: 'utf8' })));
     };
     for (let n = 1; n <= swaps; n++) await swap(n);
-    // The least of each fifth: what is held besides is garbage that was not collected yet.
+    // The minimum of each fifth excludes garbage that has not been collected yet.
     const fifth = Math.max(1, Math.floor(swaps / 5));
     return 100 * (Math.min(...held.slice(-fifth)) / Math.min(...held.slice(fifth, 2 * fifth)) - 1);
   } finally {

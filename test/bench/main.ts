@@ -1,6 +1,6 @@
-// `npm run bench [-- --json] [-- --python PATH]`: how fast the product trains, samples and steps environments on this machine, and, where
-// a Python with PyTorch is given (or RAGEN_BENCH_PYTHON names it), how fast the same work is there. Prints what was measured; nothing is
-// asserted. Everything runs in the worker and processes of the built product.
+// `npm run bench [-- --json] [-- --python PATH]`: measures how fast the product trains, samples and steps environments
+// on this machine. With a Python that has PyTorch (`--python` or RAGEN_BENCH_PYTHON), measures the same work there.
+// Prints the results and asserts nothing. Everything runs in the worker and the processes of the built product.
 import { cpus, loadavg } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -73,7 +73,7 @@ async function main(): Promise<void> {
   report(results, { ours, peer, load, rounds, json: values.json });
 }
 
-/** Does one step in this process and prints the most memory that it held. */
+/** Does one step in this process and prints its peak memory. */
 async function reportPeak(name: string, threads: number): Promise<void> {
   const definition = definitions.find((d): d is Extract<Definition, { kind: 'memory' }> => d.name === name && d.kind === 'memory'); // prettier-ignore
   if (!definition) throw new Error(`bench: --memory-of ${name} names no benchmark of memory`);
@@ -117,7 +117,7 @@ function report(results: readonly Measurement[], { ours, peer, load, rounds, jso
 
 const heading = ['benchmark', 'unit', 'ours', 'peer', 'ours/peer', 'target', "of the machine's limit: ours, peer"];
 
-/** Medians with the range of the runs, their ratio, and the share that either side takes of the faster product of matrices. */
+/** A table row: medians with the range of the runs, their ratio, and each side's share of the faster matrix product. */
 function line({ definition, ours, peer, ratio, reached }: Measurement, top: Measurement): string[] {
   const { name, unit, better, target, operations } = definition;
   const side = (runs: Measurement['peer']): string =>

@@ -1,15 +1,16 @@
-// Floating-point operations that a benchmark's work needs at least: products of tokens with weights and of attention, a multiplication
-// and an addition counted as two. What a group shares is counted once, logits only where they are wanted, nothing computed again;
-// elementwise work, the optimizer and adapters' own products (1 % to 5 %) are left out. Both sides' share of the machine's limit is
-// taken of the same count, so that padding, repetition and recomputation show as what they are.
+// Lower bounds of the floating-point operations of a benchmark's work: products of tokens with weights and in
+// attention, with a multiplication and an addition counted as two operations. Shared prefixes are counted once, logits
+// only where needed, and nothing is recomputed. Elementwise work, the optimizer and the adapters' products (1 % to 5 %)
+// are excluded. Both sides' share of the machine's limit uses the same count, so padding, repetition and recomputation
+// lower it.
 import type { IterationSettings, ModelSettings, RolloutSettings, TrainingSettings } from './definitions';
 
-/** Weights that a token meets in the layers. */
+/** Number of layer weights applied to each token. */
 function layerWeights({ hidden, intermediate, layers, heads, kv_heads, head_size }: ModelSettings): number {
   return layers * (hidden * (2 * heads + 2 * kv_heads) * head_size + 3 * hidden * intermediate);
 }
 
-/** Forward operations of `tokens` that follow `past` others: layers and causal attention. */
+/** Forward operations of `tokens` tokens after `past` others: layers and causal attention. */
 function forward(model: ModelSettings, tokens: number, past: number): number {
   const pairs = tokens * past + (tokens * (tokens + 1)) / 2;
   return 2 * tokens * layerWeights(model) + 4 * pairs * model.layers * model.heads * model.head_size;
@@ -17,13 +18,13 @@ function forward(model: ModelSettings, tokens: number, past: number): number {
 
 const head = ({ hidden, vocab }: ModelSettings, tokens: number): number => 2 * tokens * hidden * vocab;
 
-/** Backward over forward: gradients of inputs, and of weights where they are trained. */
+/** Ratio of all operations to forward ones; backward computes gradients of inputs, and of weights if trained. */
 const withBackward = ({ lora_rank }: ModelSettings): number => (lora_rank > 0 ? 2 : 3);
 
-/** A unit of a benchmark of products is 10⁹ operations. */
+/** Operations per unit of the matrix product benchmark. */
 export const productOperations = 1e9;
 
-/** Per token of the batch as episodes have them. */
+/** Operations per token of the batch, with the prompt counted in every episode. */
 export function trainingOperations(s: TrainingSettings): number {
   const turn = s.sampled + s.observed;
   const trained = (length: number): number =>
@@ -33,14 +34,14 @@ export function trainingOperations(s: TrainingSettings): number {
   return (withBackward(s) * (s.groups * forward(s, s.prompt, 0) + further)) / tokens;
 }
 
-/** Per sampled token; null where it depends on the lengths that are drawn. */
+/** Operations per sampled token; null if it depends on sampled lengths. */
 export function rolloutOperations(s: RolloutSettings): number | null {
   if (s.stop_ids > 0) return null;
   const row = forward(s, s.tokens - 1, s.prompt) + head(s, s.tokens);
   return (s.groups * forward(s, s.prompt, 0) + s.groups * s.group_size * row) / (s.groups * s.group_size * s.tokens);
 }
 
-/** Per iteration: rollouts, which need no logits of observations, then training on all episodes. */
+/** Operations per iteration: rollouts, which need no logits of observations, then training on all episodes. */
 export function iterationOperations(s: IterationSettings): number {
   const further = s.turns * s.sampled + (s.turns - 1) * s.observed;
   const episode = forward(s, further, s.prompt) + head(s, s.turns * s.sampled);

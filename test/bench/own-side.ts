@@ -1,5 +1,5 @@
-// Our side of a comparison: one function a kind of benchmark, its workload kept while the benchmark is measured. Peaks of memory are
-// measured by starting this program anew for each.
+// Our side of a comparison: one function per kind of benchmark, whose workload is kept while the benchmark is measured.
+// Each memory peak is measured in a new process of this program.
 import { performance } from 'node:perf_hooks';
 import { measurePeak } from './process-memory';
 import type { Reading, Side, Workload } from './benchmark';
@@ -14,13 +14,13 @@ type Implementations = {
 };
 const implementations: Implementations = { training, memory, rollout, iteration, product, 'frozen-lake': frozenLake, sokoban }; // prettier-ignore
 
-/** Makes a benchmark ready. */
+/** Prepares a benchmark. */
 export function open({ kind, settings }: Exclude<Definition, { kind: Alone }>, threads: number): Promise<Workload> {
   const implementation = implementations[kind] as (settings: SettingsOf[Kind], threads: number) => Promise<Workload>;
   return implementation(settings, threads);
 }
 
-/** `program` is what `--memory-of NAME` is given to. */
+/** `program` is the script that accepts `--memory-of NAME`. */
 export function ownSide(threads: number, program: string): Side {
   const opened = new Map<string, Workload>();
   return {

@@ -1,26 +1,27 @@
-// The peak of a process's memory, files it has mapped included. On Linux it is the greatest proportional set size seen in samples of
-// /proc, which counts a page once however often the process has mapped it; resident memory, all there is elsewhere, counts every mapping.
+// Peak memory of a process, including mapped files. On Linux it is the highest proportional set size in samples of
+// /proc, which counts a page once however often the process maps it. Other systems provide only resident memory, which
+// counts every mapping.
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import type { Reading } from './benchmark';
 
-/** What a measured process prints as its last line. */
+/** The last line of output of a measured process. */
 export interface PeakReport {
   peak_mib: number;
-  /** The peak before the work began: runtime and libraries. */
+  /** The peak before the work: runtime and libraries. */
   start_mib: number;
 }
 
-/** This process's peak so far in MiB. */
+/** Peak memory of this process so far in MiB. */
 export function peakMemory(): number {
   if (process.platform !== 'linux') return process.resourceUsage().maxRSS / 1024;
   return Number(/^VmHWM:\s+(\d+) kB$/m.exec(readFileSync('/proc/self/status', 'utf8'))![1]) / 1024;
 }
 
-/** Milliseconds between two samples. */
+/** Sampling interval in milliseconds. */
 const sampleEvery = 200;
 
-/** Proportional set size of a process in MiB, 0 where the system does not tell. */
+/** Proportional set size of a process in MiB; 0 if the system does not provide it. */
 function proportional(pid: number | undefined): number {
   try {
     const rollup = readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8');
@@ -30,7 +31,7 @@ function proportional(pid: number | undefined): number {
   }
 }
 
-/** Runs a process that prints a PeakReport; `input` is written to it. */
+/** Runs a process that prints a PeakReport; `input` is written to its standard input. */
 export async function measurePeak(
   command: string,
   args: readonly string[],

@@ -1,6 +1,6 @@
-// The peer in Python: one process (peer/main.py) for all benchmarks, a JSON line for each run, so that its models stay warm; peaks of
-// memory in a fresh process each. Its allocator keeps what it freed, which spares PyTorch's training about a tenth of its time, but not
-// where memory is what is measured.
+// The Python peer: one process (peer/main.py) for all benchmarks, with one JSON line per run, so its models stay warm;
+// each memory peak is measured in a fresh process. Its allocator is set to keep freed memory, which saves PyTorch about
+// a tenth of its training time; not when memory is measured.
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import type { Side } from './benchmark';
@@ -8,7 +8,10 @@ import { measurePeak } from './process-memory';
 
 type Answer = { about: string } | { rate: number; how: string } | { missing: string } | { error: string } | { forgotten: true }; // prettier-ignore
 
-/** What the peer's idle threads do: sleep at once, or look for work for a few milliseconds first, which is faster on an idle machine. */
+/**
+ * What the peer's idle threads do: sleep at once, or spin for a few milliseconds first, which is faster on an idle
+ * machine.
+ */
 export type Waiting = 'passive' | 'spin';
 
 export interface PeerOptions {
@@ -16,9 +19,9 @@ export interface PeerOptions {
   script: string;
   threads: number;
   waiting: Waiting;
-  /** Try every way of working that the peer knows for a benchmark and keep the fastest; otherwise the first. */
+  /** Whether to try all candidates of the peer for a benchmark and use the fastest; otherwise the first is used. */
   tune: boolean;
-  /** Hears why a benchmark has no peer. */
+  /** Receives the reason why a benchmark has no peer. */
   notice: (text: string) => void;
 }
 
@@ -28,7 +31,7 @@ const kept = {
   MALLOC_TOP_PAD_: `${2 ** 28}`,
 };
 
-/** Starts `python script`; rejects where it cannot. */
+/** Starts `python script`; rejects if that fails. */
 export async function startPythonPeer(options: PeerOptions): Promise<Side> {
   const { python, script, threads, tune, notice } = options;
   const bare = { ...process.env, ...waitingVariables(options.waiting), OMP_NUM_THREADS: `${threads}` };
@@ -38,7 +41,7 @@ export async function startPythonPeer(options: PeerOptions): Promise<Side> {
     child.on('error', error => reject(new Error(`bench: cannot start ${python}: ${error.message}`)));
     child.on('exit', code => reject(new Error(`bench: the peer ended with code ${code}`)));
   });
-  failed.catch(() => undefined); // it may also end when nobody waits
+  failed.catch(() => undefined); // it may also fail when nothing awaits it
   const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
   const ask = async (question: object): Promise<Answer> => {
     child.stdin.write(`${JSON.stringify(question)}\n`);

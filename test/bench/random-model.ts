@@ -1,5 +1,6 @@
-// Model folders with random weights, for benchmarks of models too large to be made at every run: written once into the temporary folder
-// under a name that tells their shape, and kept. Values repeat every 2²⁰ numbers, which no speed depends on.
+// Model folders with random weights, for benchmarks whose models are too large to generate for each run. Each is
+// written once to the temporary folder under a name derived from its shape, and kept. Values repeat every 2²⁰ numbers,
+// which does not affect speed.
 import { existsSync } from 'node:fs';
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -13,10 +14,10 @@ import type { ModelSettings } from './definitions';
 const block = 2 ** 20;
 const maxFileBytes = 5e9;
 
-/** Where models and what is made from them are kept. */
+/** Folder of the models and of files derived from them. */
 export const cacheFolder = join(tmpdir(), 'ragen-bench');
 
-/** The folder of a Qwen2 model of that shape in Hugging Face's form; adapters are no part of it. */
+/** The folder of a Qwen2 model of this shape in Hugging Face format, without adapters. */
 export async function randomModel(s: ModelSettings): Promise<string> {
   const shape = [s.vocab, s.hidden, s.intermediate, s.layers, s.heads, s.kv_heads, s.head_size, s.rope_theta];
   const folder = join(cacheFolder, `${shape.join('-')}-${s.base_dtype}`);

@@ -1,4 +1,4 @@
-// Reads a small float32 .safetensors file for tests, independently of the product's own reader.
+// Reads a small float32 .safetensors file for tests, independently of the product's reader.
 import { readFileSync } from 'node:fs';
 
 export function tensorsOf(file: string): Map<string, { dims: number[]; data: Float32Array }> {

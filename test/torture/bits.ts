@@ -1,5 +1,6 @@
-// Damaged run folders: one bit flipped, the end of a file cut, or a line of it repeated, at seeded places of every file that a resume may read.
-// A resume must either refuse in a sentence that names the file, or give the run that the undamaged folder gives, to the bit. Never another one.
+// Damaged run folders: flips a bit, truncates a file or repeats a line, at seeded positions of every file that a resume
+// may read. A resume must either be refused with a message that names the file, or give bit for bit the same run as the
+// undamaged folder.
 import { deepStrictEqual } from 'node:assert';
 import { cpSync, existsSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { basename, join, relative, sep } from 'node:path';
@@ -13,12 +14,12 @@ const damages = ['flip', 'cut', 'repeat'] as const;
 type Damage = (typeof damages)[number];
 
 export interface BitsReport {
-  /** By kind of file. */
+  /** Counts by kind of file. */
   refused: Record<string, number>;
   equal: Record<string, number>;
 }
 
-/** Damages of the whole torture. */
+/** Number of damages at full scale. */
 const wholeCases = 300;
 
 /** The part `bits` of `npm run torture`. */
@@ -28,7 +29,9 @@ export async function bits({ scale, seed, say }: TortureScale): Promise<void> {
   say(table(['file', 'refused', 'same run'], kinds.map(kind => [kind, refused[kind] ?? 0, equal[kind] ?? 0]))); // prettier-ignore
 }
 
-/** @throws Error naming the damage where a resume gives another run, or a refusal that does not name the file */
+/**
+ * @throws Error naming the damage, if a resume gives another run or a refusal does not name the file
+ */
 export async function damagedRuns({
   cases,
   seed,
@@ -85,7 +88,7 @@ export async function damagedRuns({
 /** Metrics, episodes with their index, scores and weights. */
 const resultsOf = (run: string) => ({ ...results(run), scores: readFileSync(join(run, 'scores.jsonl'), 'utf8') });
 
-/** Names of files by kind. Left out are logs and marks of the process, and what the user writes. */
+/** File names by kind, without logs, process markers and files written by the user. */
 function kindsOf(run: string): Map<string, string[]> {
   const kinds = new Map<string, string[]>();
   for (const name of readdirSync(run, { recursive: true, encoding: 'utf8' }).sort()) {
@@ -101,7 +104,7 @@ function kindsOf(run: string): Map<string, string[]> {
   return kinds;
 }
 
-/** Damages a file; says where. */
+/** Damages a file and returns a description of the damage. */
 function damage(file: string, how: Damage, below: (n: number) => number): string {
   if (!existsSync(file)) throw new Error(`bits: ${file} is not there`);
   const bytes = readFileSync(file);

@@ -1,6 +1,7 @@
-// A disk that fails in a step's log or in its checkpoint, at every file-system call in turn and in every way: what a resume finds afterwards
-// is the state before the step or after it, never one between. A run that may wait ends up with the state after it, as if nothing had been.
-// The pen (trainer/journal.ts), the checkpoints and the way back are the product's own; the step is made up.
+// Injects a disk fault at every file-system call of a step's logging and checkpointing, one call at a time and in every
+// way. A later resume must find the state before the step or after it, never a mixture. A run that may wait must end in
+// the state after the step, as without the fault. The journal (trainer/journal.ts), the checkpoints and the resume are
+// the product's own; the step is synthetic.
 import { cpSync, existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join, relative } from 'node:path';
@@ -20,14 +21,14 @@ import type { TortureScale } from './scale';
 import { FailingDisk } from './failing-disk';
 import type { Fault, FaultKind } from './failing-disk';
 
-/** What was done and how it ended. */
+/** Results of a run of this part. */
 export interface DiskReport {
-  /** Calls of a step and its checkpoint, and of the way back that a resume takes. */
+  /** File-system calls of a step with its checkpoint, and of a resume. */
   stepCalls: number;
   backCalls: number;
-  /** Faults by their kind, in all. */
+  /** Total number of faults by kind. */
   faults: Record<FaultKind, number>;
-  /** How many of the crashes and of the faults that nobody waited for left the state before, and after. */
+  /** How many crashes and faults without waiting left the state before the step, and the state after it. */
   before: number;
   after: number;
 }
@@ -44,7 +45,7 @@ const status: RunStatus = {
   ...{ phase: 'idle', updated: '' },
 };
 
-/** Waits for nothing and for ever, or until `tries` are used up. */
+/** Waits without delay: always, or `tries` times. */
 class Waiting implements Patience {
   sentences: string[] = [];
   constructor(private tries = Infinity) {}
@@ -53,7 +54,7 @@ class Waiting implements Patience {
     return Promise.resolve(this.tries-- > 0);
   }
   goOn(): void {
-    // nothing is shown here
+    // shows nothing
   }
 }
 
@@ -68,12 +69,12 @@ export async function disk({ scale, say }: TortureScale): Promise<void> {
   );
 }
 
-/** A disk in memory, where there is one: thousands of folders are made and compared. */
+/** A disk in memory, if available: thousands of folders are created and compared. */
 const scratch = existsSync('/dev/shm') ? '/dev/shm' : tmpdir();
 
 /**
- * Fails each `every`-th call.
- * @throws Error naming the call and the kind of fault where a promise is broken
+ * Injects a fault at each `every`-th call.
+ * @throws Error naming the call and the kind of fault if a guarantee is broken
  */
 export async function diskFaults(every = 1): Promise<DiskReport> {
   const clock = stopClock();
@@ -119,7 +120,7 @@ async function allFaults(place: string, every: number): Promise<DiskReport> {
   for (let at = 1; at <= report.stepCalls; at += every)
     for (const kind of kinds) {
       const where = `${kind} at call ${at} of ${report.stepCalls}`;
-      // Nobody waits: the run fails in a sentence, or dies.
+      // Without waiting: the run fails with an error message, or crashes.
       const { error } = await onDisk(again(first), { kind, at, lasts: Infinity }, disk => step(run, 2, disk));
       report.faults[kind]++;
       if (error && kind !== 'crash' && !(error instanceof UserError))
@@ -127,7 +128,7 @@ async function allFaults(place: string, every: number): Promise<DiskReport> {
       readable(run, where);
       told(await resumed(run), where);
       if (kind === 'crash') continue;
-      // The run waits: for one call, for some, and all is as it would have been.
+      // With waiting, for one failed call and for several: the result is the same as without the fault.
       for (const lasts of [1, 7]) {
         const patience = new Waiting();
         const outcome = await onDisk(again(first), { kind, at, lasts }, disk => step(run, 2, disk, patience));
@@ -142,7 +143,7 @@ async function allFaults(place: string, every: number): Promise<DiskReport> {
         if (unclear !== undefined) throw new Error(`disk: ${where} says no more than ${unclear}`);
       }
     }
-  // A resume may itself be cut short, anywhere, and be tried again.
+  // A resume may be interrupted at any call too, and be repeated.
   for (let at = 1; at <= report.backCalls; at += every)
     for (const kind of kinds) {
       const where = `${kind} at call ${at} of ${report.backCalls} of a resume`;
@@ -156,7 +157,10 @@ async function allFaults(place: string, every: number): Promise<DiskReport> {
   return report;
 }
 
-/** What a step writes, in the trainer's order: the log, then the checkpoint. The disk fails from the moment on that the log is open. */
+/**
+ * Writes what a step writes, in the trainer's order: the log, then the checkpoint. The disk may fail once the log is
+ * open.
+ */
 async function step(
   path: string,
   n: number,
@@ -189,7 +193,7 @@ async function step(
   }
 }
 
-/** An environment as it is loaded; the code of each step's is another, which is kept in a folder of its own. */
+/** A loaded environment. Each step has a different version of the code, stored in a separate folder. */
 function environment(n: number): LoadedEnvironment {
   const map = { sources: ['t.ts'], sourcesContent: [`step ${n}`] };
   const bundle = `// ${n}\n//# sourceMappingURL=data:application/json;base64,${Buffer.from(JSON.stringify(map)).toString('base64')}`;
@@ -209,7 +213,7 @@ const episode = (step: number, member: number): Episode => ({
   ...{ messages: [{ role: 'user', content: `step ${step}` }], tokens: { ids: [step], mask: [1], logprobs: [-step] } },
 }); // prettier-ignore
 
-/** The parts of a state that belong to neither. */
+/** Lines of a state that are missing from the state before or from the state after. */
 const between = (state: string, { before, after }: { before: string; after: string }): string =>
   state
     .split('\n')
@@ -217,7 +221,7 @@ const between = (state: string, { before, after }: { before: string; after: stri
     .map(line => line.slice(0, 200))
     .join('\n');
 
-/** What a resume does before it trains: from `from`, else from the newest checkpoint. */
+/** The part of a resume before training: starts from step `from`, else from the newest checkpoint. */
 async function goBack(path: string, from?: number, begin: () => void = () => undefined): Promise<void> {
   begin();
   const { checkpoint } = await newestValid(path);
@@ -238,19 +242,19 @@ function manifestOf(path: string, step: number): Pick<CheckpointState, 'step' | 
   return JSON.parse(readFileSync(kept, 'utf8')) as CheckpointState;
 } // prettier-ignore
 
-/** Everything that a resume finds, as text. What is derived from other files, and may lag behind, is left out. */
+/** Everything that a resume reads, as text. Excludes derived files, which may be behind. */
 async function resumed(path: string, from?: number): Promise<string> {
   await goBack(path, from);
   const { checkpoint } = await newestValid(path);
   const derived: readonly string[] = [runFiles.columns, runFiles.episodeIndex, runFiles.status];
-  // Code that was kept and that no step ran yet is no harm.
+  // A stored code version that no step has run yet is harmless.
   const apart = [runFiles.checkpoints, runFiles.environments];
   const files = from === undefined ? filesIn(checkpoint!.folder) : [];
   const others = filesIn(path).filter(file => {
     const name = relative(path, file);
     return !apart.some(folder => name.startsWith(folder)) && !derived.includes(name);
   });
-  // The chain of the checksums differs where a derived file ended; goBack has checked it.
+  // The checksum chain depends on where derived files end; goBack has verified it.
   const text = (file: string): string => {
     const said = readFileSync(file).toString(/\.(jsonl|json)$/.test(file) ? 'utf8' : 'base64');
     if (basename(file) === runFiles.checksums)
@@ -263,7 +267,7 @@ async function resumed(path: string, from?: number): Promise<string> {
   ].join('\n');
 }
 
-/** What anybody reads of a run whose trainer has just died, before a resume, must be readable. */
+/** Checks that the run can be read right after its trainer died and before a resume. */
 function readable(path: string, where: string): void {
   const folder = RunFolder.open(path);
   if (folder.readStatus() === null) throw new Error(`disk: ${where} lost the status`);
@@ -277,7 +281,7 @@ const filesIn = (folder: string): string[] =>
         .filter(file => statSync(file).isFile())
     : [];
 
-/** Does the work on a disk that fails from where the work says; how many calls it made, and what it ended with. */
+/** Runs `work` on a failing disk; faults start when `work` calls `begin`. Returns the number of calls and the error. */
 async function onDisk(
   path: string,
   fault: Fault,
@@ -294,7 +298,7 @@ async function onDisk(
   }
 }
 
-/** Stops the clock, so that two runs write the same lines. */
+/** Stops the clock, so that two runs write identical lines. */
 function stopClock(): { restore(): void } {
   const [RealDate, performanceNow] = [Date, performance.now];
   globalThis.Date = class extends RealDate {

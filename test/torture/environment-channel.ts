@@ -1,6 +1,7 @@
-// A hostile environment process, as the trainer meets it: first a stand-in that sends at seeded moments what no process may send, stops, spins and
-// floods, while episodes are played over it; then environment code that does such things to its own process in a training run. Each episode
-// ends with what it should show or with a sentence, the run equals one that was left alone, and nothing is left behind.
+// A hostile environment process from the trainer's point of view. First, a stand-in sends invalid data at seeded
+// moments, stops, spins and floods while episodes run over it. Then, in a training run, environment code does the same
+// to its own process. Each episode must end with the expected result or with an error message, the run must equal one
+// without attacks, and nothing may be left behind.
 import { build } from 'esbuild';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -17,13 +18,16 @@ const wholeActs = 40;
 
 export interface PeerReport {
   rounds: number;
-  /** Processes that were started: one, and one for each that died. */
+  /** Processes started: one, plus one for each that died. */
   starts: number;
-  /** Episodes that failed, with a sentence. */
+  /** Episodes that failed with an error message. */
   failed: number;
 }
 
-/** Plays so many rounds of four episodes with a process that misbehaves. @throws where an episode is neither right nor failed with a sentence */
+/**
+ * Plays rounds of four episodes with a misbehaving process. @throws if an episode is neither right nor failed with an
+ * error message
+ */
 export async function playWithHostilePeer(rounds: number, seed: number): Promise<PeerReport> {
   const folder = mkdtempSync(join(tmpdir(), 'ragen-hostile-'));
   const [entry, starts] = [join(folder, 'peer.cjs'), mkdtempSync(join(folder, 'starts-'))];
@@ -70,7 +74,10 @@ export async function playWithHostilePeer(rounds: number, seed: number): Promise
   }
 } // prettier-ignore
 
-/** What environment code does once each to its own process; it is blamed for nothing, since it does it no more when it is played again. */
+/**
+ * Attacks of environment code on its own process. Each happens once and does not recur on replay, so no environment is
+ * blamed.
+ */
 const acts = [
   `writeSync(3, Buffer.alloc(16, 7));`,
   `writeSync(3, Buffer.from('5241474e00000000ffffffff00000000', 'hex'));`,
@@ -81,7 +88,10 @@ const acts = [
   `process.kill(process.pid, 'SIGKILL');`,
 ];
 
-/** A training run in which so many acts fall; it must equal one without. Gives the steps, and the seconds that it took. */
+/**
+ * Runs a training with this number of attacks; it must equal one without. Returns the number of steps and both
+ * durations in seconds.
+ */
 export async function trainWithHostileCode(count: number): Promise<{ steps: number; seconds: number }> {
   const workspace = makeWorkspace();
   const done = join(workspace.folder, 'done');
@@ -129,7 +139,7 @@ export async function trainWithHostileCode(count: number): Promise<{ steps: numb
   }
 }
 
-/** Waits until no process names one of the folder's own, which are on their way out. */
+/** Waits until the given trainer processes, which are exiting, have ended. */
 async function gone(pids: readonly number[]): Promise<void> {
   for (let tries = 0; pids.some(isAlive); tries++) {
     if (tries > 200) throw new Error('a trainer outlives its run');
@@ -137,7 +147,7 @@ async function gone(pids: readonly number[]): Promise<void> {
   }
 }
 
-/** Processes with an argument; empty where there is no /proc. */
+/** Processes with this argument; empty if there is no /proc. */
 function processesOf(argument: string): number[] {
   if (!existsSync('/proc')) return [];
   return readdirSync('/proc').map(Number).filter(pid => {
@@ -149,7 +159,7 @@ function processesOf(argument: string): number[] {
   }); // prettier-ignore
 }
 
-/** The torture's part. @throws with what was not kept */
+/** This file's part of the torture run. @throws with the guarantee that was broken */
 export async function environmentChannel(scale: TortureScale): Promise<void> {
   const peer = await playWithHostilePeer(scaled(wholeRounds, scale), scale.seed);
   scale.say(`${peer.rounds} rounds of four episodes with a hostile process: ${peer.starts} starts`);

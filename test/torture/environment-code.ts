@@ -1,6 +1,7 @@
-// Environment code that does what it must not, in each place where it is called: an episode ends, an edit is refused, a check fails; the
-// run goes on, the next episodes are whole, and nothing that was started outlives the environments. First each case by itself, in an
-// environment process, then all of them again and again in a real training run. CI tries the first (test/unit/environment-host/bad-code).
+// Misbehaving environment code at each place where it is called. An episode fails, an edit is refused or a check fails;
+// the run continues, the next episodes are correct, and no child process outlives the environments. Each case first
+// runs by itself in an environment process, then all of them run repeatedly in a real training run. CI runs the first
+// part (test/unit/environment-host/bad-code).
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
@@ -19,11 +20,11 @@ export const places = ['load', 'create', 'reset', 'step', 'render'] as const;
 export type Place = (typeof places)[number];
 
 interface Behaviour {
-  /** Body of a function; what it returns is what the place returns. `mark` tells its children from others. */
+  /** A function body whose result the place returns. `mark` identifies its child processes. */
   code(mark: string): string;
-  /** What is to be told of it: a part of the sentence, or nothing where it is harmless. */
+  /** Pattern of the expected error message; null if the code is harmless. */
   told: RegExp | null;
-  /** It is ended for its slowness alone, so that its limit is short; others have a long one. */
+  /** The code hangs and is ended by the time limit, which is short for these cases and long for others. */
   hangs?: true;
 }
 
@@ -75,7 +76,7 @@ export const behaviours: Readonly<Record<string, Behaviour>> = {
   'replaces built-in functions': {
     code: () =>
       `for (const { prototype } of [Array, Map, Promise, String] as any[]) for (const key of ['map', 'push', 'shift', 'get', 'set', 'then', 'slice']) if (key in prototype) prototype[key] = () => { throw new Error('replaced'); };`,
-    told: /replaced|read only|did not return|ended its thread|threw \{\}|^$/, // of the error, a thread without built-in functions sends nothing
+    told: /replaced|read only|did not return|ended its thread|threw \{\}|^$/, // empty error without built-ins
   },
   'closes the port': {
     code: () =>
@@ -135,8 +136,8 @@ export const behaviours: Readonly<Record<string, Behaviour>> = {
 };
 
 /**
- * An environment that is harmless but for one place. `create` misbehaves where there is a file `<flag>`, which is used up; `reset` and
- * `step` do in the episode of member 1, the step at the action Bad.
+ * Source of an environment that misbehaves at one place only. `create` misbehaves if the file `<flag>` exists, and
+ * removes it; `reset` and `step` misbehave in the episode of member 1, the step at the action Bad.
  */
 const sourceOf = (place: Place | 'nowhere', body: string, flag: string): string => {
   const at = (here: Place, condition: string) =>
@@ -183,9 +184,9 @@ export default ${place === 'load' ? '(bad() as typeof harmless) ?? harmless' : '
 export interface TriedCase {
   behaviour: string;
   place: Place;
-  /** What was told of it; empty where nothing was. */
+  /** Error message; empty if there was none. */
   told: string;
-  /** What is wrong with that, or with what came after. */
+  /** What is wrong with the message, or with what followed. */
   broken?: string;
 }
 
@@ -194,16 +195,16 @@ export interface TryOptions {
   entry: string;
   behaviours: readonly string[];
   places: readonly Place[];
-  /** `ragen env check` of an environment; needed for `render`. Answers its exit code and what it printed. */
+  /** Runs `ragen env check` on an environment and returns its exit code and output; needed for `render`. */
   check?: (source: string) => { status: number | null; text: string };
 }
 
-/** Milliseconds of a call. */
+/** Timeouts of a call in milliseconds. */
 const limits = { short: 400, long: 60_000 };
-/** What the environment process may hold in these cases; it holds some 120 MiB with nothing in it. */
+/** Memory limit of the environment process; it uses about 120 MiB without environments. */
 const memoryBytes = 500 * 2 ** 20;
 
-/** Tries each behaviour in each place, one after the other; the cases as they went. */
+/** Tries each behaviour at each place, one after the other, and returns the results. */
 export async function tryEnvironmentCode(options: TryOptions): Promise<TriedCase[]> {
   const files = sourceFolder();
   const mark = `ragen-torture-${process.pid}`;
@@ -254,18 +255,20 @@ export async function tryEnvironmentCode(options: TryOptions): Promise<TriedCase
   return tried;
 }
 
-/** Where a death of the whole process leaves no trace: what it was over is done again, and goes well. */
+/**
+ * Cases in which the death of the whole process leaves no message: the interrupted request is repeated and succeeds.
+ */
 const mayPass = (behaviour: string, place: Place, told: string): boolean =>
   told === '' && place === 'create' && ['kills its process', 'fills the heap', 'fills memory outside the heap'].includes(behaviour); // prettier-ignore
 
-/** A process passes on 131,072 characters a second. */
+/** A process forwards up to 131,072 characters per second. */
 const printedLimit = (seconds: number): number => 131_072 * (seconds + 2) + 4096;
 
 interface Case {
   running: EnvironmentProcess;
-  /** Writes the environment that misbehaves in this place; gives its path. */
+  /** Writes an environment that misbehaves at this place and returns its path. */
   write(place: Place | 'nowhere'): string;
-  /** Has the next call of `create` misbehave. */
+  /** Makes the next call of `create` misbehave. */
   flag(): void;
 }
 type Outcome = Pick<TriedCase, 'told' | 'broken'>;
@@ -275,7 +278,7 @@ const episodes = ['a', 'b', 'c'];
 const resets = episodes.map((episode, member) => ({ episode, tag: 'Bad', seed: 7, member, mode: 'train' as const }));
 const steps = (action: number) => episodes.map(episode => ({ episode, actions: [action] }));
 
-/** Of three episodes one misbehaves; the others go on, and then all three begin anew. */
+/** One of three episodes misbehaves and the others continue; then all three are reset. */
 async function playCase(place: 'create' | 'reset' | 'step', { running, write, flag }: Case): Promise<Outcome> {
   const { error } = await running.load([spec(write(place))]);
   if (error) return { told: error.message, broken: 'it does not load' };
@@ -296,7 +299,7 @@ async function playCase(place: 'create' | 'reset' | 'step', { running, write, fl
   return { told, broken: broken ?? (await wholeAgain(running, write)) };
 }
 
-/** A swap to code that misbehaves while it loads: it is refused, and what ran goes on. */
+/** Swaps to code that misbehaves while loading: it must be refused while the old code continues. */
 async function loadCase({ running, write }: Case): Promise<Outcome> {
   const good = spec(write('nowhere'));
   const { error } = await running.load([good]);
@@ -313,7 +316,7 @@ async function loadCase({ running, write }: Case): Promise<Outcome> {
   return { told, broken: await wholeAgain(running, write) };
 }
 
-/** What is wrong with three fresh episodes of the harmless code. */
+/** What is wrong with three new episodes of the harmless code; undefined if nothing is. */
 async function wholeAgain(running: EnvironmentProcess, write: Case['write']): Promise<string | undefined> {
   await running.closeEpisodes(episodes);
   const { error } = await running.load([spec(write('nowhere'))]);
@@ -324,14 +327,14 @@ async function wholeAgain(running: EnvironmentProcess, write: Case['write']): Pr
   return bad && `afterwards an episode is not whole: ${bad.error?.message ?? bad.observation}`;
 }
 
-/** The check of an environment holds render to its contract: it fails with a sentence, or passes, and ends. */
+/** `ragen env check` tests render: it must end, either passing or failing with an error message. */
 function renderCase(source: string, check: NonNullable<TryOptions['check']>): Outcome {
   const { status, text } = check(source);
   if (status === null) return { told: text, broken: 'the check did not end' };
   return { told: status === 0 ? '' : text };
 }
 
-/** Processes that carry a mark among their arguments and run. */
+/** Running processes that have a mark among their arguments. */
 export function markedProcesses(mark: string): number[] {
   if (!existsSync('/proc')) return [];
   return readdirSync('/proc').filter(name => /^\d+$/.test(name)).map(Number).filter(pid => {
@@ -368,7 +371,7 @@ export function checkWithTerminal(source: string): { status: number | null; text
   return { status, text: [...failed, answer.error?.message ?? ''].join(' | ').slice(0, 500) };
 }
 
-/** The torture's part. @throws with what was not kept */
+/** This file's part of the torture run. @throws with the guarantee that was broken */
 export async function environmentCode(scale: TortureScale): Promise<void> {
   const tried = await tryEnvironmentCode({
     entry: join(root, 'dist/environment-host.cjs'),
@@ -386,7 +389,10 @@ export async function environmentCode(scale: TortureScale): Promise<void> {
   console.log(table(['in a training run', 'count'], [['steps', steps], ...failures, ['edits refused', refusals], ['MiB of logs', mebibytes]])); // prettier-ignore
 }
 
-/** An environment of which member 3 of each training group misbehaves, by its seed; in `create` the one after it does, once. */
+/**
+ * Source of an environment in which member 3 of each training group misbehaves; its seed selects place and behaviour.
+ * For `create`, the reset of member 3 writes the flag file, once per seed, and the next call of `create` misbehaves.
+ */
 const manyFaces = (mark: string, flag: string): string => {
   const names = Object.keys(behaviours);
   const functions = names.map(name => `() => { ${behaviours[name].code(mark)} }`).join(',\n  ');
@@ -436,10 +442,10 @@ function readAndRemove(): string {
 `;
 };
 
-/** What does nothing while a file loads, or harm only when it has. */
+/** Behaviours that do nothing while a file loads, or do harm only afterwards. */
 const later = new Set(['rejects', 'forgets an await', 'throws in a later call', 'exits later', 'waits for ever', 'throws later', ...Object.keys(behaviours).filter(name => name.startsWith('returns'))]); // prettier-ignore
 
-/** Kinds of the events of a run that tell of edits. */
+/** Kinds of a run's events that concern edits. */
 const edits = (run: string): string[] =>
   readFileSync(join(run, 'events.jsonl'), 'utf8')
     .split('\n')
@@ -449,13 +455,13 @@ const edits = (run: string): string[] =>
 
 interface RunReport {
   steps: number;
-  /** Episodes that failed, by how. */
+  /** Failed episodes by kind of failure. */
   failures: [string, number][];
   refusals: number;
   mebibytes: number;
 }
 
-/** Trains on the environment of many faces while its file is edited into code that misbehaves as it loads, and back. */
+/** Trains on the environment of `manyFaces` while its file is edited into code that misbehaves at loading, and back. */
 async function tryInRun(scale: TortureScale): Promise<RunReport> {
   const workspace = makeWorkspace();
   const mark = `ragen-torture-run-${process.pid}`;
@@ -463,7 +469,7 @@ async function tryInRun(scale: TortureScale): Promise<RunReport> {
   const source = 'environments/words.ts';
   workspace.write(source, good);
   const names = Object.keys(behaviours);
-  const wanted = scaled(3 * names.length, scale); // two groups a step: each behaviour in each place twice
+  const wanted = scaled(3 * names.length, scale); // two groups per step: each behaviour at each place twice
   try {
     const run = await startDetached(workspace.folder, [
       ...['trainer.total_training_steps=100000', 'trainer.save_freq=50', 'trainer.test_freq=-1', 'trainer.val_before_train=false'],
@@ -477,7 +483,7 @@ async function tryInRun(scale: TortureScale): Promise<RunReport> {
         if (Date.now() > deadline) throw new Error(`waited in vain for ${what}`);
       }
     };
-    /** Edits the file; answers with what is told of it. */
+    /** Edits the file and returns the kind of the event it causes. */
     const edit = async (what: string, content: string): Promise<string> => {
       const before = edits(run).length;
       workspace.write(source, content);

@@ -1,26 +1,28 @@
-// A disk that fails: every call of node:fs and node:fs/promises (file handles too) that touches a folder is counted, and the n-th of them
-// fails in a chosen way. The functions are replaced in the module itself, so that no call is missed however the product came by it.
+// A disk with injected faults: counts every call of node:fs and node:fs/promises (including file handles) on a folder,
+// and makes the n-th one fail in a chosen way. The functions are replaced in the module itself, so all calls are
+// covered however the product imported them.
 import fs from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 import { sep } from 'node:path';
 
 /**
- * `ENOSPC`, `EIO`, `EACCES`: the call does nothing and fails, as do the next `lasts − 1`. `EROFS`: the file system turns read-only: of these
- * calls those fail that would change it. `short`: a write writes half of what it was given and
- * says so, and the next call fails with ENOSPC, as on a disk that fills up. `crash`: half of a write reaches the disk, or nothing
- * of another call, and nothing works after it.
+ * * `ENOSPC`, `EIO`, `EACCES`: the call fails without effect, as do the next `lasts − 1`.
+ * * `EROFS`: the file system becomes read-only; only calls that would change it fail.
+ * * `short`: a write writes and reports half of its data, and the next call fails with ENOSPC, as on a disk that fills
+ *   up.
+ * * `crash`: half of a write reaches the disk, or nothing of another call; all later calls fail.
  */
 export type FaultKind = 'ENOSPC' | 'EIO' | 'EACCES' | 'EROFS' | 'short' | 'crash';
 
 export interface Fault {
   kind: FaultKind;
-  /** The call that fails, from 1; Infinity to count only. */
+  /** Number of the first call that fails, from 1; Infinity only counts calls. */
   at: number;
-  /** Calls that fail, from that one on. */
+  /** Number of calls that fail. */
   lasts: number;
 }
 
-/** What a process that is dead would not have lived to see. */
+/** Thrown by calls after a simulated crash. */
 export class Crash extends Error {}
 
 type Callable = (...args: unknown[]) => unknown;
@@ -35,9 +37,9 @@ const handleCalls = ['write', 'sync', 'read', 'truncate', 'stat', 'close'];
 
 const sound: Fault = { kind: 'ENOSPC', at: Infinity, lasts: 0 };
 
-/** Replaces the calls for `folder` until `restore`. One at a time in a process. Works until it is told to fail. */
+/** Replaces the calls on `folder` until `restore`. One instance per process at a time. Works normally until `fail`. */
 export class FailingDisk {
-  /** Calls since `fail`, by name, in order. */
+  /** Names of the calls since `fail`, in order. */
   calls: string[] = [];
   private fault = sound;
   private readonly files = new Map<number, string>();
@@ -51,7 +53,7 @@ export class FailingDisk {
     syncBuiltinESMExports();
   }
 
-  /** From here on calls are counted, and those fail that are to. */
+  /** Starts counting calls and injecting the fault. */
   fail(fault: Fault): void {
     this.calls = [];
     this.fault = fault;
@@ -95,7 +97,7 @@ export class FailingDisk {
     }
   }
 
-  /** The call, or what becomes of it. Closing always works: a handle that stays open would be the harness's own leak. */
+  /** Executes a call or fails it. Closing always works, because an open handle would be a leak of the test harness. */
   private done(name: string, call: Callable, args: unknown[]): unknown {
     const closes = name === 'closeSync' || name === 'handle.close';
     this.calls.push(name);
@@ -112,12 +114,12 @@ export class FailingDisk {
       return call(...args);
     }
     if (since >= lasts || (kind === 'EROFS' && !changes(name, args))) return call(...args);
-    if (name.startsWith('mkdir') && fs.existsSync(args[0] as string)) return call(...args); // says EEXIST before anything else
+    if (name.startsWith('mkdir') && fs.existsSync(args[0] as string)) return call(...args); // EEXIST takes precedence
     throw failure(isRecursive(name, args) && !toldAsItIs.has(kind) ? 'ENOENT' : kind, name);
   }
 
   private halve(name: string, call: Callable, args: unknown[]): unknown {
-    // writeSync(fd, buffer, offset, length, position), handle.write(buffer, offset, length)
+    // Arguments: writeSync(fd, buffer, offset, length, position), handle.write(buffer, offset, length)
     const length = name === 'writeSync' ? 3 : 2;
     const half = [...args];
     half[length] = Math.floor((args[length] as number) / 2);
@@ -125,13 +127,13 @@ export class FailingDisk {
   }
 }
 
-/** Whether a call changes the file system: all but those that only read, and files that are opened for reading. */
+/** Whether a call changes the file system: all except those that only read, and opening a file for reading. */
 function changes(name: string, [, flags]: unknown[]): boolean {
   if (name === 'open' || name === 'openSync') return flags !== 'r';
   return !/stat|read/i.test(name);
 }
 
-/** What `mkdir` says as it is where it makes folders around a folder, too; for other codes Node.js says that the path does not exist. */
+/** Codes that a recursive `mkdir` passes on; for other codes Node.js reports that the path does not exist. */
 const toldAsItIs: ReadonlySet<string> = new Set(['EACCES', 'ENOSPC', 'EPERM', 'ENOTDIR']);
 const isRecursive = (name: string, [, options]: unknown[]): boolean =>
   name.startsWith('mkdir') && (options as { recursive?: boolean } | undefined)?.recursive === true;

@@ -1,4 +1,4 @@
-// What a model writes, and what services answer in its place: turns, reasoning, actions; replies of APIs.
+// Fuzz targets for the output of models and model services: turns, reasoning, actions, API responses.
 import { actionFates } from '../../extension/protocol/action-fates';
 import { actionsIn } from '../../extension/trainer/environment-server/gym-service';
 import type { Session } from '../../extension/trainer/environment-server/sessions';
@@ -22,7 +22,7 @@ const protocol = { action_sep: '||', max_actions_per_turn: 5 };
 const session = (whole_answer: boolean): Session =>
   ({ environment: { whole_answer, actions: { 0: 'Left', 1: 'Right' } } }) as unknown as Session;
 
-/** A tokenizer whose tokens are bytes. */
+/** A byte-level tokenizer. */
 const letters = {
   encode: (text: string): number[] => [...Buffer.from(text)],
   decode: (ids: readonly number[]): string => Buffer.from(ids).toString('utf8'),
@@ -40,7 +40,7 @@ const message = JSON.stringify({
 });
 const refusal = JSON.stringify({ error: { message: 'too long', type: 'invalid_request_error', code: 'context_length_exceeded' } }); // prettier-ignore
 
-/** `fetch` gives this. */
+/** Makes `fetch` return this response. */
 export function answering(response: () => Response): void {
   globalThis.fetch = (_, init) => {
     if (init?.signal?.aborted) return Promise.reject(init.signal.reason as Error);
@@ -48,7 +48,7 @@ export function answering(response: () => Response): void {
   };
 }
 
-/** Status, headers and body of an answer: a first line of JSON and the rest. */
+/** Builds a response from an input: a first line of JSON (status and headers) and the body. */
 export function responseOf(input: Buffer): Response {
   const end = input.indexOf(0x0a);
   let [status, headers] = [200, {} as Record<string, string>];
@@ -57,7 +57,7 @@ export function responseOf(input: Buffer): Response {
     new Response('', { status: head.status, headers: head.headers });
     [status, headers] = [head.status, head.headers];
   } catch {
-    // no status and headers that a socket could bring
+    // not a status and headers that a socket could deliver
   }
   const empty = [101, 204, 205, 304].includes(status);
   return new Response(empty ? null : new Uint8Array(input.subarray(end + 1)), { status, headers });

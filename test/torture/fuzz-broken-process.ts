@@ -1,4 +1,4 @@
-// The process of the parsers that break each promise.
+// Fuzzer process for parsers that violate each guarantee.
 import { brokenTargets } from './fuzz-broken';
 import { serve } from './fuzz-sitting';
 

@@ -1,8 +1,8 @@
-// Parsers that break each promise, over inputs with an exclamation mark: what the fuzzer is tried with.
+// Parsers that violate each guarantee on inputs with an exclamation mark, to test the fuzzer itself.
 import { Broken, Escaped } from './fuzz-target';
 import type { FuzzTarget } from './fuzz-target';
 
-const corpus = ['all is well', 'and this is too']; // mutations bring exclamation marks
+const corpus = ['all is well', 'and this is too']; // mutations insert exclamation marks
 
 const target = (name: string, breaks: () => unknown): FuzzTarget => ({
   name,

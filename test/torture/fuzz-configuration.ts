@@ -1,4 +1,5 @@
-// Run configurations and overrides, as the trainer composes them and as the editor reads them while they are written.
+// Fuzz targets for run configurations and overrides, as composed by the trainer and as read by the editor while the
+// user types.
 import { mkdirSync, mkdtempSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, sep } from 'node:path';
@@ -20,14 +21,14 @@ import { Escaped, holds } from './fuzz-target';
 import type { FuzzTarget } from './fuzz-target';
 
 const presets = 'media/presets';
-/** The presets that are no longer than an input should be where time matters. */
+/** The presets of at most this length; shorter inputs keep the target fast. */
 const presetTexts = (mostLetters: number): string[] =>
   readdirSync(presets)
     .filter(name => name.endsWith('.yaml'))
     .map(name => readFileSync(join(presets, name), 'utf8'))
     .filter(text => text.length <= mostLetters);
 
-/** Forms of YAML that no preset has. */
+/** YAML syntax that no preset uses. */
 const forms = [
   'a: &x {b: 1, c: [1, 2]}\nd: *x\ne:\n  <<: *x\n  f: ${a.b}\n',
   'trainer:\n  total_training_steps: 10\n  experiment_name: "a${b}c"\nb: 1.5e3\n',
@@ -37,7 +38,7 @@ const forms = [
   'defaults:\n  - small\n  - _self_\nx: ${trainer.total_training_steps}\ny: a ${z} b\nz: text # a comment\n',
 ];
 
-/** A folder with configurations to be named, and beside it one that must not be reached. */
+/** A folder of configurations that may be referenced, next to one that must not be reachable. */
 let folder = '';
 function workspace(): string {
   folder = join(mkdtempSync(join(tmpdir(), 'configurations-')), 'inside');
@@ -55,7 +56,7 @@ const yamlLimits = (text: string): { tree: MapNode | null; problems: ConfigProbl
 
 let schema: ReturnType<typeof configurationFileSchema>;
 
-/** A place in a text that depends on nothing but the text. */
+/** A position in a text that depends only on the text. */
 const placeIn = (text: string): number => textHash(text) % (text.length + 1);
 
 export const configurationTargets: readonly FuzzTarget[] = [
@@ -108,7 +109,7 @@ export const configurationTargets: readonly FuzzTarget[] = [
       'config_name: [small, other]\noverrides: ["seed.train=5", "+a.b=[1,2]"]\nlist: [["x=1"], []]\n',
     ],
     weight: 0.1,
-    mostMs: 20_000, // a thousand runs at most, each a whole configuration
+    mostMs: 20_000, // up to a thousand runs, each a whole configuration
     begin: () => void workspace(),
     run(input) {
       const file = join(folder, 'sweep.yaml');
@@ -159,6 +160,6 @@ export const configurationTargets: readonly FuzzTarget[] = [
       const config = JSON.parse(input.toString('utf8')) as Record<string, unknown>;
       return overrideConfig(config, ['trainer.total_training_steps=5']);
     },
-    lawful: ['UserError', 'SyntaxError'], // the manifest's reader has parsed it
+    lawful: ['UserError', 'SyntaxError'], // the manifest's reader has parsed it before
   }, // prettier-ignore
 ];

@@ -1,5 +1,6 @@
-// Stands in for an environment process in the fuzzer: replies to a request of episodes as the tag of the first says (`id` is the request's, and
-// `method` unless it says another), then rightly.
+// Stand-in for an environment process in the fuzzer. It first sends the reply contained in the tag of the first episode
+// (with the request's `id`, and its `method` unless the tag sets another), then, unless that answered the request, a
+// correct one.
 import { Socket } from 'node:net';
 import { isRecord, jsonOrNothing } from '../../extension/protocol/json';
 import { FrameChannel, channelDescriptor } from '../../extension/protocol/frame-channel';

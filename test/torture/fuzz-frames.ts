@@ -1,5 +1,5 @@
-// Frames between the product's processes: JSON-RPC over a run's socket in both directions, lines of a stream, requests of a played session,
-// replies of an environment process.
+// Fuzz targets for messages between the product's processes: JSON-RPC over a run's socket in both directions, lines of
+// a stream, requests of a play session, replies of an environment process.
 import { mkdtempSync } from 'node:fs';
 import { createConnection, createServer } from 'node:net';
 import type { Server, Socket } from 'node:net';
@@ -37,7 +37,7 @@ const asked = [
   frame({ id: 2, method: 'ragen/debugEnvironments', params: null }) + frame({ id: 3, method: 'ragen/endDebugging', params: null }), // prettier-ignore
   frame({ method: '$/cancelRequest', params: { id: 2 } }),
 ];
-/** What a trainer says to an editor that has greeted it. */
+/** What a trainer sends to an editor after the handshake. */
 const said = [
   frame({ id: 0, result: { run: 'run-1', pid: 1, status } }),
   frame({ method: 'ragen/status', params: { status, fraction: 0.5 } }),
@@ -53,7 +53,7 @@ let teller: Server | undefined;
 let hungUp = (): void => undefined;
 let telling: Buffer = Buffer.alloc(0);
 
-/** Sends bytes to the socket and waits for its end. */
+/** Sends bytes to the socket and waits until it closes. */
 const told = (bytes: Buffer): Promise<void> =>
   new Promise(resolve => {
     const socket: Socket = createConnection(endpoint);
@@ -189,7 +189,7 @@ export const frameTargets: readonly FuzzTarget[] = [
     form: 'json',
     corpus: replies,
     weight: 0.05,
-    mostMs: 1000, // each wrong one costs a process
+    mostMs: 1000, // each invalid reply costs a process
     async begin() {
       const entry = join(__dirname, 'fuzz-echo-process.cjs');
       environment = await EnvironmentProcess.start({

@@ -1,4 +1,5 @@
-// What comes over HTTP: requests to the environment server, down to its multipart bodies and WebSocket messages, and answers of a hub.
+// Fuzz targets for HTTP: requests to the environment server, including multipart bodies and WebSocket messages, and
+// responses of the Hugging Face Hub.
 import { createConnection } from 'node:net';
 import { join, resolve, sep } from 'node:path';
 import { encodeMultipart } from '../../envs/remote/multipart';
@@ -11,7 +12,7 @@ import { answering, responseOf } from './fuzz-answers';
 import { Broken, Escaped, holds } from './fuzz-target';
 import type { FuzzTarget } from './fuzz-target';
 
-/** Environments that answer at once: what is tried is the server. */
+/** Environments that reply at once, because only the server is under test. */
 const pool: EnvironmentSource = {
   load: specs =>
     Promise.resolve({
@@ -35,7 +36,7 @@ const request = (first: string, body = '', headers: string[] = []): string =>
   [first, 'Host: 127.0.0.1', `Content-Length: ${Buffer.byteLength(body)}`, 'Connection: close', ...headers, '', body].join('\r\n'); // prettier-ignore
 const json = ['Content-Type: application/json'];
 
-/** A message of a client's WebSocket, masked with zeros. */
+/** A client's WebSocket message, masked with zeros. */
 function webSocketFrame(text: string): string {
   const bytes = Buffer.from(text);
   return Buffer.concat([Buffer.from([0x81, 0x80 | bytes.length, 0, 0, 0, 0]), bytes]).toString('latin1');
@@ -48,7 +49,7 @@ const upgrade = [
 const multipart = (data: Record<string, unknown>): string => {
   const { type, body } = encodeMultipart({ data, images: [new Uint8Array([137, 80, 78, 71])] }, 'form-data');
   const boundary = /boundary="(.*)"/.exec(type)![1];
-  return `${type}\n${body.toString('latin1')}`.replaceAll(boundary, 'bbb'); // the same each time
+  return `${type}\n${body.toString('latin1')}`.replaceAll(boundary, 'bbb'); // makes the boundary deterministic
 };
 const messages = [
   multipart({ env_config: { env_type: 'lake' }, seed: 1 }),
@@ -77,7 +78,7 @@ const requests = [
 let server: EnvironmentServer | undefined;
 let failures: string[] = [];
 
-/** What the server writes back to these bytes, until it or the patience ends. */
+/** The server's response to these bytes, until it closes or the timeout. */
 const answered = (bytes: Buffer): Promise<string> =>
   new Promise(done => {
     const socket = createConnection(Number(new URL(server!.url).port), '127.0.0.1');
@@ -86,7 +87,7 @@ const answered = (bytes: Buffer): Promise<string> =>
     socket.on('error', () => undefined);
     socket.once('close', () => done(text));
     socket.end(bytes);
-    socket.setTimeout(200, () => socket.destroy()); // it waits for more
+    socket.setTimeout(200, () => socket.destroy()); // it waits for more input
   });
 
 const commit = 'a'.repeat(40);
@@ -98,7 +99,7 @@ const list = JSON.stringify([
   { type: 'directory', path: 'onnx', size: 0, oid: 'e'.repeat(40) },
 ]);
 const info = JSON.stringify({ _id: 'x', id: 'a/b', modelId: 'a/b', sha: commit, private: false, gated: false, likes: 1, downloads: 2, lastModified: '2026-01-01T00:00:00.000Z' }); // prettier-ignore
-/** Between the answers to two requests. */
+/** Separates the responses to two requests. */
 const between = '\n=====\n';
 const hubOptions = { endpoint: 'https://hub.example', token: 'hf_x', offline: false, silenceMs: 1000, retryMs: 0 };
 

@@ -1,5 +1,5 @@
-// What a model's folder holds: weights, tokenizer, chat template, configuration, adapter; and an embedding model in ONNX form, which
-// onnxruntime itself reads.
+// Fuzz targets for the files of a model folder: weights, tokenizer, chat template, configuration and adapter, and an
+// embedding model in ONNX format, which onnxruntime itself reads.
 import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -20,7 +20,7 @@ import type { FuzzTarget } from './fuzz-target';
 
 const compact = (file: string): string => JSON.stringify(JSON.parse(readFileSync(file, 'utf8')));
 
-/** A tokenizer small enough to be an input: the vocabulary's first words and no merges beyond. */
+/** A tokenizer small enough to be an input: the first 280 entries of the vocabulary and the first 15 merges. */
 function smallTokenizer(file: string): string {
   const parsed = JSON.parse(readFileSync(file, 'utf8')) as { model: { vocab: Record<string, number>; merges?: unknown[] } };
   parsed.model.vocab = Object.fromEntries(Object.entries(parsed.model.vocab).slice(0, 280));
@@ -37,7 +37,7 @@ const unigram = JSON.stringify({
   model: { type: 'Unigram', unk_id: 0, byte_fallback: true, vocab: [['<s>', 0], ['▁a', -1.5], ['b', -2], ['<0x0A>', -3], ['user', -1]] },
 }); // prettier-ignore
 
-/** A model that makes numbers of its ids: the smallest that an embedder takes. */
+/** A model that casts its ids to numbers: the smallest one that an embedder accepts. */
 function smallOnnx(): Uint8Array {
   const graph = new Graph('small', 'cpu');
   const ids = graph.input('input_ids', 'int64', ['rows', 'tokens']);
@@ -59,7 +59,7 @@ const templates = [
   "{% for m in messages if m.role == 'user' %}{{ m.content.split('x')[0].strip() | indent(4) }}{% else %}{{ raise_exception('no') }}{% endfor %}",
 ]; // prettier-ignore
 
-/** A safetensors file of two small tensors. */
+/** A safetensors file: header and data bytes. */
 function weightsFile(header: object, bytes: number): Buffer {
   const text = Buffer.from(JSON.stringify(header));
   const length = Buffer.alloc(8);
@@ -72,7 +72,7 @@ const headers = [
 ]; // prettier-ignore
 const headerBytes = [32, 2];
 
-/** One file of these bytes, whatever is asked for. */
+/** A file system in which every path is a file with these bytes, except those in `others`. */
 function fileOf(bytes: Buffer, others: Record<string, Buffer> = {}): FileSystem {
   const of = (path: string): Buffer => others[path.split(/[\\/]/).at(-1)!] ?? bytes;
   return {
@@ -113,7 +113,7 @@ const conversation = [
   { role: 'user' as const, content: 'Which arm?\u2028 <think>' },
 ];
 
-/** A tokenizer is read, and used as a rollout uses it. */
+/** Reads a tokenizer and uses it as a rollout does. */
 function useTokenizer(): unknown {
   const tokenizer = readTokenizer(folder);
   const ids = tokenizer.encodePrompt(conversation, '<think>');
@@ -249,7 +249,7 @@ export const modelTargets: readonly FuzzTarget[] = [
     },
   }, // prettier-ignore
   {
-    name: 'ONNX model', // read by onnxruntime: that the process lives on is all that can be asked
+    name: 'ONNX model', // read by onnxruntime: the process must survive
     form: 'bytes',
     corpus: [smallOnnx()],
     weight: 1,

@@ -1,20 +1,22 @@
-// Seeded mutations of valid inputs, in two layers: some that know the form of a text (values and keys of JSON, values and lines of YAML), so
-// that much of what comes out still parses and reaches what lies behind the parser, and others that know bytes alone. An input depends on
-// (seed, target, number) and on nothing else, so that each can be made again. No input is longer than `mostBytes`.
+// Seeded mutations of valid inputs. Structural mutations know a format (values and keys of JSON, values and lines of
+// YAML), so many results still parse and reach the code behind the parser; byte mutations know no format. An input
+// depends only on (seed, target, number), so it can be reproduced. No input is longer than `mostBytes`.
 import { RandomStream } from '../../extension/trainer/engine/random-stream';
 import { textHash } from '../../extension/protocol/episode-index';
 
-/** Bytes of the longest input. */
+/** Maximum length of an input in bytes. */
 export const mostBytes = 4096;
 
-/** What mutations may know of a target's inputs. */
+/** Format of a target's inputs. */
 export type InputForm = 'bytes' | 'text' | 'json' | 'lines' | 'yaml';
 
 /** The random stream of an input. */
 export const streamOf = (seed: number, target: string, number: number): RandomStream =>
   new RandomStream(textHash(`${seed} ${target} ${number}`));
 
-/** Words that have ended parsers before: prototypes' names, ways out of a folder, numbers at the borders, letters that are not what they seem. */
+/**
+ * Strings that commonly break parsers: prototype names, path traversal, boundary numbers, unusual Unicode characters.
+ */
 const words = [
   ...['__proto__', 'constructor', 'prototype', 'toString', 'hasOwnProperty', 'then', '"__proto__":{"polluted":1},'],
   ...['../', '../../../../../../etc/passwd', '..\\', '/etc/passwd', '%2e%2e%2f', '..%2F', 'C:\\', 'file:///', '\\\\host\\share', '~/'],
@@ -26,16 +28,16 @@ const words = [
   ...['<think>', '</think>', '<answer>', '</answer>', '<|im_end|>', '||', 'Content-Length: 99999999999\r\n', 'Transfer-Encoding: chunked\r\n'],
 ]; // prettier-ignore
 
-/** What is nested, or repeated until the input is full. */
+/** Strings that are nested, or repeated until the input is full. */
 const openers = [
   ...['[', '{"a":', '{a: ', '? ', '- ', '(', '{% if x %}', '{% for a in b %}', '{{ (', '<think>', '</think><answer>', '<think></think>'],
   ...['\n', ' ', '\t', 'a', '0', '\\', '"', '&a [*a, ', '!a ', '> ', '|\n', 'a: ', '- ? ', '--', '\u0000', '\u00ff', '../', '\r\n', ',', ';='],
 ]; // prettier-ignore
 
-/** The input of this number: one to several mutations of an entry of the corpus. */
+/** The input with this number: one or more mutations of an entry of the corpus. */
 export function mutated(corpus: readonly Buffer[], form: InputForm, stream: RandomStream): Buffer {
   let input = pick(corpus, stream);
-  if (stream.uniform() < 0.02) return input; // as it is: a target that refuses what is right is of no use
+  if (stream.uniform() < 0.02) return input; // unmutated, to check that valid inputs are accepted
   const aware = form === 'json' || form === 'lines' || form === 'yaml';
   if (aware && stream.uniform() < 0.7) {
     input = form === 'yaml' ? yamlMutated(input, corpus, stream) : jsonMutated(input, corpus, form, stream);
@@ -47,7 +49,7 @@ export function mutated(corpus: readonly Buffer[], form: InputForm, stream: Rand
 
 const pick = <T>(list: readonly T[], stream: RandomStream): T => list[stream.integer(list.length)];
 
-/** A part [from, to) of a buffer, mostly a short one. */
+/** A range [from, to) of a buffer, usually short. */
 function part(input: Buffer, stream: RandomStream): [from: number, to: number] {
   const from = stream.integer(input.length + 1);
   const longest = stream.uniform() < 0.7 ? 16 : input.length;
@@ -57,7 +59,7 @@ function part(input: Buffer, stream: RandomStream): [from: number, to: number] {
 const inserted = (input: Buffer, at: number, middle: Buffer, until = at): Buffer =>
   Buffer.concat([input.subarray(0, at), middle, input.subarray(until)]).subarray(0, mostBytes);
 
-/** One mutation that knows no form. */
+/** One mutation that knows no format. */
 function bytesMutated(input: Buffer, corpus: readonly Buffer[], stream: RandomStream): Buffer {
   const [from, to] = part(input, stream);
   const cut = (buffer: Buffer): Buffer => buffer.subarray(...part(buffer, stream));
@@ -88,7 +90,7 @@ function bytesMutated(input: Buffer, corpus: readonly Buffer[], stream: RandomSt
     case 10:
       return inserted(input, from, repeated(Buffer.from(pick(openers, stream)), stream));
     default: {
-      // A number of the text becomes one at a border.
+      // Replaces a number in the text with a boundary value.
       const numbers = [...input.toString('latin1').matchAll(/\d+(\.\d+)?/g)];
       if (numbers.length === 0) return input;
       const { index, 0: digits } = pick(numbers, stream);
@@ -98,14 +100,14 @@ function bytesMutated(input: Buffer, corpus: readonly Buffer[], stream: RandomSt
   }
 }
 
-/** A part many times over: twice, tens of times, or until some power of two, of which the largest fills an input. */
+/** A slice repeated: twice, up to 61 times, or to a power-of-two length, the largest of which fills an input. */
 function repeated(slice: Buffer, stream: RandomStream): Buffer {
   if (slice.length === 0) return slice;
   const bytes = [2 * slice.length, slice.length * (2 + stream.integer(60)), 2 ** (6 + stream.integer(7))];
   return Buffer.alloc(Math.min(mostBytes, pick(bytes, stream)), slice);
 }
 
-/** A value of JSON, or one of the lines of JSON, with values and keys changed. */
+/** A JSON value, or one line of JSON Lines, with values and keys changed. */
 function jsonMutated(input: Buffer, corpus: readonly Buffer[], form: InputForm, stream: RandomStream): Buffer {
   const lines = form === 'lines' ? input.toString('utf8').split('\n') : [input.toString('utf8')];
   const at = stream.integer(lines.length);
@@ -127,7 +129,7 @@ function parsed(text: string): unknown {
 
 type Place = { holder: Record<string, unknown> | unknown[]; key: string | number };
 
-/** Stands for text that JSON.stringify would not write. */
+/** Marks text that is inserted verbatim, because JSON.stringify could not produce it. */
 const rawMark = '\u0001raw:';
 
 function changedJson(value: unknown, donor: unknown, stream: RandomStream): string {
@@ -191,13 +193,13 @@ function strange(stream: RandomStream): unknown {
   return structuredClone(pick(others as unknown[], stream));
 } // prettier-ignore
 
-/** Deep text that is JSON. */
+/** Deeply nested JSON. */
 function nested(stream: RandomStream): string {
   const depth = pick([10, 100, 1000, 2500], stream);
   return stream.uniform() < 0.5 ? `${'['.repeat(depth)}${']'.repeat(depth)}` : `${'{"a":'.repeat(depth / 2)}0${'}'.repeat(depth / 2)}`; // prettier-ignore
 }
 
-/** A text of `key: value` lines with values, keys, lines or their depth changed. */
+/** Lines of `key: value` with changed values, keys, lines or indentation. */
 function yamlMutated(input: Buffer, corpus: readonly Buffer[], stream: RandomStream): Buffer {
   const lines = input.toString('utf8').split('\n');
   for (let times = 1 + stream.integer(4); times > 0; times--) {

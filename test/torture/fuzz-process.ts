@@ -1,4 +1,4 @@
-// The process in which the product's parsers are given their inputs (fuzz-watch.ts starts it).
+// The process in which the fuzzer runs the product's parsers (started by fuzz-watch.ts).
 import { serve } from './fuzz-sitting';
 import { targets } from './fuzz-targets';
 

@@ -1,4 +1,5 @@
-// Run folders, which may come from anywhere: each of their files, through the readers of the editor and of the trainer that use it.
+// Fuzz targets for run folders, which may come from untrusted sources: each file, read by the readers of the editor and
+// the trainer that use it.
 import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve, sep } from 'node:path';
@@ -234,7 +235,7 @@ const coverage = lines(
 );
 
 let folder = '';
-/** A run folder in which all files are as they should be, until one is replaced. */
+/** A run folder with all files valid, until one is replaced. */
 function runFolder(): void {
   folder = join(mkdtempSync(join(tmpdir(), 'run-')), '.ragen', 'runs', manifest.id);
   const files: Record<string, string | Uint8Array> = {
@@ -255,14 +256,14 @@ function put(name: string, content: string | Uint8Array): void {
   writeFileSync(join(folder, name), content);
 }
 
-/** Every path that these names lead to lies in the run's folder. */
+/** Checks that every path with these names lies in the run's folder. */
 function staysInside(...names: string[]): void {
   for (const name of names)
     if (!resolve(folder, name).startsWith(resolve(folder) + sep))
       throw new Escaped(`${name} leads out of the run's folder`);
 }
 
-/** All that the editor reads of a run's small files. */
+/** Everything that the editor reads from a run's small files. */
 async function readRun(): Promise<unknown> {
   const reader = new RunReader(folder, { now: () => 0, monotonic: () => 0 });
   const there = await reader.refresh();
@@ -280,7 +281,7 @@ async function readRun(): Promise<unknown> {
   return [there, reader.summary, versions, sources, events, metrics, effects, config, await reader.lease()];
 }
 
-/** The same by the trainer and the terminal. */
+/** The same, read by the trainer and the CLI. */
 function openRun(): unknown {
   const run = RunFolder.open(folder);
   const versions = versionsOf(run);
@@ -349,7 +350,7 @@ export const runFolderTargets: readonly FuzzTarget[] = [
     corpus: [segment, Buffer.concat([segment, segment])],
     weight: 12,
     run(input) {
-      const bytes = new Uint8Array(input); // a buffer of its own, as the reader has it
+      const bytes = new Uint8Array(input); // a separate buffer, as in the reader
       return decodeSegments(bytes.buffer).map(({ segment: one }) => {
         for (const column of one.columns.values()) holds(column.length === one.rows, 'a column has another length');
         return [...one.columns.keys()];

@@ -1,30 +1,31 @@
-// Inputs are given to parsers in a process of their own: `fuzz-watch.ts` starts it, tells it a range of inputs and hears what broke. Before each input
-// its number is written to a file, so that it is known where the process died or stands still. What takes longer than the limit is done three
-// times more, and the least CPU time counts: the machine may be at other work.
+// Runs parsers on inputs in a separate process: `fuzz-watch.ts` starts it, sends it a range of inputs and receives the
+// findings. The number of each input is written to a file first, so the watcher knows where the process died or hangs.
+// An input above the time limit is repeated three times and the lowest CPU time counts, because the machine may be
+// busy.
 import { closeSync, openSync, writeSync } from 'node:fs';
 import { mutated, streamOf } from './fuzz-mutations';
 import type { FuzzTarget } from './fuzz-target';
 
-/** Milliseconds of CPU that an input may take, on the machine of docs/PERFORMANCE.md; on a slower one as much more as it is slower. */
+/** Maximum CPU time per input in milliseconds, on the machine of docs/PERFORMANCE.md; scaled up on a slower machine. */
 export const mostMs = 50;
-/** What `slowness` takes on that machine, warm and at rest. */
+/** Duration of `slowness` on that machine, warm and idle, in milliseconds. */
 const referenceMs = 10;
-/** Milliseconds after which an answer that does not come is a hang. */
+/** Milliseconds without a result after which an input counts as a hang. */
 const silenceMs = 5000;
-/** Milliseconds of valid inputs before the first that counts. */
+/** Milliseconds of warm-up with valid inputs. */
 const warmMs = 100;
 
-/** What the process is asked for: inputs [from, to) of a target. */
+/** A request of inputs [from, to) of a target. */
 export interface FuzzOrder {
   target: string;
   seed: number;
   from: number;
   to: number;
-  /** File that holds the number of the input in hand. */
+  /** File that holds the number of the current input. */
   progress: string;
 }
 
-/** What is wrong with an input's outcome. */
+/** What is wrong with the outcome of an input. */
 export type FuzzFault = 'crash' | 'hang' | 'pollution' | 'escape' | 'wrong' | 'death';
 
 export interface FuzzFinding {
@@ -32,10 +33,10 @@ export interface FuzzFinding {
   seed: number;
   number: number;
   fault: FuzzFault;
-  /** The same for findings of one cause, as far as can be told. */
+  /** Equal for findings with the same cause, as far as can be determined. */
   signature: string;
   message: string;
-  /** The input, made smaller where that was possible, as base64. */
+  /** The input in base64, minimized if possible. */
   bytes: string;
 }
 
@@ -47,7 +48,7 @@ type Outcome = { fault: FuzzFault; signature: string; message: string } | 'answe
 const shared = [Object.prototype, Array.prototype, Function.prototype, String.prototype, Number.prototype];
 const ownKeys = shared.map(one => Reflect.ownKeys(one));
 
-/** Names that shared prototypes gained; they are taken off again. */
+/** Names of properties added to shared prototypes; removes them. */
 function pollution(): string[] {
   return shared.flatMap((one, i) => {
     const gained = Reflect.ownKeys(one).filter(key => !ownKeys[i].includes(key));
@@ -56,7 +57,7 @@ function pollution(): string[] {
   });
 }
 
-/** The first prototype in a result that is neither plain nor a class's. */
+/** The first prototype in a result that is neither a plain object's nor a class's. */
 function oddPrototype(value: unknown): string | undefined {
   const open: unknown[] = [value];
   const seen = new Set<unknown>();
@@ -74,7 +75,7 @@ function oddPrototype(value: unknown): string | undefined {
   return undefined;
 }
 
-/** What nobody caught, or waited for, since the input began. */
+/** An uncaught exception or unhandled rejection since the input started. */
 let stray: Error | undefined;
 
 async function outcomeOf(target: FuzzTarget, input: Buffer): Promise<Outcome> {
@@ -112,7 +113,7 @@ function judged({ lawful = ['UserError'] }: FuzzTarget, thrown: unknown): Outcom
   return { fault: fault as FuzzFault, signature, message: `${error.name}: ${message} [${at.join(' < ')}]` };
 }
 
-/** CPU milliseconds of an input: as it went, or the least of three where that was too long. */
+/** CPU milliseconds of an input: of the first run, or the lowest of three more if that was too long. */
 async function measured(target: FuzzTarget, input: Buffer): Promise<{ outcome: Outcome; ms: number }> {
   const from = performance.now();
   const outcome = await outcomeOf(target, input);
@@ -129,7 +130,7 @@ async function measured(target: FuzzTarget, input: Buffer): Promise<{ outcome: O
   return { outcome: { fault: 'hang', signature: 'slow', message: `takes ${Math.round(ms)} ms` }, ms };
 }
 
-/** How many times slower than the machine of the figures this one is now, by objects and texts that are made and thrown away; at least 1. */
+/** How many times slower than the reference machine this one currently is, measured with JSON objects; at least 1. */
 function slowness(): number {
   const value = Array.from({ length: 500 }, (_, i) => ({ key: `key ${i}`, value: [i, `${i / 7}`] }));
   let least = Infinity;
@@ -142,7 +143,7 @@ function slowness(): number {
   return Math.max(1, least / referenceMs);
 }
 
-/** A smaller input that breaks in the same way; looked for during a second at most. */
+/** A smaller input that fails in the same way; searches for at most one second. */
 async function shrunk(target: FuzzTarget, input: Buffer, { fault, signature }: Exclude<Outcome, string>): Promise<Buffer> {
   const until = performance.now() + 1000;
   let best = input;
@@ -156,7 +157,7 @@ async function shrunk(target: FuzzTarget, input: Buffer, { fault, signature }: E
   return best;
 } // prettier-ignore
 
-/** Has the parser compiled as it is after some use, so that the first inputs take no longer than others. */
+/** Lets the engine compile the parser, so that the first inputs are not slower than the others. */
 async function warmUp(target: FuzzTarget, corpus: readonly Buffer[]): Promise<void> {
   const until = performance.now() + warmMs;
   for (let times = 0; times < 100 && performance.now() < until; times++)
@@ -191,7 +192,7 @@ async function obey(target: FuzzTarget, { target: name, seed, from, to, progress
   process.send!({ done: { inputs: to - from, refused, slowest, broken } } satisfies FuzzReply);
 }
 
-/** Takes the orders of the process that started this one, and ends with it. */
+/** Serves the requests of the parent process, and exits with it. */
 export function serve(targets: readonly FuzzTarget[]): void {
   process.on('uncaughtException', error => (stray ??= error));
   process.on('unhandledRejection', error => (stray ??= error instanceof Error ? error : new Error(String(error))));

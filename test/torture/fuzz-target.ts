@@ -1,38 +1,40 @@
-// What a fuzzed parser is: valid inputs, the call of the product's own code, and what it may answer. A target throws what it should not; errors
-// that are an answer are named, so that a TypeError is never one.
+// A fuzz target: valid inputs, a call of the product's code, and its allowed outcomes. A target throws on any
+// violation; allowed errors are listed by name, so a TypeError is never accepted.
 import type { InputForm } from './fuzz-mutations';
 
 export interface FuzzTarget {
   name: string;
   form: InputForm;
   corpus: readonly (string | Uint8Array)[];
-  /** Share of the inputs, beside the others'; slow ones take few. */
+  /** Share of the inputs relative to other targets; slow targets get few. */
   weight: number;
-  /** Milliseconds of CPU that an input may take, where it starts a process. */
+  /** Maximum CPU milliseconds per input, for targets that start a process. */
   mostMs?: number;
-  /** Names of the errors that are a lawful answer. */
+  /** Names of the errors that are a valid refusal. */
   lawful?: readonly string[];
   /**
-   * Gives the input to the parser. What it returns is looked through for prototypes that are not plain. @throws what the parser throws, and a
-   * `Broken` where a result is not what it must be
+   * Passes the input to the parser. The result is searched for unexpected prototypes.
+   * @throws what the parser throws, and `Broken` if a result is invalid
    */
   run(input: Buffer): unknown;
-  /** Before the first input, and after the last. */
+  /** Run before the first input and after the last. */
   begin?(): Promise<void> | void;
   end?(): Promise<void> | void;
 }
 
-/** A result that breaks a promise. */
+/** A result that violates a guarantee. */
 export class Broken extends Error {
   override readonly name = 'Broken';
 }
 
-/** A way out of a folder. */
+/** A path that leads out of a folder. */
 export class Escaped extends Error {
   override readonly name = 'Escaped';
 }
 
-/** @throws Broken with the sentence where it does not hold */
+/**
+ * @throws Broken with the sentence if the condition is false
+ */
 export function holds(condition: boolean, sentence: string): void {
   if (!condition) throw new Broken(sentence);
 }

@@ -1,4 +1,4 @@
-// All parsers that the fuzzer gives inputs to.
+// All fuzz targets.
 import { configurationTargets } from './fuzz-configuration';
 import { modelTargets } from './fuzz-models';
 import { answerTargets } from './fuzz-answers';

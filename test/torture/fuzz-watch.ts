@@ -1,5 +1,5 @@
-// Has inputs given to parsers in a process beside this one and watches it: an input over which it dies or stands still is told, and a new process
-// goes on behind it.
+// Runs parsers on inputs in a child process and watches it: reports an input at which it dies or hangs, and continues
+// after it in a new process.
 import { fork } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -9,23 +9,23 @@ import { mutated, streamOf } from './fuzz-mutations';
 import type { FuzzFinding, FuzzOrder, FuzzReply } from './fuzz-sitting';
 import type { FuzzTarget } from './fuzz-target';
 
-/** Milliseconds after which a process that is still at the same input is ended. */
+/** Milliseconds at the same input after which the process is killed. */
 const stillMs = 20_000;
 const lookMs = 500;
-/** Inputs over which a process may die before the target is given up. */
+/** Number of deaths after which a target is abandoned. */
 const mostDeaths = 10;
 
 export interface FuzzedTarget {
   name: string;
   inputs: number;
-  /** Of them, those that the parser refused by a lawful error. */
+  /** Inputs that the parser refused with an allowed error. */
   refused: number;
   seconds: number;
   /** Milliseconds of the slowest input. */
   slowest: number;
-  /** The first of each kind. */
+  /** The first finding of each kind. */
   findings: FuzzFinding[];
-  /** Inputs that broke something, of all kinds. */
+  /** Inputs with a finding of any kind. */
   broken: number;
 }
 
@@ -39,7 +39,7 @@ export class FuzzWatch {
   /** `entry` is the built fuzz-process. */
   constructor(private readonly entry: string) {}
 
-  /** Gives `count` inputs to a target. */
+  /** Runs a target on `count` inputs. */
   async fuzz(target: FuzzTarget, seed: number, count: number): Promise<FuzzedTarget> {
     const { name } = target;
     const found: FuzzedTarget = { name, inputs: 0, refused: 0, seconds: 0, slowest: 0, findings: [], broken: 0 };
@@ -68,7 +68,7 @@ export class FuzzWatch {
     return found;
   }
 
-  /** Ends the process. */
+  /** Kills the process. */
   async end(): Promise<void> {
     const { child } = this;
     if (child) await new Promise(resolve => child.once('close', resolve).kill('SIGKILL'));
@@ -84,7 +84,7 @@ export class FuzzWatch {
     });
   }
 
-  /** One order, until it is done, or the process dies or is ended because it stands still. */
+  /** Runs one order until it is done, or until the process dies or is killed because it hangs. */
   private sitting(order: FuzzOrder, tell: (finding: FuzzFinding) => void): Promise<Ending> {
     return new Promise(resolve => {
       const child = (this.child ??= this.start());

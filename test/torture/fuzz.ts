@@ -1,7 +1,7 @@
-// Gives mutated inputs to every parser of the product: run configurations, overrides, weights, tokenizers, chat templates, models in ONNX form,
-// answers of models, frames of protocols, lines of run folders, bodies of HTTP. An input may be refused by the parser's own error and nothing
-// else: no crash, no more than `mostMs` of CPU, no property that a shared prototype gains, no path out of a folder. What breaks is told with
-// its seed and number, by which the same torture breaks it again, and with its bytes.
+// Runs every parser of the product on mutated inputs: run configurations, overrides, weights, tokenizers, chat
+// templates, ONNX models, model output, protocol messages, lines of run folders, HTTP bodies. A parser may only refuse
+// an input with its own error: no crash, at most `mostMs` of CPU time, no property added to a shared prototype, no path
+// out of a folder. A violation is reported with its bytes, and with the seed and number that reproduce it.
 import { join } from 'node:path';
 import { mostBytes } from './fuzz-mutations';
 import { targets } from './fuzz-targets';
@@ -9,11 +9,11 @@ import { FuzzWatch, type FuzzedTarget } from './fuzz-watch';
 import { scaled, table } from './scale';
 import type { TortureScale } from './scale';
 
-/** Inputs of the whole torture, and of CI. */
+/** Number of inputs at full scale, and in CI. */
 export const wholeInputs = 1_000_000;
 export const inputsInCi = 20_000;
 
-/** Gives so many inputs in all to the targets, each its share; `only` names the targets, all where none is named. */
+/** Distributes this number of inputs over the targets by weight; `only` names the targets, all if empty. */
 export async function fuzzAll(
   inputs: number,
   seed: number,
@@ -39,7 +39,7 @@ export async function fuzzAll(
   }
 }
 
-/** The torture's part. @throws where an input breaks a promise */
+/** This file's part of the torture run. @throws if an input violates a guarantee */
 export async function fuzz(scale: TortureScale): Promise<void> {
   const only = (process.env.FUZZ_TARGETS ?? '').split(',').filter(name => name !== '');
   const entry = join(__dirname, 'fuzz-process.cjs');

@@ -1,4 +1,4 @@
-// What a hostile environment process does to its channel (hostile-peer.ts).
+// Attacks of a hostile environment process on its channel (hostile-peer.ts).
 
 export const hostileActs = [
   'garbage',

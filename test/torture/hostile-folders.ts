@@ -1,6 +1,7 @@
-// Run folders that somebody else made: in the place of each file, what a reader must not open or take whole (pipes, devices, links that lead
-// out, loops, sparse files, lines without end, folders, garbage). The readers of the editor and of the terminal must end, within bounds of
-// time and memory, with nothing from outside the folder. Each case is tried by itself; a blocked read shows as a case that never ends.
+// Untrusted run folders: each file is replaced by something that a reader must not open or read completely (pipes,
+// devices, links that lead outside, link loops, sparse files, endless lines, folders, garbage). The readers of the
+// editor and the CLI must end within time and memory limits, without reading anything outside the folder. Each case
+// runs by itself; a blocked read shows as a case that never ends.
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -25,10 +26,10 @@ import { scaled, table } from './scale';
 import type { TortureScale } from './scale';
 
 const version = '0123456789abcdef';
-/** Never to be seen by a reader. */
+/** Content that no reader may return. */
 const secret = 'outside-of-the-run-folder';
 
-/** Files in whose place a trick is put; the last two are folders. */
+/** Files to replace; the last two are folders. */
 const places = [
   ...[runFiles.manifest, runFiles.status, runFiles.lease, runFiles.labels, runFiles.notes, runFiles.metrics],
   ...[runFiles.columns, runFiles.events, runFiles.scores, runFiles.episodeIndex, 'episodes/step-000001.jsonl'],
@@ -38,7 +39,7 @@ const places = [
 
 type Random = ReturnType<typeof streamOf>;
 
-/** What takes the place of a file; `outside` is a folder with a file of each name that no reader may show. */
+/** What replaces a file; `outside` is a folder with a file of each name that no reader may return. */
 export const tricks: Readonly<Record<string, (path: string, outside: string, random: Random) => void>> = {
   pipe: path => void execFileSync('mkfifo', [path]),
   'link to a device': path => symlinkSync('/dev/zero', path),
@@ -64,9 +65,9 @@ export const tricks: Readonly<Record<string, (path: string, outside: string, ran
     writeFileSync(path, Buffer.from(Array.from({ length: 5000 }, () => Math.floor(random.uniform() * 256)))),
 };
 
-/** Seconds in which all readers of one folder have to end, on a machine at other work too. */
+/** Maximum seconds for all readers of one folder, allowing for a busy machine. */
 const mostSeconds = 60;
-/** Bytes by which the process may grow over all cases: a reader that takes a file whole needs more. */
+/** Maximum growth of the process's memory in bytes over all cases; a reader that loads a whole file exceeds it. */
 const mostGrowth = 1.5 * 2 ** 30;
 
 export interface HostileOutcome {
@@ -75,9 +76,9 @@ export interface HostileOutcome {
   growth: number;
 }
 
-/** Tries tricks in places, in an order that follows from the seed. @throws where a reader does not end, or shows what is outside */
+/** Tries tricks at places, in a seeded order. @throws if a reader does not end, or returns content from outside */
 export async function hostileFolders(cases: number, seed: number): Promise<HostileOutcome> {
-  if (process.platform === 'win32') return { cases: 0, seconds: 0, growth: 0 }; // no pipes among files, and links ask for rights
+  if (process.platform === 'win32') return { cases: 0, seconds: 0, growth: 0 }; // no named pipes; links need rights
   const all = places.flatMap(place => Object.keys(tricks).map(trick => ({ place, trick })));
   const random = streamOf(seed, 'hostile folders', 0);
   for (let i = all.length - 1; i > 0; i--) {
@@ -127,7 +128,7 @@ async function tryOne({ place, trick }: { place: string; trick: string }, random
   }
 }
 
-/** Everything that the editor and the terminal read of a folder; refusals count as answers. */
+/** Everything that the editor and the CLI read from a folder; a refusal counts as a result. */
 async function readAll(folder: string, workspace: string): Promise<unknown[]> {
   const reader = new RunReader(folder);
   const run = (): RunFolder => RunFolder.open(folder);
@@ -205,7 +206,7 @@ function soundFolder(folder: string): void {
   }
 }
 
-/** Every trick in every place. */
+/** This file's part of the torture run: every trick at every place. */
 export async function hostileFoldersPart(scale: TortureScale): Promise<void> {
   const { cases, seconds, growth } = await hostileFolders(
     scaled(places.length * Object.keys(tricks).length, scale),

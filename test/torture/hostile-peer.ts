@@ -1,5 +1,6 @@
-// Stands in for an environment process and does at seeded moments what none may: bundled and started by environment-channel.ts. Between these
-// it answers rightly: an episode's observation is the number of its actions. Each start draws from a stream of its own.
+// Stand-in for an environment process that attacks its channel at seeded moments; bundled and started by
+// environment-channel.ts. Between attacks it replies correctly: the observation of an episode is the number of its
+// actions. Each start uses a different random stream.
 import { closeSync, readdirSync, writeFileSync, writeSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { join } from 'node:path';

@@ -1,6 +1,7 @@
-// What must stand in a run folder after a kill, and at the end: nothing that was committed is lost or changed, no line is torn, every checkpoint
-// found is whole, and metrics, episodes and weights are, to the bit, those of a run that was never interrupted. A commit is a checkpoint: what was
-// written after the newest one may be cut by the resume and is made again. Left out are times and the versions of environments.
+// Checks a run folder after a kill and at the end: no committed data is lost or changed, no line is torn, every
+// checkpoint is complete, and metrics, episodes and weights equal bit for bit those of an uninterrupted run. A commit
+// is a checkpoint: data after the newest one may be truncated by the resume and is produced again. Timestamps and
+// environment versions are excluded.
 import { AssertionError, deepStrictEqual, ok } from 'node:assert';
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
@@ -11,25 +12,25 @@ import { RunFolder } from '../../extension/trainer/store/run-folder';
 import { scalarSteps } from '../unit/store/events-in';
 import { statusOf, timed } from '../unit/trainer/terminal';
 
-/** An uninterrupted run that kept all of its checkpoints, as far as it is the same each time. */
+/** The reproducible part of an uninterrupted run that kept all of its checkpoints. */
 export interface Course {
   steps: number;
-  /** Lines by step, of metrics.jsonl and scores.jsonl. */
+  /** Lines of metrics.jsonl and scores.jsonl, by step. */
   metrics: string[];
   scores: Map<number, string>;
-  /** Digests of the files of episodes by name. */
+  /** Digests of the episode files by name. */
   episodes: Record<string, string>;
   /** sha256 of each file of a checkpoint, by step. */
   weights: Map<number, Record<string, string>>;
   index: string[];
-  /** Names in the folder, but for those that depend on the sittings. */
+  /** File names in the folder, except those that depend on the number of sessions. */
   names: string[];
 }
 
-/** What a run had committed when it was looked at last. */
+/** What a run had committed at the last inspection. */
 export interface Committed {
   step: number;
-  /** What the logs held up to the checkpoint, times included. */
+  /** Content of the logs up to the checkpoint, including timestamps. */
   logs: Record<string, string>;
 }
 
@@ -56,8 +57,8 @@ export async function courseOf(run: string): Promise<Course> {
 }
 
 /**
- * Looks at a run whose trainer was killed a moment ago; writes nothing.
- * @throws where something of `known` is lost, or what is committed differs from the course
+ * Inspects a run whose trainer was just killed; writes nothing.
+ * @throws if some of `known` is lost, or committed data differs from the uninterrupted run
  */
 export async function inspectKilled(run: string, course: Course, known: Committed): Promise<Committed> {
   for (const file of lineFiles(run)) wholeLines(run, file);
@@ -97,7 +98,7 @@ export async function inspectKilled(run: string, course: Course, known: Committe
   return { step, logs };
 }
 
-/** Looks at a run that has come to its end. @throws where it differs from the course, or where something lies about */
+/** Inspects a finished run. @throws if it differs from the uninterrupted run, or if files were left behind */
 export async function inspectFinished(run: string, course: Course, known: Committed): Promise<void> {
   const { step } = await inspectKilled(run, course, known);
   same(step, course.steps, 'the step of the last checkpoint');
@@ -115,7 +116,7 @@ export async function inspectFinished(run: string, course: Course, known: Commit
     ok(folder.keptEnvironment(version), `the code of version ${version} is not kept`);
 }
 
-/** As deepStrictEqual, which says what differs, but not of what. */
+/** Like deepStrictEqual, with the name of the value in the message. */
 function same(actual: unknown, expected: unknown, what: string): void {
   try {
     deepStrictEqual(actual, expected);
@@ -126,21 +127,21 @@ function same(actual: unknown, expected: unknown, what: string): void {
 
 const version = /(?<="version":")[0-9a-f]{16}(?=")/g;
 
-/** Of the environments that the run's episodes ran. */
+/** Environment versions used by the run's episodes. */
 const versionsOf = (run: string): Set<string> =>
   new Set(episodeNames(run).flatMap(name => readFileSync(join(run, runFiles.episodes, name), 'utf8').match(version) ?? [])); // prettier-ignore
 
 const sums = (files: Record<string, { sha256: string }>): Record<string, string> =>
   Object.fromEntries(Object.entries(files).map(([name, { sha256 }]) => [name, sha256]).sort()); // prettier-ignore
 
-/** Files of lines, by their names in the run folder. */
+/** Line-based files, by name in the run folder. */
 function lineFiles(run: string): string[] {
   const episodes = existsSync(join(run, runFiles.episodes)) ? readdirSync(join(run, runFiles.episodes)) : [];
   const own = [runFiles.metrics, runFiles.events, runFiles.scores].filter(name => existsSync(join(run, name)));
   return [...own, ...episodes.filter(name => name.endsWith('.jsonl')).map(name => `${runFiles.episodes}/${name}`)];
 }
 
-/** The lines of a file that end; a torn one may stand behind them alone. */
+/** The complete lines of a file; only the last line may be torn. */
 function wholeLines(run: string, name: string): unknown[] {
   const lines = existsSync(join(run, name)) ? readFileSync(join(run, name), 'utf8').split('\n').slice(0, -1) : [];
   return lines.map((line, i): unknown => {
@@ -175,7 +176,10 @@ function digests(run: string): Record<string, string> {
   return Object.fromEntries(episodeNames(run).map(name => [name, digest(name)]));
 }
 
-/** All names but those of checkpoints, kept code and event files, of which there are as many as there were sittings. */
+/**
+ * All file names except those of checkpoints, stored code and event files, whose number depends on the number of
+ * sessions.
+ */
 function namesOf(run: string): string[] {
   const names = readdirSync(run, { recursive: true, withFileTypes: true })
     .filter(entry => entry.isFile())

@@ -1,6 +1,7 @@
-// One sitting of a run under the axe: starts the trainer with points.ts before it, follows where it is, and kills it, its environment process or
-// both (SIGKILL, from this process) at the moments that its cards name. Generation, update and swap are hit at any time of their course,
-// by a timer; save, log and swap also at one file-system call, before it, in its middle or after it, while the trainer is held there.
+// One session of a run under test: starts the trainer with points.ts preloaded, tracks its phase, and kills it, its
+// environment process or both (SIGKILL, from this process) at the moments given by its cards. Generation, update and
+// swap are hit by a timer at any moment; save, log and swap also before, during or after one file-system call, while
+// the trainer is held there.
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
@@ -17,10 +18,16 @@ export type Phase = (typeof phases)[number];
 export const targets = ['trainer', 'environment', 'both'] as const;
 export type Target = (typeof targets)[number];
 
-/** Phases that can be held at a call on a file of the run: of checkpoints/, of environments/, any other. */
+/**
+ * Phases in which the trainer can be held at a call on a file: in checkpoints/, in environments/, anywhere else in the
+ * run folder.
+ */
 export type HeldPhase = 'save' | 'log' | 'swap';
 
-/** The nth call of its phase, from the trainer's start or the stage's on; `during` is half of a write, or a call that is under way. */
+/**
+ * The nth call of a phase since the start of the trainer or of the stage; `during` holds in the middle of a write, or
+ * while a call is in progress.
+ */
 export interface Hold {
   phase: HeldPhase;
   nth: number;
@@ -28,88 +35,91 @@ export interface Hold {
   ms: number;
 }
 
-/** What points.ts is told: the run's folder, and a hold for each stage (null for none). */
+/** Input of points.ts: the run's folder, and a hold for each stage (null for none). */
 export interface Orders {
   folder: string;
   holds: (Hold | null)[];
 }
 
-/** What points.ts tells. */
+/** Messages from points.ts. */
 export type Told =
   | { kind: 'engine'; method: string }
   | { kind: 'environment'; pid: number }
-  /** An edit is made ready; the episodes that begin from now on run it. */
+  /** An edit is being prepared, or the episodes that start from now on use it. */
   | { kind: 'swap'; method: 'prepare' | 'use' }
   | { kind: 'call'; phase: HeldPhase; name: string; file: string }
   | { kind: 'held'; phase: HeldPhase; name: string; file: string; how: Hold['how'] }
-  /** A checkpoint begins after the environment process died and came back. */
+  /** A checkpoint starts after the environment process died and was restarted. */
   | { kind: 'stage'; stage: number };
 
-/** A kill to come. */
+/** A planned kill. */
 export interface Card {
   phase: Phase;
   target: Target;
-  /** The phase's (for a swap, the generation's) occurrence in its stage, from 1. */
+  /** Occurrence of the phase (for a swap, of the generation) in its stage, from 1. */
   occurrence: number;
-  /** Where in it, 0…1; for a swap, when its edit is saved. */
+  /** When to kill within the phase, 0 to 1; for a swap, when its edit is saved. */
   share: number;
-  /** Where in a swap, 0…1: in the first half while the code is made ready, in the second while episodes of the old code end. */
+  /**
+   * When to kill within a swap, 0 to 1: the first half is the preparation of the code, the second the time until
+   * episodes of the old code end.
+   */
   swapShare: number;
-  /** Which of the durations seen so far it is taken to last, 0…1. */
+  /** Selects one of the observed durations as the expected one, 0 to 1. */
   pick: number;
   hold: Hold | null;
   trainerFirst: boolean;
 }
 
-/** A kill that was. */
+/** A completed kill. */
 export interface Struck {
   card: Card;
-  /** The phase it fell into. */
+  /** The phase in which the kill happened. */
   phase: Phase;
   where: string;
 }
 
-/** Milliseconds that each phase took, time after time; a swap until its code is used. */
+/** Milliseconds of each occurrence of a phase; a swap lasts until its code is used. */
 export type Durations = Record<'generation' | 'update' | 'save' | 'swap', number[]>;
 
 export interface SittingOptions {
   run: string;
   workspace: string;
   resume: boolean;
-  /** Built points.ts. */
+  /** Path of the built points.ts. */
   preload: string;
-  /** At most one a stage; but for the last each kills the environment process alone. */
+  /** At most one per stage; all except the last kill only the environment process. */
   cards: readonly Card[];
-  /** Milliseconds that phases took before. */
+  /** Observed durations of phases in milliseconds. */
   durations: Durations;
-  /** Edits the environment's source: its version changes, what it does does not. */
+  /** Edits the environment's source: its version changes, its behaviour does not. */
   edit(): void;
 }
 
 export interface Sitting {
   end: 'killed' | 'finished';
   struck: Struck[];
-  /** Cards whose moment did not come. */
+  /** Cards whose moment did not occur. */
   unplayed: Card[];
-  /** Milliseconds of the phases. */
+  /** Durations of the phases in milliseconds. */
   durations: Durations;
   calls: Record<HeldPhase, number>;
 }
 
-/** What a message to the engine begins. */
+/** The phase that a message to the engine starts. */
 const engineMethods: Readonly<Record<string, 'generation' | 'update' | 'save'>> = {
   generate: 'generation',
   ...{ score: 'update', values: 'update', update: 'update', updateCritic: 'update' },
   state: 'save',
 };
 
-/** No sitting of these small runs takes so long. */
+/** Timeout of a session, far longer than these small runs take. */
 const patienceMs = 120_000;
 
-/** Seconds within which an edit comes into effect, whatever dies meanwhile. */
+/** Maximum seconds until an edit takes effect, whichever process dies meanwhile. */
 const swapPatience = 30;
 
-/** Runs one sitting to its end. @throws where the trainer ends otherwise than by its kill or its last step, or does not end at all */
+/** Runs one session to its end. @throws if the trainer ends other than by its kill or its last step, or does not end */
 export async function sit(options: SittingOptions): Promise<Sitting> {
   const seat = new Seat(options);
   return seat.outcome();
@@ -126,7 +136,7 @@ class Seat {
   private phaseBegan = 0;
   private occurrences: Record<string, number> = {};
   private stage = 0;
-  /** When an edit was saved in this stage, its code was first made ready, and used; and in which generation. */
+  /** The edit of this stage: when it was saved, when its code was first prepared and used, and in which generation. */
   private edit: { saved: number; prepared?: number; used?: number; usedIn?: number } | undefined;
   private killed = false;
 
@@ -170,7 +180,7 @@ class Seat {
       throw new Error(`an edit saved ${seconds.toFixed(1)} s before the trainer's end never came into effect`);
     const finished = code === 0 && statusOf(run)?.state === 'finished';
     if (this.killed && finished)
-      this.struck.pop(); // it ended before the kill came
+      this.struck.pop(); // it ended before the kill
     else if (this.killed ? signal !== 'SIGKILL' : !finished) throw new Error(this.otherEnd(code, signal));
     return {
       end: finished ? 'finished' : 'killed',
@@ -181,7 +191,7 @@ class Seat {
     };
   }
 
-  /** Why the trainer is gone, or how it hangs. */
+  /** Why the trainer ended, or where it hangs. */
   private otherEnd(code: number | null, signal: NodeJS.Signals | null): string {
     const status = statusOf(this.options.run);
     const how = signal === 'SIGKILL' ? `did not end in ${patienceMs / 1000} s` : explainExit(code, signal);
@@ -189,7 +199,7 @@ class Seat {
     return `the trainer ${how} in step ${status?.step}, ${status?.phase}, after ${kills}: ${status?.error ?? 'no error told'}`;
   }
 
-  /** The card whose moment may come now. */
+  /** The next card, if its stage has been reached. */
   private get card(): Card | undefined {
     return this.stage === this.struck.length ? this.options.cards[this.stage] : undefined;
   }
@@ -257,7 +267,7 @@ class Seat {
     this.timers.push(setTimeout(job, ms));
   }
 
-  /** One of the durations that a phase has had. */
+  /** One of the observed durations of a phase. */
   private typical(phase: keyof Durations, pick: number): number {
     const seen = this.options.durations[phase];
     return seen[Math.floor(pick * seen.length)];
@@ -267,7 +277,7 @@ class Seat {
     const { card } = this;
     if (!card || this.killed) return;
     const environments = [...this.environments].filter(isAlive);
-    if (card.target === 'environment' && environments.length === 0) return; // it is just being started anew
+    if (card.target === 'environment' && environments.length === 0) return; // it is being restarted
     const phase = this.phaseOf(card);
     if (!phase) return;
     this.struck.push({ card, phase, where });
@@ -277,7 +287,7 @@ class Seat {
     for (const pid of card.trainerFirst ? [...trainer, ...doomed] : [...doomed, ...trainer]) end(pid);
   }
 
-  /** What the trainer is at, as far as this process has heard: a swap lasts until no episode of the old code is left. */
+  /** The trainer's phase as known here; a swap lasts until no episode of the old code is left. */
   private phaseOf(card: Card): Phase | undefined {
     if (card.hold) return card.phase;
     const { edit, phase } = this;
@@ -291,6 +301,6 @@ function end(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL');
   } catch {
-    // it went with the other
+    // it ended together with the other
   }
 }

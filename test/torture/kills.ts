@@ -1,7 +1,7 @@
-// Kills (SIGKILL) of a training run's processes, dealt evenly over what they may hit: generation, update, checkpoint, journal and the swap of an
-// edited environment, each with the trainer, the environment process or both as the target. After each kill the folder is looked at
-// (kill-checks.ts), then the run is resumed, until it has finished; it must equal an uninterrupted one to the bit. Where the environment process
-// alone is killed, the trainer must go on by itself.
+// Kills the processes of a training run (SIGKILL), distributed evenly over phases (generation, update, checkpoint,
+// journal, swap of an edited environment) and targets (trainer, environment process or both). After each kill the
+// folder is inspected (kill-checks.ts) and the run resumed, until it has finished; it must equal an uninterrupted run
+// bit for bit. If only the environment process is killed, the trainer must continue by itself.
 import { buildSync } from 'esbuild';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -18,7 +18,7 @@ import type { Card, Durations, HeldPhase, Phase, Sitting, Struck, Target } from 
 import { scaled, table } from './scale';
 import type { TortureScale } from './scale';
 
-/** Kinds of runs: what a checkpoint holds and what goes on beside the update differ. */
+/** Kinds of runs, which differ in what a checkpoint holds and what runs alongside the update. */
 export const killedRuns: Readonly<Record<string, readonly string[]>> = {
   'GRPO, each step saved': ['trainer.save_freq=1', 'trainer.test_freq=4'],
   'PPO with critic, reference and adaptive KL, every other step saved': [
@@ -35,9 +35,9 @@ export interface KillOptions {
   kills: number;
   seed: number;
   steps: number;
-  /** Names of `killedRuns`. */
+  /** Names in `killedRuns`. */
   runs: readonly string[];
-  /** Runs under the axe at a time. */
+  /** Number of runs tested in parallel. */
   lanes: number;
   say(line: string): void;
 }
@@ -48,16 +48,16 @@ export interface KillReport {
   resumes: number;
 }
 
-/** A kind of run with its uninterrupted course. */
+/** A kind of run with its uninterrupted reference run. */
 interface Kind {
   overrides: readonly string[];
   course: Course;
   durations: Durations;
-  /** Calls on the run's files, by a step and before the first. */
+  /** Calls on the run's files, per step and before the first one. */
   calls: Record<HeldPhase, number>;
 }
 
-/** The torture's part. @throws with the run, its seed and what was lost or differs */
+/** This file's part of the torture run. @throws with the run, its seed, and what was lost or differs */
 export async function kills(scale: TortureScale): Promise<void> {
   const { seed, say } = scale;
   const options = { kills: scaled(300, scale), seed, steps: 12, runs: Object.keys(killedRuns), lanes: 2, say };
@@ -69,7 +69,7 @@ export async function kills(scale: TortureScale): Promise<void> {
   console.log(`${runs} runs, ${resumes} resumes; no committed step lost, no line torn, no checkpoint broken; every run equals an uninterrupted one to the bit`); // prettier-ignore
 }
 
-/** Kills runs until as many kills were made as asked for, and sees every run to its end. @throws as `kills` */
+/** Makes the requested number of kills and resumes every run until it finishes. @throws as `kills` */
 export async function killRuns(options: KillOptions): Promise<KillReport> {
   const report: KillReport = { struck: [], runs: 0, resumes: 0 };
   const tools = mkdtempSync(join(tmpdir(), 'ragen-kills-'));
@@ -92,13 +92,16 @@ export async function killRuns(options: KillOptions): Promise<KillReport> {
   }
 }
 
-/** Three turns an episode; checking types takes longer than many steps of these runs, and writes nothing. */
+/** Three turns per episode. Type checks are off: they take longer than many steps of these runs, and write nothing. */
 const common = (steps: number): string[] => [
   ...[`trainer.total_training_steps=${steps}`, 'workbench.check_types=false'],
   ...['agent_proxy.max_turn=3', 'custom_envs.Words.max_actions_per_traj=9'],
 ];
 
-/** An environment that takes its time, so that kills and edits meet episodes at play; each `version` is other code that does the same. */
+/**
+ * A slow environment, so that kills and edits hit running episodes; each `version` is different code with the same
+ * behaviour.
+ */
 const environment = (version: number): string =>
   wordsEnvironment(
     `await new Promise(done => setTimeout(done, 40)); if (seed < -${version}) throw new Error('no such seed');`,
@@ -117,16 +120,16 @@ async function uninterrupted(workspace: Workspace, preload: string, overrides: r
   return { overrides, course, durations, calls };
 }
 
-/** How long a swap is taken to last before one was seen. */
+/** Assumed duration of a swap before one was observed. */
 const firstSwapMs = 150;
 
-/** Runs in a row without a kill after which something is wrong with the moments. */
+/** Maximum consecutive runs without a kill; more indicate wrong timing. */
 const mostVain = 5;
 
-/** Runs of one workspace, one after the other, under an even deal of kills. */
+/** The runs of one workspace, one after the other, with kills distributed evenly. */
 class Lane {
   private readonly random: RandomStream;
-  /** Kills to make, by phase and target. */
+  /** Remaining kills, by phase and target. */
   private readonly cells: { phase: Phase; target: Target }[];
   private edits = 0;
 
@@ -153,7 +156,7 @@ class Lane {
     }
   }
 
-  /** One run, killed and resumed until it has finished; gives the number of kills. */
+  /** Kills and resumes one run until it has finished; returns the number of kills. */
   private async killRun(name: string, kind: Kind): Promise<number> {
     const run = await newRun(this.workspace, kind.overrides);
     const history: string[] = [];
@@ -189,7 +192,7 @@ class Lane {
     this.workspace.write('environments/words.ts', environment(++this.edits));
   }
 
-  /** Kills for one sitting: of the environment process, one after the other, until one ends the trainer. */
+  /** Kills for one session: of the environment process, one after the other, until one kills the trainer. */
   private deal(kind: Kind): Card[] {
     const cards: Card[] = [];
     while (this.cells.length > 0 && !cards.some(({ target }) => target !== 'environment')) {
@@ -205,19 +208,19 @@ class Lane {
     const within = (kind: HeldPhase) => Math.max(1, Math.ceil(kind === 'swap' ? calls[kind] : (2 * calls[kind]) / course.steps)); // prettier-ignore
     const how = (['before', 'during', 'after'] as const)[random.integer(3)];
     const hold = held() ? { phase: phase as HeldPhase, nth: 1 + random.integer(within(phase as HeldPhase)), how, ms: target === 'environment' ? 60 : 5000 } : null; // prettier-ignore
-    const first = phase === 'swap' ? 2 : 1; // by then the sources are watched
+    const first = phase === 'swap' ? 2 : 1; // the sources are watched by then
     return {
       ...{ phase, target, hold, occurrence: first + random.integer(2), trainerFirst: random.uniform() < 0.5 },
       ...{ share: random.uniform(), swapShare: random.uniform(), pick: random.uniform() },
     };
   }
 
-  /** Counts what was struck; what did not come to be struck is dealt again. */
+  /** Counts completed kills; those that did not happen are scheduled again. */
   private settle({ struck, unplayed, durations }: Sitting, kind: Kind): void {
     kind.durations.swap.push(...durations.swap);
     this.report.struck.push(...struck);
     this.cells.push(...unplayed);
-    // Where one fell into another phase, that kill is made, and this one is still to come.
+    // A kill that happened in another phase counts for that phase; the planned one is scheduled again.
     for (const { card, phase } of struck) {
       if (phase === card.phase) continue;
       const made = this.cells.findIndex(cell => cell.phase === phase && cell.target === card.target);

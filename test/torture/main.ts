@@ -1,6 +1,7 @@
-// `npm run torture [-- NAME …] [-- --scale 0.1] [-- --seed 7]`: does to the product what a long run may meet (kills, full disks, bad input,
-// hostile code), prints what was done and found, and exits with 1 where a promise of docs/RELIABILITY.md or docs/SECURITY.md is broken.
-// Everything runs in the processes of the built product. One part a file; CI runs the same functions with small numbers.
+// `npm run torture [-- NAME …] [-- --scale 0.1] [-- --seed 7]`: exposes the product to what a long run may encounter
+// (kills, full disks, bad input, hostile code), prints the results, and exits with 1 if a guarantee of
+// docs/RELIABILITY.md or docs/SECURITY.md is broken. Everything runs in the processes of the built product. One file
+// per part; CI runs the same functions at a small scale.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -55,7 +56,7 @@ async function main(): Promise<void> {
     throw new Error(`torture: there is no part ${unknown}: use ${Object.keys(parts).join(', ')}`);
 
   const storage = mkdtempSync(join(tmpdir(), 'ragen-user-'));
-  process.env.RAGEN_USER_STORAGE = storage; // of what is started here, too
+  process.env.RAGEN_USER_STORAGE = storage; // inherited by child processes
   process.once('exit', () => rmSync(storage, { recursive: true, force: true }));
   const outcomes: { name: string; seconds: number; error?: Error }[] = [];
   for (const name of positionals.length > 0 ? positionals : Object.keys(parts)) {

@@ -1,6 +1,6 @@
-// What can be wrong with a whole model folder: values and types in its JSON, shards that are missing, cut, doubled or lie elsewhere, headers
-// whose offsets, shapes and types disagree with the data, files of other models, and things that are no files at all. Everything follows
-// from the stream.
+// Mutations of a model folder: values and types in its JSON; missing, truncated, duplicated or redirected shards;
+// headers whose offsets, shapes and types contradict the data; files of other models; and non-regular files. All
+// mutations are determined by the random stream.
 import { spawnSync } from 'node:child_process';
 import { copyFileSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs'; // prettier-ignore
 import { join } from 'node:path';
@@ -10,14 +10,14 @@ import { mutated } from './fuzz-mutations';
 
 const pick = <T>(list: readonly T[], stream: RandomStream): T => list[stream.integer(list.length)];
 
-/** Values that a key of a configuration is given. */
+/** Values assigned to a key of a configuration. */
 const values: readonly unknown[] = [
   ...[null, true, false, 0, -1, 1, 2, 3, 7, 1.5, 64, 4096, 1e6, 2 ** 31, 2 ** 53, 1e308, '', '2', 'silu', 'gelu', 'bfloat16', 'float64'],
   ...['fp8', 'mamba', 'qwen2', 'qwen3', 'llama', '../model', [], [1], ['sliding_attention'], ['full_attention', 'sliding_attention'], {}],
   ...[{ quant_method: 'gptq' }, { rope_type: 'yarn', factor: 4 }, { rope_type: 'llama3' }, { type: 'linear', factor: 1e-300 }, { a: { b: 1 } }],
 ]; // prettier-ignore
 
-/** Keys that it may gain. */
+/** Keys that may be added to a configuration. */
 const keys = [
   ...['quantization_config', 'rope_scaling', 'rope_parameters', 'rope_theta', 'sliding_window', 'use_sliding_window', 'layer_types', 'head_dim'],
   ...['tie_word_embeddings', 'vocab_size', 'dtype', 'torch_dtype', 'model_type', 'max_position_embeddings', 'attention_bias', 'mlp_bias'],
@@ -26,7 +26,7 @@ const keys = [
 
 const dtypes = ['F64', 'F32', 'F16', 'BF16', 'I8', 'U8', 'I64', 'BOOL', 'F8_E4M3', 'F4', 'float32', '', 'f32'];
 
-/** Names in weight maps that lead elsewhere, or to nothing. */
+/** File names in weight maps that lead outside the folder, or to nothing. */
 const elsewhere = [
   ...['../outside.safetensors', '/etc/passwd', '..\\outside.safetensors', 'a/b.safetensors', './model-1.safetensors', 'none.safetensors'],
   ...['model-1.safetensors\u0000.txt', '', ' ', '..', 'config.json', 'CON.safetensors', 'model-1.safetensors/', '~/x.safetensors'],
@@ -41,7 +41,7 @@ const filesOf = (folder: string, of: RegExp = /./): string[] =>
     .filter(file => statSync(file).size < 2 ** 20)
     .sort();
 
-/** One file of those whose names match, given to `change`; nothing happens where there is none. */
+/** Applies `change` to one matching file; does nothing if there is none. */
 const onFile =
   (of: RegExp, change: (file: string, stream: RandomStream) => void): Mutation =>
   (folder, stream) => {
@@ -49,7 +49,7 @@ const onFile =
     if (files.length > 0) change(pick(files, stream), stream);
   };
 
-/** A safetensors file with its header changed, whether or not the data fits. */
+/** Changes the header of a safetensors file, regardless of its data. */
 const onHeader = (change: (header: Record<string, unknown>, stream: RandomStream) => void): Mutation =>
   onFile(/\.safetensors$/, (file, stream) => {
     const bytes = readFileSync(file);
@@ -71,7 +71,7 @@ function onTensor(change: (tensor: Record<string, unknown>, stream: RandomStream
   });
 }
 
-/** Puts something that is no regular file in a file's place. */
+/** Replaces a file with a non-regular file. */
 const replaced = (make: (path: string, folder: string, stream: RandomStream) => void): Mutation => (folder, stream) => {
   const files = filesOf(folder);
   if (files.length === 0) return;
@@ -181,13 +181,16 @@ const mutations: Readonly<Record<string, Mutation>> = {
   }),
   'an endless file': replaced(path => {
     writeFileSync(path, '');
-    truncateSync(path, 2 ** 36); // holes: no room is taken
+    truncateSync(path, 2 ** 36); // sparse: uses no disk space
   }),
 };
 
 export const mutationNames = Object.keys(mutations);
 
-/** Copies the model folder `from` and makes one to three things wrong with it, or with the adapter's folder in it. Gives what was done. */
+/**
+ * Copies the model folder `from` and applies one to three mutations to the copy or its adapter folder. Returns their
+ * names.
+ */
 export function mutateFolder(from: string, to: string, stream: RandomStream): string[] {
   rmSync(to, { recursive: true, force: true });
   for (const part of ['', 'adapter']) {

@@ -1,5 +1,6 @@
-// Whole model folders, mutated, given to everything that loads one: the check before a run, training of all weights, adapters over the
-// mapped files, an 8-bit base, the export. Each is loaded, or refused by one sentence of the product's own.
+// Fuzz target for whole model folders: mutated folders are loaded in every way the product has: the check before a run,
+// full fine-tuning, adapters over memory-mapped weights, an 8-bit base, export. Each is loaded, or refused with one of
+// the product's own error messages.
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -20,7 +21,7 @@ import { holds } from './fuzz-target';
 import type { FuzzTarget } from './fuzz-target';
 import { mutateFolder } from './model-folder-mutations';
 
-/** Bytes that the process may hold: the models take some hundred kilobytes. */
+/** Memory limit of the process in bytes; the models use a few hundred kilobytes. */
 const mostResident = 1.5 * 2 ** 30;
 
 const lora = { rank: 2, alpha: 4, dropout: 0, targets: 'all-linear' };
@@ -53,7 +54,7 @@ const sampling: SamplingOptions = {
 let work = '';
 const path = (...names: string[]): string => join(work, ...names);
 
-/** A small Llama in two shards, with a tokenizer, a template and an adapter. */
+/** Writes a small Llama in two shards, with a tokenizer, a template and an adapter. */
 async function makeModel(folder: string): Promise<void> {
   mkdirSync(folder);
   cpSync('test/golden/tokenizer/own.json', join(folder, 'tokenizer.json'));
@@ -81,7 +82,10 @@ async function makeModel(folder: string): Promise<void> {
   await writeAdapter(join(folder, 'adapter'), { lora, factors }, 'base');
 } // prettier-ignore
 
-/** What a way of loading comes to. @throws what is no refusal, and a Broken for one that is no sentence */
+/**
+ * The result of one way of loading. @throws any error that is not a refusal, and Broken for a refusal that is not a
+ * sentence
+ */
 async function outcome(load: () => Promise<unknown>): Promise<string> {
   try {
     await load();

@@ -1,4 +1,4 @@
-// The process in which mutated model folders are loaded (model-folders.ts starts it).
+// The process in which mutated model folders are loaded (started by model-folders.ts).
 import { serve } from './fuzz-sitting';
 import { modelFolderTarget } from './model-folder-target';
 

@@ -1,5 +1,6 @@
-// Model folders of strangers: whole small folders with one to three things wrong are loaded in every way the product has, in a process of its
-// own with bounds on time and memory. Each is loaded or refused by one sentence; the process neither dies nor stands still.
+// Untrusted model folders: small complete folders with one to three mutations are loaded in every way the product has,
+// in a process with limits on time and memory. Each is loaded or refused with one sentence; the process must not die or
+// hang.
 import { join } from 'node:path';
 import type { FuzzedTarget } from './fuzz-watch';
 import { FuzzWatch } from './fuzz-watch';
@@ -7,13 +8,19 @@ import { modelFolderTarget } from './model-folder-target';
 import { scaled, table } from './scale';
 import type { TortureScale } from './scale';
 
-/** Folders of the whole torture, and of CI. */
+/** Number of folders at full scale, and in CI. */
 export const wholeFolders = 1500;
 export const foldersInCi = 60;
-/** Folders after which a fresh process goes on: sessions of onnxruntime are freed when their memory is collected. */
+/**
+ * Folders per process. A new process is started regularly because onnxruntime sessions are freed only by garbage
+ * collection.
+ */
 const foldersAtOnce = 200;
 
-/** Loads so many folders; `entry` is the built model-folders-process. Every share of them follows from the seed and its place. */
+/**
+ * Loads this number of folders; `entry` is the built model-folders-process. Each folder is determined by the seed and
+ * its number.
+ */
 export async function tryModelFolders(
   folders: number,
   seed: number,
@@ -37,7 +44,7 @@ export async function tryModelFolders(
   return all;
 }
 
-/** The torture's part. @throws where a folder breaks a promise */
+/** This file's part of the torture run. @throws if a folder violates a guarantee */
 export async function modelFolders(scale: TortureScale): Promise<void> {
   const entry = join(__dirname, 'model-folders-process.cjs');
   const all = await tryModelFolders(scaled(wholeFolders, scale), scale.seed, entry, scale.say);

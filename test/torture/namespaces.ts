@@ -1,6 +1,7 @@
-// Runs of containers that share a workspace: the same folder from several PID namespaces, made with unshare(1), and clocks that jump, as
-// leases whose touches lie in the past and in the future. Nobody takes over or kills what lives elsewhere, what is dead is taken over, and
-// on one machine the process decides and not the clock. Linux only, where namespaces are permitted.
+// Runs in containers that share a workspace: the same folder from several PID namespaces, created with unshare(1), and
+// clock jumps, simulated by leases with timestamps in the past and in the future. No process takes over or kills a run
+// of another namespace, dead runs are taken over, and on one machine the process decides, not the clock. Linux only, if
+// namespaces are permitted.
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { readdirSync, readFileSync, utimesSync } from 'node:fs';
 import { basename, join } from 'node:path';
@@ -15,7 +16,9 @@ import type { TortureScale } from './scale';
 const endless = ['trainer.total_training_steps=100000', 'trainer.save_freq=1', 'trainer.test_freq=-1'];
 const day = 86_400;
 
-/** How a process gets a PID namespace of its own here, with a /proc that shows it; undefined where that is not permitted. */
+/**
+ * The command that starts a process in a separate PID namespace with its own /proc; undefined if that is not permitted.
+ */
 export function namespaceCommand(): string[] | undefined {
   const ways = [[], ['--user', '--map-root-user']].map(more => ['unshare', ...more, '--pid', '--fork', '--mount-proc']);
   return ways.find(([command, ...args]) => spawnSync(command, [...args, '--kill-child', 'true']).status === 0);
@@ -38,8 +41,9 @@ function holds(held: unknown, sentence: string): asserts held {
 }
 
 /**
- * A run in a namespace and one outside it: each sees that the other lives, neither harms it; when the namespace is gone, its run is resumed.
- * @throws Error with what broke
+ * One run inside a namespace and one outside: each sees that the other is alive and neither harms it. When the
+ * namespace is gone, its run is resumed.
+ * @throws Error with the guarantee that was broken
  */
 export async function sharedFolder(command: readonly string[]): Promise<void> {
   const workspace = makeWorkspace();
@@ -62,7 +66,8 @@ export async function sharedFolder(command: readonly string[]): Promise<void> {
     const taken = await ragen(workspace.folder, ['resume', basename(there)]);
     holds(/already being trained by process \d+ of .+ \(another machine or container/.test(taken.stderr), `resume says ${taken.stderr}`); // prettier-ignore
 
-    // A run here looks for abandoned processes when it starts, as does one in another namespace, with its /proc and with this one's.
+    // Each starting run looks for abandoned processes: one here, one in a namespace with its own /proc, and one in a
+    // namespace that sees this /proc.
     const here = await startDetached(workspace.folder, endless);
     await untilStep(here, 1);
     const own = childrenOf(leaseOf(here)!.pid);
@@ -99,7 +104,7 @@ export async function sharedFolder(command: readonly string[]): Promise<void> {
 const cli = (args: readonly string[]): string =>
   [process.execPath, join(root, 'dist/cli.cjs'), ...args].map(word => `'${word}'`).join(' ');
 
-/** The pid here of the trainer of a run, wherever it was started. */
+/** The pid, in this namespace, of a run's trainer. */
 const trainerOf = (run: string): number | undefined =>
   readdirSync('/proc')
     .filter(name => /^\d+$/.test(name))
@@ -114,8 +119,9 @@ const trainerOf = (run: string): number | undefined =>
     });
 
 /**
- * A run whose lease was touched a day ago or a day from now is stopped while it lives, and resumed when it was killed.
- * @throws Error with what broke
+ * A run whose lease has a timestamp one day in the past or future can be stopped while it is alive, and resumed after
+ * it was killed.
+ * @throws Error with the guarantee that was broken
  */
 export async function jumpingClocks(): Promise<void> {
   const workspace = makeWorkspace();
@@ -128,7 +134,7 @@ export async function jumpingClocks(): Promise<void> {
       holds(!readLease(run)?.live, `a dead trainer counts as living by a clock that jumped by ${jump} s`);
       const { code, stderr } = await document(workspace.folder, ['resume', basename(run), '--detach']);
       holds(code === 0, `a resume after a jump of ${jump} s is refused: ${stderr}`);
-      touch(run, jump); // until it touches it again itself
+      touch(run, jump); // until the trainer renews it
       holds(readLease(run)?.live, `a living trainer counts as dead by a clock that jumped by ${jump} s`);
       await untilStep(run, statusOf(run)!.step + 1);
     }

@@ -1,6 +1,6 @@
-// Preload of a trainer that is to be killed (`node --require`): tells on descriptor 3 where the trainer is, call by call, and holds it still
-// at one file-system call, so that a kill from outside meets moments of microseconds as surely as long ones. Changes nothing else: what the
-// trainer asks for is done, a write that is held in its middle is a short write. Built by kill-sitting.ts, never imported.
+// Preload of a trainer under test (`node --require`): reports each relevant call on descriptor 3 and holds the trainer
+// at one file-system call, so that an external kill can hit moments of microseconds. Changes nothing else: all calls
+// are executed, and a write held in the middle is a short write. Built by kill-sitting.ts, never imported.
 import child_process from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import fs from 'node:fs';
@@ -13,7 +13,7 @@ import { FrameReader } from '../../extension/protocol/frames';
 type Call = (...args: unknown[]) => unknown;
 type Calls = Record<string, Call>;
 
-/** In the trainer's main thread; its engine's thread loads this file too. */
+/** Runs in the trainer's main thread only; the engine's thread loads this file too. */
 function begin({ folder, holds }: Orders): void {
   const { writeSync } = fs;
   const cell = new Int32Array(new SharedArrayBuffer(4));
@@ -26,11 +26,11 @@ function begin({ folder, holds }: Orders): void {
     try {
       writeSync(3, `${JSON.stringify(told)}\n`);
     } catch {
-      // nobody listens any more
+      // the reader is gone
     }
   };
 
-  /** Tells of a call on a file of the run; gives the hold where this is the call to be held at. */
+  /** Reports a call on a file of the run; returns the hold if the trainer is to be held at this call. */
   const meet = (name: string, path: unknown): { how: Hold['how']; wait(): void } | undefined => {
     const file = typeof path === 'string' && path.startsWith(folder + sep) ? relative(folder, path) : undefined;
     if (file === undefined || /^trainer\.(sock|log)$/.test(file)) return undefined;
@@ -80,7 +80,7 @@ function begin({ folder, holds }: Orders): void {
       const halved = hold?.how === 'during' && name === 'write';
       const work = call(...(halved ? half([undefined, ...args]).slice(1) : args));
       if (halved) await work;
-      if (hold?.how === 'during') hold.wait(); // other calls go on meanwhile, in the thread pool
+      if (hold?.how === 'during') hold.wait(); // other calls continue in the thread pool
       const result = await work;
       if (hold?.how === 'after') hold.wait();
       if (name === 'open')
@@ -95,7 +95,7 @@ function begin({ folder, holds }: Orders): void {
     const { method } = args[0] as { method?: unknown };
     if (typeof method === 'string') tell({ kind: 'engine', method });
     if (method === 'state' && died) {
-      // A checkpoint after the environment process died: the next order holds from here on.
+      // A checkpoint after the death of the environment process: the next order applies from here.
       died = false;
       counts = { save: 0, log: 0, swap: 0 };
       tell({ kind: 'stage', stage: ++stage });

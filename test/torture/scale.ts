@@ -1,23 +1,23 @@
-// What every part of the torture run is given, and how it shows what it did. A part throws where a promise is broken, with the seed that
-// breaks it again; otherwise its table is the evidence.
+// Interface of the parts of the torture run, and the format of their results. A part throws if a guarantee is broken,
+// with the seed that reproduces it; otherwise it prints a table.
 
-/** How much of the torture a part does, and from which seed its random streams come. */
+/** The scale of a part, and the seed of its random streams. */
 export interface TortureScale {
-  /** 1 is the whole torture; 0.1 is a tenth of its cases. */
+  /** 1 is full scale; 0.1 is a tenth of the cases. */
   scale: number;
   seed: number;
-  /** A line for whoever waits. */
+  /** Prints a line of progress. */
   say(line: string): void;
 }
 
-/** One part of the torture. @throws with the sentence that tells what broke */
+/** One part of the torture run. @throws with the guarantee that was broken */
 export type TorturePart = (scale: TortureScale) => Promise<void>;
 
-/** How many of `whole` cases a scale asks for; at least one. */
+/** `whole` cases times the scale; at least one. */
 export const scaled = (whole: number, { scale }: Pick<TortureScale, 'scale'>): number =>
   Math.max(1, Math.round(whole * scale));
 
-/** Rows under a heading, in columns: the first to the left, numbers to the right. */
+/** Rows under a heading, in columns: the first is left-aligned, numbers are right-aligned. */
 export function table(heading: readonly string[], rows: readonly (readonly (string | number)[])[]): string {
   const lines = [heading, ...rows].map(row => row.map(cell => (typeof cell === 'number' ? cell.toLocaleString('en') : cell))); // prettier-ignore
   const widths = heading.map((_, column) => Math.max(...lines.map(line => line[column]?.length ?? 0)));

@@ -1,6 +1,6 @@
-// A long run with the smallest model: the memory of each of its processes must not grow once it is in its stride, and what it writes besides
-// its results must stay within bounds. Memory is what the system has in RAM for the process, taken twice a second; growth is the median of
-// the last tenth of the samples after the first quarter against that of their first tenth.
+// A long run with the smallest model: after warm-up, the memory of each of its processes must not grow, and its output
+// apart from results must stay bounded. Memory is the resident set size, sampled twice a second. Samples of the first
+// quarter are dropped; growth is the median of the last tenth of the rest relative to the median of its first tenth.
 import { existsSync, readFileSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -10,18 +10,18 @@ import { makeWorkspace, wordsEnvironment } from '../unit/trainer/workspace';
 import { scaled, table } from './scale';
 import type { TortureScale } from './scale';
 
-/** Steps of the whole soak, and the share by which memory may grow over its last three quarters. */
+/** Steps at full scale, and the maximum growth of memory over the last three quarters. */
 const wholeSteps = 2000;
 export const mostGrowth = 0.05;
 const everyMs = 500;
 
-/** One process over the course of a run: its memory at each look, in bytes. */
+/** One process during a run, with its memory samples in bytes. */
 export interface Course {
   name: string;
   samples: number[];
 }
 
-/** Medians at both ends of what comes after the first quarter, and by what share the second is larger. */
+/** The medians at both ends of the last three quarters, and the relative growth. */
 export function growthOf(samples: readonly number[]): { from: number; to: number; growth: number } {
   const settled = samples.slice(Math.floor(samples.length / 4));
   const tenth = Math.max(1, Math.floor(settled.length / 10));
@@ -36,14 +36,15 @@ export interface SoakReport {
   steps: number;
   seconds: number;
   courses: Course[];
-  /** Bytes of the logs at their largest, and of all that the run has written. */
+  /** Maximum size of the logs, and total bytes written by the run. */
   logs: number;
   folder: number;
 }
 
 /**
- * Trains so many steps, with an environment that prints, checkpoints and validations, and looks on. The environment is edited in the first
- * quarter alone: what edits leave in memory has a benchmark of its own (docs/PERFORMANCE.md).
+ * Trains for a number of steps, with an environment that prints, checkpoints and validations, and samples memory. The
+ * environment is edited only in the first quarter: a separate benchmark measures the memory left by edits
+ * (docs/PERFORMANCE.md).
  */
 export async function soakRun(
   steps: number,
@@ -97,7 +98,7 @@ export async function soakRun(
   }
 }
 
-/** The torture's part. @throws where memory grows or logs do without bound */
+/** This file's part of the torture run. @throws if memory or logs grow beyond their limits */
 export async function soak(scale: TortureScale): Promise<void> {
   const report = await soakRun(scaled(wholeSteps, scale), scale.say);
   const rows = report.courses.map(({ name, samples }) => {
@@ -113,7 +114,7 @@ export async function soak(scale: TortureScale): Promise<void> {
   if (report.logs > bound) throw new Error(`the logs hold ${report.logs} bytes`);
 }
 
-/** What a process has in RAM; 0 where it is gone. */
+/** Resident memory of a process; 0 if it has ended. */
 function residentBytes(pid: number): number {
   try {
     return Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) * 1024;
@@ -124,7 +125,7 @@ function residentBytes(pid: number): number {
 
 const mebibytes = (bytes: number): number => Math.round(bytes / 2 ** 20);
 
-/** Bytes of the files of a folder, and of those below it, whose names count. */
+/** Total bytes of the matching files in a folder and its subfolders. */
 function bytesOf(folder: string, counts: (name: string) => boolean): number {
   if (!existsSync(folder)) return 0;
   return readdirSync(folder, { withFileTypes: true }).reduce((sum, entry) => {

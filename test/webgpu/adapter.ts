@@ -1,6 +1,7 @@
-// The WebGPU adapter that tests run on: a real one where there is one, else software Vulkan, which is either Mesa's llvmpipe
-// (.ci/software-vulkan installs it; it knows halves) or Chromium's SwiftShader (it does not). Without any, the tests are skipped and
-// say what is missing, except that with RAGEN_REQUIRE_WEBGPU=1 they fail. To be imported before onnxruntime makes its first session.
+// The WebGPU adapter for tests: a real one if available, else software Vulkan: Mesa's llvmpipe (installed by
+// .ci/software-vulkan; supports float16) or Chromium's SwiftShader (does not). Without an adapter, the tests are
+// skipped with a message about what is missing; with RAGEN_REQUIRE_WEBGPU=1 they fail. Import before onnxruntime
+// creates its first session.
 import { existsSync, mkdtempSync, readdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,10 +10,10 @@ import { Graph } from '../../extension/trainer/engine/graph';
 import { cast, scale } from '../../extension/trainer/engine/ops';
 import { Session, float32 } from '../../extension/trainer/engine/session';
 
-/** Description of the driver that .ci/software-vulkan installs. */
+/** ICD file of the driver that .ci/software-vulkan installs. */
 const installed = '/opt/ragen-vulkan/lvp_icd.json';
 
-/** Descriptions of drivers of software Vulkan; those that are too old for WebGPU are passed over by it. */
+/** ICD files of software Vulkan drivers; WebGPU skips drivers that are too old. */
 function drivers(): string[] {
   if (existsSync(installed)) return [installed];
   const mesa = listed('/usr/share/vulkan/icd.d').filter(file => file.includes('lvp_icd'));
@@ -47,7 +48,7 @@ chooseDriver();
 const works = await computes(false);
 const required = process.env.RAGEN_REQUIRE_WEBGPU === '1';
 
-/** Whether the adapter knows halves. */
+/** Whether the adapter supports float16. */
 export const float16 = works === true && (await computes(true)) === true;
 
 /** `describe` for tests that need an adapter. */
@@ -56,7 +57,7 @@ export function describeWebgpu(title: string, body: () => void): void {
   describe.skip(`${title} (no WebGPU adapter: run .ci/software-vulkan /opt/ragen-vulkan; ${works})`, body);
 }
 
-/** `describe` for tests that also need halves. */
+/** `describe` for tests that also need float16. */
 export function describeHalves(title: string, body: () => void): void {
   if (float16 || required) return void describe(title, body);
   describe.skip(`${title} (the WebGPU adapter knows no float16: run .ci/software-vulkan /opt/ragen-vulkan)`, body);

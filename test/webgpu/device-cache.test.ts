@@ -1,4 +1,5 @@
-// Keys and values on an adapter: the tokens that the host's cache gives, and nothing left behind once all rows are released.
+// The KV cache on an adapter: it must give the same tokens as the host's cache, and leave nothing behind after all rows
+// are released.
 import { afterEach, expect, it, vi } from 'vitest';
 import { describeWebgpu } from './adapter';
 import { DeviceTensor } from '../../extension/trainer/engine/device-tensor';
@@ -49,7 +50,7 @@ describeWebgpu('keys and values on WebGPU', () => {
       dispose.call(this);
     });
     await playedTurns(config, weights, { provider: 'webgpu', threads: 1, maxRows: 3 }, [turns[0], { ...turns[2], sampling }]); // prettier-ignore
-    expect(alive.size).toBe(weights.specs.length); // the parameters, which are the bank's
-    expect(down).toBe(4 * 4); // a token, or a number of its log-prob, for each of four rows
+    expect(alive.size).toBe(weights.specs.length); // the parameters, which belong to the bank
+    expect(down).toBe(4 * 4); // a token, or its log-prob, for each of four rows
   });
 });

@@ -1,6 +1,7 @@
-// Everything that a run asks of the engine, once, on one device: rows generated over several turns, scoring, updates in several passes
-// with and without shared beginnings and by each loss, cross-scores, gradients that are measured alone, critic, imitation, state. Its figures are compared between devices, and since every graph of the
-// product is made on the way, their nodes' placements are read from it.
+// Executes every operation of the engine that a run uses, once, on one device: generation over several turns, scoring,
+// updates in several passes with and without shared prefixes and with each loss, cross-scores, gradient measurement,
+// critic, supervised training, state. Tests compare its numbers between devices. Every graph of the product is built on
+// the way, so tests also read the placement of all nodes from it.
 import type { AdapterOptions, LoadOptions, NamedTensor, PolicyLossOptions, SamplingOptions } from '../../extension/trainer/engine/engine'; // prettier-ignore
 import { RandomStream } from '../../extension/trainer/engine/random-stream';
 import { PolicyEngine } from '../../extension/trainer/models/policy-engine';
@@ -15,11 +16,11 @@ export interface LifeOptions {
 export interface Life {
   /** Token ids of each generated row. */
   tokens: number[][];
-  /** Vectors of numbers by what they are. */
+  /** Numeric results by name. */
   numbers: Record<string, ArrayLike<number>>;
 }
 
-const vocab = 40; // below every golden model's
+const vocab = 40; // smaller than every golden model's
 const budget = { maxTokens: 120, maxRows: 4 };
 const optimizer = { lr: 0.01, betas: [0.9, 0.99] as [number, number], eps: 1e-6, weight_decay: 0.01, grad_clip: 1 };
 const loss: PolicyLossOptions = {
@@ -77,7 +78,7 @@ export async function engineLife({ device, modelFolder, lora, checkpointed }: Li
   };
   await turn({ a: prompt, b: prompt, c: ids(5) }, {});
   await turn({ a: ids(7), c: ids(1) }, { do_sample: false });
-  await turn({ a: ids(2), b: ids(2) }, { top_p: 0.9, top_k: 20 }); // rows that were apart in the turn before
+  await turn({ a: ids(2), b: ids(2) }, { top_p: 0.9, top_k: 20 }); // rows not batched together in the turn before
 
   const array = (n: number, draw: () => number): Float32Array => Float32Array.from({ length: n }, draw);
   const samples = [8, 20, 20, 33, 5].map((n, i) => {

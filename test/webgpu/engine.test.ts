@@ -1,5 +1,6 @@
-// The engine's whole life on WebGPU beside the CPU: the same tokens, and numbers that differ by rounding alone. Full training, adapters over
-// a base that stays in its files (one of them in bfloat16 shards), activations kept or computed again.
+// Compares all operations of the engine on WebGPU with the CPU: the same tokens, and numbers that differ only by
+// rounding. Covers full training, adapters over a memory-mapped base (one of them in bfloat16 shards), and activations
+// kept or recomputed.
 import { expect, it } from 'vitest';
 import { describeWebgpu } from './adapter';
 import { engineLife } from './engine-life';

@@ -1,4 +1,5 @@
-// Lives of the engine on WebGPU in a process of their own, in which onnxruntime tells where it puts each node (placements.test.ts).
+// Runs engine-life.ts on WebGPU in a separate process, in which onnxruntime logs the placement of each node
+// (placements.test.ts).
 import ort from 'onnxruntime-node';
 import { computeSmall } from '../../extension/trainer/models/self-check';
 import { engineLife } from './engine-life';
@@ -10,7 +11,7 @@ async function main(): Promise<void> {
   ) => Promise<ort.InferenceSession>;
   Object.assign(ort.InferenceSession, {
     create: (model: Uint8Array, options: ort.InferenceSession.SessionOptions) => {
-      const onDevice = options.executionProviders?.includes('webgpu'); // the self-check makes sessions on the CPU too
+      const onDevice = options.executionProviders?.includes('webgpu'); // the self-check creates sessions on the CPU too
       return create(model, onDevice ? { ...options, logSeverityLevel: 0 } : options);
     },
   });

@@ -1,5 +1,6 @@
-// Where onnxruntime puts the nodes of every graph that the engine makes: on the device. Its list of placements is read from what it tells
-// while a whole life of the engine runs in a process of its own. Only work on shapes and on indices that come from the host stays there.
+// Checks that onnxruntime places the nodes of every graph of the engine on the device. The placements are read from its
+// log while engine-life.ts runs in a separate process. Only operations on shapes and on indices provided by the host
+// may run on the host.
 import { build } from 'esbuild';
 import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync, symlinkSync } from 'node:fs';
@@ -10,7 +11,7 @@ import { expect, it } from 'vitest';
 import { describeWebgpu, float16 } from './adapter';
 
 interface Placed {
-  /** Number of the session, and name of its graph. */
+  /** Number of the session and name of its graph. */
   session: number;
   graph: string;
   provider: string;
@@ -19,22 +20,23 @@ interface Placed {
 }
 
 /**
- * Operations that may run on the host, and how many of them in a graph. None of them reads a number that was computed on the device, or
- * there were a copy to the host before it.
+ * Operations that may run on the host, with their maximum number per graph. None of them reads a number computed on the
+ * device, which would require a copy to the host.
  */
 const onHost: Record<string, number> = {
-  // Shapes and sizes, and int64 indices that the host feeds: WebGPU has no kernels for int64.
+  // Shapes, sizes, and int64 indices provided by the host: WebGPU has no int64 kernels.
   Shape: Infinity,
   Concat: Infinity,
   Reshape: Infinity,
   Unsqueeze: Infinity,
   Split: Infinity,
-  // Rows of an embedding that stays in its file in bfloat16, which WebGPU does not know, by ids that the host feeds.
+  // Lookup of embedding rows by ids from the host, for an embedding that stays in its bfloat16 file: WebGPU does not
+  // support bfloat16.
   Gather: 1,
   Cast: 1,
 };
 
-/** Graphs that the life must have made, or the list is not what it claims to be. */
+/** Graphs that the log must contain; otherwise the check is incomplete. */
 const graphs = ['score', 'update', 'imitate', 'values', 'critic', 'generate', 'sampler', 'adamw step', 'gradient norm', 'sum of gradients', 'upload', 'download', 'cache: take', 'cache: join axis 0', 'cache: join axis 2']; // prettier-ignore
 
 async function placements(): Promise<Placed[]> {
@@ -64,7 +66,7 @@ async function placements(): Promise<Placed[]> {
   }
 }
 
-/** Reads the lines `… [V:onnxruntime:<graph>, … VerifyEachNodeIsAssignedToAnEp] …` of onnxruntime's log. */
+/** Parses the lines `… [V:onnxruntime:<graph>, … VerifyEachNodeIsAssignedToAnEp] …` of onnxruntime's log. */
 function parsed(log: string): Placed[] {
   const found: Placed[] = [];
   let provider = '';
@@ -93,7 +95,7 @@ describeWebgpu('nodes on WebGPU', () => {
     }
     const excess = [...counts].filter(([key, count]) => count > (onHost[key.split(' ')[0]] ?? 0));
     expect(excess).toEqual([]);
-    expect(host.length).toBeGreaterThan(0); // or the log is not read
+    expect(host.length).toBeGreaterThan(0); // otherwise the log was not read
     expect(all.filter(({ op }) => op === 'MemcpyToHost')).toEqual([]);
   });
 });

@@ -1,5 +1,5 @@
-// Tensors that stay on the device: they are fed from session to session without passing the host, come back unchanged, belong to whoever
-// holds them, and leave nothing behind.
+// Tensors that stay on the device: they pass from session to session without going through the host, come back
+// unchanged, belong to their holder, and leave nothing behind.
 import { expect, it } from 'vitest';
 import { describeWebgpu } from './adapter';
 import { DeviceTensor, dispose } from '../../extension/trainer/engine/device-tensor';

@@ -1,4 +1,4 @@
-// The self-check on a real adapter: WebGPU passes it, with errors that are rounding alone, and software that plays a GPU is not taken for
+// The self-check on a real adapter: WebGPU passes it with rounding errors only, and a software GPU is not considered
 // faster than the CPU.
 import { expect, it } from 'vitest';
 import { describeHalves, describeWebgpu } from './adapter';
@@ -13,7 +13,7 @@ describeWebgpu('the self-check', () => {
     const { differs, gradient } = compared(found, expected);
     expect(differs).toBeNull();
     expect(gradient).toBeLessThan(1e-4);
-    expect(gradient).toBeGreaterThan(0); // or it was computed on the CPU
+    expect(gradient).toBeGreaterThan(0); // otherwise it was computed on the CPU
   });
 
   it('times products on both', async () => {

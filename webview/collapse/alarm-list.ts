@@ -1,11 +1,11 @@
-// The alarms that the watch raised, with their evidence; a click goes to the step. What is still to come after the step is dimmed.
+// The list of alarms with their evidence; a click goes to the alarm's step. Alarms after the current step are dimmed.
 import type { RunEvent } from '../../extension/protocol/run-folder';
 import { h } from '../shared/dom';
 
-/** Alarms shown, newest first. */
+/** Maximum number of alarms shown, newest first. */
 const shown = 100;
 
-/** A list, or why there is none. `watching` tells whether the run had the watch on. */
+/** The list, or the reason why it is empty. `watching` is whether alarms were enabled in the run. */
 export function alarmList(
   events: readonly RunEvent[],
   step: number,
@@ -19,7 +19,7 @@ export function alarmList(
     .slice(-shown)
     .reverse()
     .map(event => {
-      // The event is written after its step was finished; its data have the step that was judged.
+      // The event is written after its step ended; its data has the step that raised the alarm.
       const at = typeof event.data?.step === 'number' ? event.data.step : event.step;
       const go = h('button', { class: 'plain link', type: 'button' }, `step ${at}`);
       go.addEventListener('click', () => scrub(at));

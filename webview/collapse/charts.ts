@@ -1,5 +1,5 @@
-// Which small charts the page has: what the diagnosis measured over training, and the signals of an Echo Trap, each with the bound that its
-// alarm is raised by.
+// Specifications of the page's small charts: the diagnosis over training and the signals of an Echo Trap, each with the
+// bound at which its alarm is raised.
 import { alarmNames, alarmRules, boundsOver, streaksOver, type AlarmName } from '../../extension/protocol/alarm-rules';
 import { regimeRule } from '../../extension/protocol/regimes';
 import { formatValue, type Unit } from '../shared/format';
@@ -10,7 +10,7 @@ import { pathOf, type RunSeries } from './run-series';
 const colour = (index: number): string => `var(--c${index})`;
 const bound = 'var(--muted)';
 
-/** The charts of a family of pairs, and success to hold them against. */
+/** The charts of a family of pairs, with success for comparison. */
 export function familyCharts(family: string, series: RunSeries): LineChartSpec[] {
   const key = (suffix: string) => `${family}/${suffix}`;
   const line = (suffix: string, label: string, index: number, interval = false): ChartLine => ({
@@ -127,7 +127,7 @@ function streakWords(
   };
 }
 
-/** What may be taken as a sign, by the metric that alarms watch; a metric of two rules has both bounds. */
+/** The charts of alarm signals, one per metric; a metric with two rules has both bounds. */
 export const signalCharts: LineChartSpec[] = [...new Set(alarmNames.map(name => alarmRules[name].metric))].map(
   metric => {
     const names = alarmNames.filter(name => alarmRules[name].metric === metric);

@@ -1,4 +1,5 @@
-// What a reading is made from: the run's series of one family of pairs, gathered once and cut at each step that is looked at.
+// The data of a diagnosis: the series of one family of pairs, collected once per run and truncated at the selected
+// step.
 import type { CollapseSnapshot, PolicySettings } from '../../extension/protocol/collapse-page';
 import type { RunEvent } from '../../extension/protocol/run-folder';
 import { filterAt } from './filter-words';
@@ -7,7 +8,7 @@ import { pathOf, reached, type PathPoint, type RunSeries, type StepValue } from 
 
 const nothingKnown: Circumstances = { filter: null, policy: null, changes: [], checkpoints: null };
 
-/** What of a run's configuration holds at a step, what of it was changed before, and which checkpoints of before are left. */
+/** The settings in effect at a step, the earlier changes, and the remaining earlier checkpoints. */
 export function circumstancesAt(
   { settings, events, checkpoints }: Pick<CollapseSnapshot, 'settings' | 'events' | 'checkpoints'>,
   step: number,
@@ -27,7 +28,7 @@ function changeOf({ kind, step, data }: RunEvent): ChangedSetting[] {
   return [{ key, from, to, step }];
 }
 
-/** The weights of a policy's terms by their keys. */
+/** Keys of the weights of the policy loss's terms. */
 const weights = {
   'actor_rollout_ref.actor.kl_loss_coef': 'kl_loss_coef',
   'algorithm.kl_ctrl.kl_coef': 'kl_coef',
@@ -40,7 +41,7 @@ const policyAfter = (policy: PolicySettings, changes: readonly ChangedSetting[])
     policy,
   );
 
-/** All of a run's evidence; `path` is the family's, where it was computed already. */
+/** All evidence of a run; `path` is the family's path if it is already computed. */
 export function evidenceOf(
   series: RunSeries,
   family: string,
@@ -59,7 +60,7 @@ export function evidenceOf(
   };
 }
 
-/** The evidence up to a step, under what then holds. */
+/** The evidence up to a step, with the circumstances at that step. */
 export function evidenceUpTo(all: Evidence, step: number, circumstances: Circumstances): Evidence {
   const cut = <T extends { step: number }>(points: readonly T[]): readonly T[] =>
     points.slice(0, reached(points, step));
@@ -76,7 +77,7 @@ export function evidenceUpTo(all: Evidence, step: number, circumstances: Circums
   };
 }
 
-/** Mean over the tags whose key matches, at each step where one has a value. */
+/** Mean over all columns whose key matches, at each step where at least one has a value. */
 function meanOver(series: RunSeries, pattern: RegExp): StepValue[] {
   const columns = series.keys.filter(key => pattern.test(key)).map(key => series.column(key));
   return series.steps.flatMap((step, row) => {

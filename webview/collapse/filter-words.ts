@@ -1,5 +1,6 @@
-// What the rollout filter did with the prompt groups of a step, in words. What was kept is the run's own record; the reason is explained
-// from the scores, never decided anew: a filter that looked at what the episodes do not hold (entropy) is explained by its rule alone.
+// Describes what the rollout filter did with the prompt groups of a step. Which groups were kept comes from the run's
+// log. The reason is derived from the scores and never overrides the log; a filter on data that episodes do not contain
+// (entropy) is explained by its rule only.
 import type { FilterSettings, PromptGroup } from '../../extension/protocol/collapse-page';
 import { maximum } from '../../extension/protocol/lists';
 import type { RunEvent } from '../../extension/protocol/run-folder';
@@ -7,13 +8,13 @@ import { formatNumber, formatPercent } from '../shared/format';
 
 export interface JudgedGroup extends PromptGroup {
   mean: number;
-  /** Unbiased deviation of the scores; 0 of one episode. */
+  /** Unbiased standard deviation of the scores; 0 for one episode. */
   std: number;
-  /** Why it was kept or left out; empty where nobody knows. */
+  /** Why the group was kept or left out; empty if unknown. */
   why: string;
 }
 
-/** The filter that a step's rollout went through: settings that were changed before it count. */
+/** The filter settings of a step's rollout, including changes made before it. */
 export function filterAt(
   filter: FilterSettings | null,
   events: readonly RunEvent[],
@@ -26,7 +27,7 @@ export function filterAt(
   return filter && changes.length > 0 ? { ...filter, value: changes[changes.length - 1] } : filter;
 }
 
-/** `top_p 0.9 of reward variance: kept 12 of 16`, with what the rule means. */
+/** `top_p 0.9 of reward variance: kept 12 of 16`, with an explanation of the rule. */
 export function filterWords(filter: FilterSettings | null, groups: readonly PromptGroup[]): string {
   const kept = groups.filter(group => group.kept).length;
   const known = groups.some(group => group.kept !== null);
@@ -41,7 +42,7 @@ export function filterWords(filter: FilterSettings | null, groups: readonly Prom
   return parts.join('; ');
 }
 
-/** Groups with their statistics and reasons, those that deviate most first. */
+/** Groups with their statistics and reasons, sorted by the deviation of their scores, largest first. */
 export function judgedGroups(filter: FilterSettings | null, groups: readonly PromptGroup[]): JudgedGroup[] {
   const judged = groups.map(group => ({ ...group, ...moments(group.episodes.map(({ score }) => score)), why: '' }));
   const measures = new Map(judged.map(group => [group, filter ? measureOf(filter, group) : null]));
@@ -63,7 +64,7 @@ export function judgedGroups(filter: FilterSettings | null, groups: readonly Pro
 interface Rank {
   measure: number;
   rank: number;
-  /** Of the measures of the groups before it, and with its own. */
+  /** Cumulative measure of the groups before this one, and including it. */
   before: number;
   mass: number;
   total: number;
@@ -108,7 +109,7 @@ function ruleOf(filter: FilterSettings, groups: number): string {
   }
 }
 
-/** What the filter measured of a group; null where the run's files do not tell. */
+/** The filter's measure of a group; null if the run's files do not contain it. */
 function measureOf({ metric, normalised }: FilterSettings, { episodes, mean, std }: JudgedGroup): number | null {
   if (normalised) return null;
   switch (metric) {

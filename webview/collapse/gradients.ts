@@ -1,5 +1,6 @@
-// Gradients of the loss's parts by bucket of prompt groups, from the groups whose scores differ least to those that differ most: norms as
-// bars, how far each rises above its noise, and whether the parts pull the same way. What it comes to stands over it as a sentence.
+// Gradients of the loss's parts by bucket of prompt groups, from the lowest score deviation to the highest: norms as
+// bars, the ratio of each to its noise, and whether the parts point in the same direction. A sentence above summarizes
+// them.
 import type { GradientAnalysisRecord } from '../../extension/protocol/diagnostics';
 import { maximum } from '../../extension/protocol/lists';
 import { h, replaceChildren, setAttribute } from '../shared/dom';
@@ -49,7 +50,9 @@ export function gradientsView(): GradientsView {
   };
 }
 
-/** What the norms say: whether reward deviation carries signal, and what moves the policy where it is small. */
+/**
+ * Interprets the norms: whether reward deviation carries signal, and what changes the policy where deviation is small.
+ */
 export function gradientCaption({ parts, buckets }: GradientAnalysis): string {
   const graded = buckets.filter(({ name }) => name !== 'all');
   const task = parts.indexOf('task');

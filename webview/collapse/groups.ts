@@ -1,5 +1,6 @@
-// The prompt groups of a step: how much the scores inside each differ, what the filter kept and why, and every episode's score as a cell.
-// A table, so that a screen reader reads it as it is; one cell of the scores has the tab stop, arrow keys move it and Enter opens its episode.
+// The prompt groups of a step: the deviation of scores within each, what the filter kept and why, and each episode's
+// score as a cell. A table, for screen readers. One score cell has the tab stop; arrow keys move it and Enter opens its
+// episode.
 import type { FilterSettings, PromptGroup } from '../../extension/protocol/collapse-page';
 import { maximum, minimum } from '../../extension/protocol/lists';
 import { h, replaceChildren } from '../shared/dom';
@@ -11,9 +12,9 @@ export interface GroupsView {
   draw(groups: readonly PromptGroup[], filter: FilterSettings | null): void;
 }
 
-/** Rows shown: those that deviate most. */
+/** Maximum number of rows, those with the largest deviation. */
 const shownGroups = 200;
-/** In wider groups cells have no room for their number. */
+/** In larger groups, cells have no room for their number. */
 const numbersUpTo = 16;
 
 export function groupsView(open: (episode: string) => void): GroupsView {
@@ -104,6 +105,6 @@ function groupRow(
   );
 }
 
-/** Strength of a score's colour, per cent; all are alike where all scores are. */
+/** Colour intensity of a score in percent; 30 if all scores are equal. */
 const shareOf = (score: number, [low, high]: [number, number]): number =>
   high > low ? Math.round((60 * (score - low)) / (high - low)) : 30;

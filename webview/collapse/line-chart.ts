@@ -1,5 +1,6 @@
-// A small chart of the page: lines over steps, a band, a bound, and the cursor of the step that is looked at, which all charts share. SVG
-// without measuring: lines are drawn in a unit square that stretches, with strokes that do not; texts are HTML. A drag on it scrubs.
+// A small chart: lines over steps, an interval band, a bound, and the cursor of the current step, shared by all charts.
+// An SVG without layout measurement: lines are drawn in a unit square that stretches, with strokes that do not; texts
+// are HTML. Dragging on it changes the step.
 import { appendAll } from '../../extension/protocol/lists';
 import { ticksOf, valueRange, type Range } from '../dashboard/axis';
 import { h, replaceChildren, setAttribute, svg } from '../shared/dom';
@@ -11,11 +12,11 @@ export interface ChartLine {
   label: string;
   /** A CSS colour. */
   colour: string;
-  /** Keys of the ends of an interval around it. */
+  /** Keys of the ends of the interval around the line. */
   band?: { low: string; high: string };
-  /** Drawn dashed, as what others are held against. */
+  /** A reference for other lines, drawn dashed. */
   bound?: boolean;
-  /** Values in the place of the key's own. */
+  /** Computes the values instead of reading them by key. */
   values?(series: RunSeries): ArrayLike<number>;
 }
 
@@ -24,21 +25,21 @@ export interface LineChartSpec {
   title: string;
   unit: Unit;
   lines: readonly ChartLine[];
-  /** Said under the title where the chart is empty. */
+  /** Text under the title if the chart is empty. */
   empty: string;
-  /** Of the lines' values, what there is to say at a row, a sentence each. */
+  /** Returns a function from a row to notes about the lines' values there, one sentence each. */
   notes?(columns: readonly ArrayLike<number>[]): (row: number) => string[];
 }
 
 export interface LineChart {
   element: HTMLElement;
-  /** Draws the series anew; `meaning` is a metric's sentence. */
+  /** Redraws the series; `meaning` returns the description of a metric. */
   draw(series: RunSeries, meaning: (key: string) => string | undefined): void;
-  /** Moves the cursor and shows the values there. */
+  /** Moves the cursor to a step and shows the values there. */
   look(step: number): void;
 }
 
-/** Buckets of a line: more points than that are drawn as their extremes. */
+/** Maximum number of buckets per line; a line with more points is drawn as the extremes of each bucket. */
 const resolution = 400;
 
 export function lineChart(spec: LineChartSpec, scrub: (step: number) => void): LineChart {
@@ -122,7 +123,7 @@ export function lineChart(spec: LineChartSpec, scrub: (step: number) => void): L
 
 const percent = (share: number): string => `${(100 * share).toFixed(3)}%`;
 
-/** The newest finite value at or before a row. */
+/** The latest finite value at or before a row. */
 export function lastFinite(column: ArrayLike<number>, row: number): number {
   for (let i = Math.min(row, column.length - 1); i >= 0; i--) if (Number.isFinite(column[i])) return column[i];
   return NaN;
@@ -144,7 +145,7 @@ function extentOf(columns: readonly ArrayLike<number>[]): Extent | null {
   return low <= high ? { low, high } : null;
 }
 
-/** A bound that is far off would flatten the line it is for: it is drawn where the range grows to at most twice its size. */
+/** Extends the range to include bounds, unless that more than doubles it: a distant bound would flatten the line. */
 function withBounds(own: Extent | null, all: Extent | null): Extent | null {
   if (!own || !all) return own;
   const [low, high] = [Math.min(own.low, all.low), Math.max(own.high, all.high)];
@@ -154,7 +155,7 @@ function withBounds(own: Extent | null, all: Extent | null): Extent | null {
 type Place = (value: number) => number;
 const spot = (x: number, y: number): string => `${x.toFixed(4)} ${y.toFixed(4)}`;
 
-/** A line through the finite values: gaps between diagnoses are bridged, a lone value is a dot. */
+/** A line through the finite values: gaps between diagnoses are bridged, a single value is a dot. */
 function pathOf(steps: readonly number[], column: ArrayLike<number>, x: Place, y: Place): string {
   const rows = thinned(column);
   if (rows.length === 1) return `M${spot(x(steps[rows[0]]), y(column[rows[0]]))}h0`;
@@ -174,7 +175,7 @@ function bandOf(
   return `M${edge(high, rows)}L${edge(low, rows.toReversed())}Z`;
 }
 
-/** Rows with a finite value; of very many, the least and the greatest of each of `resolution` stretches. */
+/** Rows with a finite value; of very many, the minimum and the maximum of each of `resolution` buckets. */
 export function thinned(column: ArrayLike<number>): number[] {
   const rows: number[] = [];
   for (let i = 0; i < column.length; i++) if (Number.isFinite(column[i])) rows.push(i);

@@ -1,7 +1,8 @@
-// The cross-scoring matrix of one diagnosis as a heat map: a row a reasoning, a column a prompt, rows in the order of their own prompts so
-// that these lie on a diagonal. Coloured by how much likelier the reasoning is under a prompt than under its own (orange: it fits another
-// prompt better). One cell is looked at, by pointer or arrow keys; its two texts stand beside it. The canvas is for eyes alone: what a
-// screen reader reads is the cell's words and the table.
+// The cross-scoring matrix of one diagnosis as a heat map: one row per reasoning text, one column per prompt, with rows
+// sorted by their own prompt, so that own prompts form a diagonal. The colour is the log-prob of the reasoning under a
+// prompt relative to its own prompt (orange: more likely under the other prompt). One cell is selected, by pointer or
+// arrow keys; its two texts are shown next to the matrix. Screen readers read the text of the cell and the table
+// instead of the canvas.
 import type { CollapseFamily } from '../../extension/protocol/diagnostics';
 import { maximum } from '../../extension/protocol/lists';
 import { h, replaceChildren, setAttribute, setText } from '../shared/dom';
@@ -21,20 +22,20 @@ interface Cell {
   column: number;
 }
 
-/** A family as it is drawn. */
+/** A family, prepared for drawing. */
 export interface Matrix {
-  /** Row of the picture to row of the family. */
+  /** Row of the family for each row of the picture. */
   order: number[];
-  /** Log-prob a token under each prompt less that under the own one, by picture row. */
+  /** Log-prob per token under each prompt minus that under the own prompt, by picture row. */
   against: number[][];
-  /** The own column, and the likeliest one, of each picture row. */
+  /** The own column and the most likely column of each picture row. */
   own: number[];
   best: number[];
-  /** Greatest distance from nought, for the colours. */
+  /** Largest absolute value of the colour scale. */
   scale: number;
 }
 
-/** Puts the rows in the order of their prompts and compares each value with the own prompt's. */
+/** Sorts the rows by their prompts and subtracts the own prompt's value from each row. */
 export function matrixOf({ log_probs_per_token: values, column }: CollapseFamily): Matrix {
   const order = values.map((_, i) => i).sort((a, b) => column[a] - column[b] || a - b);
   const own = order.map(i => column[i]);
@@ -45,7 +46,7 @@ export function matrixOf({ log_probs_per_token: values, column }: CollapseFamily
     .map(Math.abs)
     .filter(Number.isFinite)
     .sort((a, b) => a - b);
-  // A few wild cells must not wash out the others.
+  // The scale is the 95th percentile, so that a few outliers do not wash out the other cells.
   const scale = sizes[Math.floor(0.95 * (sizes.length - 1))] || 1;
   return { order, against, own, best, scale };
 }
@@ -207,7 +208,7 @@ function paintCells(
   );
   context.strokeStyle = foreground;
   context.lineWidth = highContrast ? 2 : 1;
-  // Neighbouring rows of one prompt have one outline.
+  // Adjacent rows with the same own prompt share one outline.
   for (let row = 0, end; row < own.length; row = end) {
     end = row + 1;
     while (end < own.length && own[end] === own[row]) end++;
@@ -220,7 +221,10 @@ function paintCells(
   context.strokeRect(left - 1, top - 1, right + 2, bottom + 2);
 }
 
-/** A row a reasoning: its text, how likely it is under its own prompt, and which prompt it fits best. */
+/**
+ * One row per reasoning text: the text, its log-prob under its own prompt, and the prompt under which it is most
+ * likely.
+ */
 function rowsTable(
   family: CollapseFamily,
   { order, own, best, against }: Matrix,

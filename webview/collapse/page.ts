@@ -1,5 +1,5 @@
-// The Collapse page: whether what the model thinks still depends on what it is shown. This file holds the page's life: the snapshot, the
-// lines that follow, the step and the family that are looked at, and what is fetched for them. Each part draws itself.
+// The Collapse page: whether the model's reasoning still depends on its prompt. This file owns the snapshot, the lines
+// appended to it, the selected step and family, and the data fetched for them. Each part draws itself.
 import {
   collapseCommand,
   collapseFamilyAt,
@@ -144,7 +144,7 @@ export function startCollapse(host: Host, root: HTMLElement): void {
     drawSoon(true);
   }
 
-  /** Draws once after all that comes in this frame; `anew` where the series or the family changed, not the step alone. */
+  /** Draws once for all updates in a frame; `anew` if the series or the family changed, not only the step. */
   let anewNext = false;
   function drawSoon(anew: boolean): void {
     anewNext ||= anew;
@@ -195,13 +195,13 @@ export function startCollapse(host: Host, root: HTMLElement): void {
     charts = [...ofFamily, ...watched];
     for (const chart of ofFamily) chart.draw(series, meaning);
     replaceChildren(overTraining, ...ofFamily.map(({ element }) => element));
-    if (watchedVersion === series.version) return; // no family's concern
+    if (watchedVersion === series.version) return; // these charts do not depend on the family
     watchedVersion = series.version;
     for (const chart of watched) chart.draw(series, meaning);
     replaceChildren(signals, ...watched.map(({ element }) => element));
   }
 
-  /** Asks for what lies in files of a step each, unless it is there already. */
+  /** Fetches the data stored in one file per step, unless it is present already. */
   function fetchParts(
     { settings, diagnosed }: CollapseSnapshot,
     family: FamilyName,
@@ -214,7 +214,7 @@ export function startCollapse(host: Host, root: HTMLElement): void {
     fetchers.matrix.ask(diagnosedAt ? { step: diagnosedAt.step, family } : null);
     fetchers.gradients.ask(measured === undefined ? null : { step: measured });
     fetchers.groups.ask(step > 0 ? { step } : null);
-    matrix.element.hidden = path.length === 0; // the plane’s place says why
+    matrix.element.hidden = path.length === 0; // the plane shows the reason
     if (!diagnosedAt) matrix.miss(missingFamily(settings, family));
     if (measured === undefined) gradients.miss(missingGradients(settings));
     if (step === 0) groups.miss({ text: 'Step 0 is the validation before training: it has no prompt groups.' });
@@ -232,7 +232,7 @@ export function startCollapse(host: Host, root: HTMLElement): void {
   }
 
   host.onNotify(collapseLines, ({ run, lines, events, diagnosed, checkpoints }) => {
-    if (!snapshot) return; // the snapshot that is on its way has them
+    if (!snapshot) return; // the pending snapshot includes them
     snapshot = { ...snapshot, run, events: [...snapshot.events, ...events], diagnosed, checkpoints };
     series.append(lines);
     if (lines.length > 0 || events.length > 0) drawSoon(true);
@@ -250,14 +250,14 @@ export function startCollapse(host: Host, root: HTMLElement): void {
     End: () => go(null),
     ' ': () => scrub.togglePlay(),
   });
-  // A hidden page gets no messages: what it missed comes with a fresh snapshot.
+  // A hidden page receives no messages, so it loads a new snapshot.
   document.addEventListener('visibilitychange', () => {
     if (document.visibilityState === 'visible') load();
   });
   load();
 }
 
-/** The data colours as CSS variables, for SVG and bars. */
+/** Sets the data colours as CSS variables, for SVG and bars. */
 function paint({ palette, warning }: Theme, runId: string): void {
   const { style } = document.documentElement;
   const set = (property: string, value: string) => {
@@ -268,7 +268,7 @@ function paint({ palette, warning }: Theme, runId: string): void {
   set('--alarm', warning);
 }
 
-/** The training step that an episode's id names: `train-000060-g015-m00`. */
+/** The training step in an episode's id: `train-000060-g015-m00`. */
 const episodeStep = (id: string): number => Number(/^train-(\d+)-/.exec(id)?.[1] ?? NaN);
 
 const section = (title: string, ...children: HTMLElement[]): HTMLElement =>
@@ -276,13 +276,13 @@ const section = (title: string, ...children: HTMLElement[]): HTMLElement =>
 
 interface Part {
   element: HTMLElement;
-  /** Brings the part's view back, with the step that it shows. */
+  /** Shows the part's view with its step. */
   show(step: number): void;
   miss(missing: Missing): void;
   fail(key: { step: number }, error: unknown): void;
 }
 
-/** A part of the page that shows one step's file. */
+/** A part of the page that shows the file of one step. */
 function part(title: string, className: string, view: HTMLElement, copy: (text: string) => void): Part {
   const where = h('span', { class: 'muted at' });
   const body = h('div', {});

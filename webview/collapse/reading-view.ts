@@ -1,4 +1,5 @@
-// The reading beside the plane: what it looks like, how sure, what else shows, what to try. Each part leads to its section of the guide.
+// The diagnosis next to the plane: interpretation, confidence, other signs, suggestions. Each part links to its section
+// of the guide.
 import { h, replaceChildren } from '../shared/dom';
 import type { Anchor, Reading } from './reading';
 

@@ -1,19 +1,19 @@
-// The one control of time: a slider over the run's steps, play, and a button that follows the newest step. It owns no step itself; it says
-// where the reader wants to be and shows where the page is.
+// The page's only time control: a slider over the run's steps, play, and a button that follows the newest step. It does
+// not own the step: it reports the requested step and shows the current one.
 import { h, replaceChildren, setAttribute, setText } from '../shared/dom';
 import { icon } from '../shared/icons';
 import { button } from '../shared/toolkit';
 
 export interface Scrubber {
   element: HTMLElement;
-  /** `steps` are the run's, `stops` those with a diagnosis, where play and arrow keys halt. */
+  /** `steps` are all steps of the run; `stops` are those with a diagnosis, at which play and arrow keys stop. */
   update(steps: readonly number[], stops: readonly number[], step: number, live: boolean): void;
-  /** Goes to the stop before or after. */
+  /** Goes to the previous or next stop. */
   move(by: -1 | 1): void;
   togglePlay(): void;
 }
 
-/** Milliseconds from one stop to the next, and how long a whole run may take at most. */
+/** Milliseconds from one stop to the next, and maximum milliseconds for a whole run. */
 const pace = { stop: 350, whole: 20_000 };
 
 /** `go` with null follows the newest step. */

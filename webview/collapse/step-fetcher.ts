@@ -1,7 +1,7 @@
-// Fetches what lies in a file a step, for the step that is looked at. While a reader scrubs, steps that are passed over are not asked for:
-// one question is on its way at a time, and after it comes the newest wish. What was shown lately is kept.
+// Fetches data stored in one file per step, for the selected step. Only one request is in flight; after it, the most
+// recently requested step is fetched, so steps passed while scrubbing are skipped. Recent answers are cached.
 
-/** Answers that are kept. */
+/** Maximum number of cached answers. */
 const kept = 12;
 
 export class StepFetcher<Key extends object, Answer> {
@@ -16,7 +16,7 @@ export class StepFetcher<Key extends object, Answer> {
     private readonly fail: (key: Key, error: unknown) => void,
   ) {}
 
-  /** Wants this to be shown, or nothing. What is shown already is not drawn again. */
+  /** Shows this key, or nothing. A key that is already shown is not drawn again. */
   ask(key: Key | null): void {
     this.wanted = key;
     if (key === null) this.shown = null;
@@ -42,13 +42,13 @@ export class StepFetcher<Key extends object, Answer> {
       });
   }
 
-  /** Draws again what is shown, as after a change of theme. */
+  /** Redraws what is shown, for example after a change of theme. */
   again(): void {
     this.shown = null;
     if (this.wanted) this.present(this.wanted);
   }
 
-  /** Drops what was kept: the run's folder has changed. */
+  /** Clears the cache because the run's folder has changed. */
   forget(): void {
     this.answers.clear();
     this.shown = null;

@@ -1,4 +1,5 @@
-// What a part of the page says while there is nothing to draw: why, and the override that would have it measured, ready to be copied.
+// Messages for parts of the page without data: the reason, and the override that enables the measurement, with a copy
+// button.
 import type { CollapseSettings } from '../../extension/protocol/collapse-page';
 import { h } from '../shared/dom';
 import { button } from '../shared/toolkit';
@@ -6,7 +7,7 @@ import type { FamilyName } from './run-series';
 
 export interface Missing {
   text: string;
-  /** The override that switches the diagnosis on; undefined where it is on. */
+  /** The override that enables the diagnosis; undefined if it is enabled. */
   override?: string;
 }
 
@@ -44,7 +45,7 @@ export const missingGroups: Missing = {
   override: 'trainer.log_group_rv_table=true',
 };
 
-/** The sentence, with the override and a button that copies it. */
+/** The message, with the override and a button that copies it. */
 export function missingNotice({ text, override }: Missing, copy: (text: string) => void): HTMLElement {
   return h(
     'p',

@@ -1,15 +1,18 @@
-// Prompts of one environment share most of their text: what tells them apart is what a reader wants to see.
+// Prompts of one environment share most of their text; this file extracts the lines in which they differ.
 import { minimum } from '../../extension/protocol/lists';
 
 export interface PromptParts {
-  /** Lines of this prompt alone. */
+  /** Lines in which this prompt may differ from the others. */
   own: string;
-  /** Lines shared by all, before and after. */
+  /** Lines shared by all prompts, before and after. */
   before: string;
   after: string;
 }
 
-/** Each prompt without the lines that all begin and end with. Equal prompts keep their text. */
+/**
+ * Each prompt without the leading and trailing lines that all prompts share. If the prompts are equal, they keep their
+ * text.
+ */
 export function ownParts(prompts: readonly string[]): PromptParts[] {
   const split = prompts.map(text => text.split('\n'));
   const shortest = minimum(split.map(lines => lines.length));

@@ -1,13 +1,13 @@
-// The Collapse page's own settings: what is kept while the page is hidden and across a reload of the window.
+// The view settings of the Collapse page, kept while the page is hidden and across a window reload.
 import type { FamilyName } from './run-series';
 
 export interface CollapseView {
   family: FamilyName;
-  /** The step that is looked at; null follows the newest. */
+  /** The selected step; null follows the newest. */
   step: number | null;
 }
 
-/** Raised when the meaning of a setting changes. */
+/** Increased when the meaning of a setting changes. */
 export const viewSchema = 1;
 
 export const firstView: CollapseView = { family: 'collapse_first_turn_sample', step: null };

@@ -1,4 +1,5 @@
-// One metric of several runs: a line a group with its band over seeds, each seed as a thin line behind it. Drawn while it is on screen.
+// One metric of several runs: one line per group with its band over seeds, and each seed as a thin line behind it.
+// Drawn only while on screen.
 import { maximum } from '../../extension/protocol/lists';
 import { h, setAttribute, setText } from '../shared/dom';
 import { formatValue, type Unit } from '../shared/format';
@@ -12,10 +13,10 @@ import { groupCurve, pointsOf, type RunCurve } from './group-curves';
 
 export interface ChartedGroup {
   label: string;
-  /** Place of its colour in the palette, and among the groups. */
+  /** Index of its colour in the palette, and of the group. */
   colour: number;
   place: number;
-  /** A curve a run. */
+  /** One curve per run. */
   curves: RunCurve[];
 }
 
@@ -39,7 +40,10 @@ export class CompareChart {
   private smoothing = 0;
   private readonly redraw = () => this.drawNow();
 
-  /** `hover` hears the step under the pointer, null when it leaves; `wanted`, that it came on screen. */
+  /**
+   * `hover` receives the step under the pointer, or null when it leaves; `wanted` is called when the chart comes on
+   * screen.
+   */
   constructor(
     readonly metric: ComparedMetric,
     meaning: string | undefined,
@@ -62,7 +66,7 @@ export class CompareChart {
 
   private readonly becameVisible: () => void;
 
-  /** On screen or not: off screen nothing is asked for or drawn. */
+  /** Off screen, nothing is requested or drawn. */
   setVisible(visible: boolean): void {
     if (this.visible === visible) return;
     this.visible = visible;
@@ -85,7 +89,7 @@ export class CompareChart {
     if (this.visible) this.queue.add(this.redraw);
   }
 
-  /** Shows the groups' values at a step, or their newest. */
+  /** Shows the groups' values at a step, or their latest values. */
   hover(step: number | null): void {
     if (!this.visible || !this.theme) return;
     this.crosshair.hidden = step === null || !this.plot;
@@ -126,7 +130,8 @@ export class CompareChart {
       1,
     );
     const x = progressRange(last, last);
-    // The intervals of two seeds are so wide that they would flatten all lines: the range is that of means and seeds.
+    // The range covers means and seeds but not bands: the intervals of two seeds are so wide that they would flatten
+    // all lines.
     const y = yRange([...thin, ...lines.map(({ band: _, ...line }) => line)], x, { unit: metric.unit, log: false, previous: this.range }); // prettier-ignore
     setAttribute(this.element, 'data-empty', y ? null : '');
     if (!y) return;

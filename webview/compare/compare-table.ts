@@ -1,5 +1,5 @@
-// What each group comes to: the chosen metric at its end and at its best as mean ± 95 % interval over seeds, then the keys in which the
-// configurations differ, and its runs.
+// Results of each group: the final and the best value of the selected metric as mean ± 95 % interval over seeds, then
+// the configuration keys that differ, and the group's runs.
 import type { CompareSnapshot } from '../../extension/protocol/compare-page';
 import type { Estimate } from '../../extension/protocol/estimate';
 import { h } from '../shared/dom';
@@ -13,7 +13,7 @@ export interface TableActions {
   difference(folders: [string, string]): void;
 }
 
-/** `curves` are those of the metric by run; empty ones where it has none (yet). */
+/** `curves` are the metric's curves by run; empty for runs without the metric. */
 export function compareTable(
   { runs, groups, keys }: CompareSnapshot,
   metric: { title: string; unit: Unit },
@@ -65,14 +65,14 @@ export function compareTable(
   );
 }
 
-/** `61.2 % ± 4.0 %`; a dash where nothing is known. */
+/** `61.2 % ± 4.0 %`; a dash if there is no value. */
 function shown(value: Estimate | null, unit: Unit): string {
   if (value === null) return '–';
   const mean = formatValue(value.mean, unit);
   return value.interval === null ? mean : `${mean} ± ${formatValue(value.interval, unit)}`;
 }
 
-/** The last part of a key where that tells it from the others. */
+/** The last part of a key, if it is unique among the keys. */
 const shortName =
   (keys: readonly string[]) =>
   (key: string): string => {

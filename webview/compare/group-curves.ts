@@ -1,10 +1,11 @@
-// Curves of runs that differ in their seeds alone, as one: at each step the mean over the seeds that have a value there, with its 95 %
-// interval. And what such runs end at. Pure functions on columns, NaN where a line lacks the key.
+// Aggregates the curves of runs that differ only by seed: at each step the mean over the seeds with a value there, with
+// its 95 % interval, and the final and best values of the group. Pure functions on columns; NaN marks lines without the
+// key.
 import { smooth } from '../../extension/protocol/curves';
 import { estimate, type Estimate } from '../../extension/protocol/estimate';
 import type { Point } from '../dashboard/curve';
 
-/** A key's values over the steps of a run; both of one length, steps growing. */
+/** A key's values over the steps of a run; both arrays have the same length, and steps increase. */
 export interface RunCurve {
   steps: Float64Array;
   values: Float64Array;
@@ -12,7 +13,7 @@ export interface RunCurve {
 
 export interface GroupCurve {
   mean: Point[];
-  /** Where two seeds or more have a value; undefined where that is nowhere. */
+  /** Only where at least two seeds have a value; undefined if there is no such step. */
   band?: { low: Point[]; high: Point[] };
 }
 
@@ -23,7 +24,7 @@ export function pointsOf({ steps, values }: RunCurve, smoothing: number): Point[
   return points;
 }
 
-/** The mean over the seeds' points, which come in growing steps. */
+/** The mean over the seeds' points, which are sorted by step. */
 export function groupCurve(seeds: readonly (readonly Point[])[]): GroupCurve {
   const byStep = new Map<number, number[]>();
   for (const points of seeds)
@@ -42,7 +43,7 @@ export function groupCurve(seeds: readonly (readonly Point[])[]): GroupCurve {
   return curve.band.low.some(({ y }) => Number.isFinite(y)) ? curve : { mean: curve.mean };
 }
 
-/** What a group's runs come to under a key: newest and highest value, each as an estimate over the seeds that have one. */
+/** The final and the highest value of a group's runs, each as an estimate over the seeds that have one. */
 export function outcomes(curves: readonly RunCurve[]): { final: Estimate | null; best: Estimate | null } {
   const finite = curves.map(({ values }) => values.filter(Number.isFinite)).filter(({ length }) => length > 0);
   return {

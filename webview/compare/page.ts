@@ -1,5 +1,6 @@
-// The page that compares runs: a table of what each configuration comes to, and every metric of all of them in one chart. Runs that differ
-// in their seeds alone are one line with a band. A run has its own colour here as anywhere, unless another took it before.
+// The page that compares runs: a table of each configuration's results, and a chart of all runs for every metric. Runs
+// that differ only by seed are one line with a band. A run has the same colour as on other pages, unless an earlier
+// group uses it.
 import {
   compareColumns,
   compareGrew,
@@ -23,13 +24,13 @@ import { compareTable } from './compare-table';
 import type { RunCurve } from './group-curves';
 
 const viewSchema = 1;
-/** Groups of charts that are open at first. */
+/** Chart groups that are open initially. */
 const openAtFirst = ['task', 'policy', 'collapse'];
 
 interface View {
   smoothing: number;
   open: string[];
-  /** Of the table; null for success where it was measured. */
+  /** Metric of the table; null for success, if it was measured. */
   metric: string | null;
 }
 
@@ -69,7 +70,7 @@ export function startCompare(host: Host, root: HTMLElement, plotter: Plotter): v
   let snapshot: CompareSnapshot | null = null;
   let colours: number[] = [];
   let theme = readTheme();
-  /** Columns by key, a curve a run; asked for when a chart comes on screen. */
+  /** Columns by key, one curve per run; requested when a chart comes on screen. */
   let columns = new Map<string, RunCurve[]>();
   const wanted = new Set<string>();
   let asking = false;
@@ -131,7 +132,7 @@ export function startCompare(host: Host, root: HTMLElement, plotter: Plotter): v
     ask();
   }
 
-  /** The metric of the table: the one chosen, else success in validation, else in training, else whatever comes first. */
+  /** The table's metric: the selected one, else validation success, else training success, else the first. */
   function tableMetric(): ComparedMetric | undefined {
     const all = snapshot ? metricsOf(snapshot).map(({ metric }) => metric) : [];
     const success = (side: string) => all.find(({ key }) => key.startsWith(side) && key.endsWith('/success'));
@@ -188,7 +189,7 @@ export function startCompare(host: Host, root: HTMLElement, plotter: Plotter): v
     queueMicrotask(ask);
   }
 
-  /** Asks for all columns that are wanted, one request at a time. */
+  /** Requests all wanted columns, one request at a time. */
   function ask(): void {
     if (asking || wanted.size === 0 || !snapshot) return;
     asking = true;
@@ -207,7 +208,7 @@ export function startCompare(host: Host, root: HTMLElement, plotter: Plotter): v
         drawAll();
         showTable();
       })
-      .catch(() => undefined) // the runs are being read anew, and then it is asked again
+      .catch(() => undefined) // the runs are being reloaded, after which the columns are requested again
       .finally(() => {
         asking = false;
         ask();
@@ -250,7 +251,7 @@ export function startCompare(host: Host, root: HTMLElement, plotter: Plotter): v
   }
 }
 
-/** A chart a key, in the dashboard's groups and order. */
+/** One chart per key, in the dashboard's groups and order. */
 function metricsOf({ runs }: CompareSnapshot): { group: string; groupTitle: string; metric: ComparedMetric }[] {
   const keys = [...new Set(runs.flatMap(run => run.keys))];
   return arrange({ keys }).flatMap(group =>
@@ -263,7 +264,7 @@ function metricsOf({ runs }: CompareSnapshot): { group: string; groupTitle: stri
   );
 }
 
-/** A place in the palette for each group: that of its first run, or the next that no group before it has. */
+/** A palette index for each group: that of its first run, or the next one not used by an earlier group. */
 export function coloursOf({ groups, runs }: Pick<CompareSnapshot, 'groups' | 'runs'>): number[] {
   const taken: number[] = [];
   for (const { members } of groups) {

@@ -1,4 +1,4 @@
-// What the user made of the groups: charts pinned to the top, and moved within their group. Pure functions on ids.
+// The user's arrangement of charts: charts pinned to the top, and moved within their group. Pure functions on ids.
 import { pinnedAtFirst, type ChartGroup, type ChartSpec } from './catalogue';
 import type { DashboardView } from './view';
 
@@ -7,7 +7,7 @@ export const pinnedGroup = 'pinned';
 
 type Order = Pick<DashboardView, 'pinned' | 'order'>;
 
-/** The groups with the pinned charts in one of their own before all others, each in the user's order. */
+/** The groups, preceded by a group of the pinned charts, each in the user's order. */
 export function arranged(groups: readonly ChartGroup[], view: Order): ChartGroup[] {
   const pinned = view.pinned ?? pinnedAtFirst;
   const charts = groups.flatMap(group => group.charts);
@@ -23,22 +23,22 @@ export function arranged(groups: readonly ChartGroup[], view: Order): ChartGroup
   return [...first, ...rest.filter(group => group.charts.length > 0)];
 }
 
-/** The settings with a chart pinned, or no longer. */
+/** The settings after pinning a chart, or unpinning it if it is pinned. */
 export function pinToggled(view: Order, id: string): Pick<Order, 'pinned'> {
   const pinned = view.pinned ?? pinnedAtFirst;
   return { pinned: pinned.includes(id) ? pinned.filter(other => other !== id) : [...pinned, id] };
 }
 
-/** The settings with a chart at another place (from 0) among those shown in its group. */
+/** The settings after moving a chart to another index (from 0) among those shown in its group. */
 export function movedTo(view: Order, group: ChartGroup, id: string, place: number): Partial<Order> {
   const others = group.charts.map(chart => chart.id).filter(other => other !== id);
   const ids = [...others.slice(0, place), id, ...others.slice(place)];
   if (group.id !== pinnedGroup) return { order: { ...view.order, [group.id]: ids } };
-  // Pinned charts that this run does not have keep their place behind.
+  // Pinned charts that this run does not have stay pinned, after the others.
   return { pinned: [...ids, ...(view.pinned ?? pinnedAtFirst).filter(other => !ids.includes(other))] };
 }
 
-/** Charts by a list of ids; those it does not name keep their places behind them. */
+/** Charts in the order of a list of ids; charts that it does not contain follow in their original order. */
 function ordered(charts: ChartSpec[], ids: readonly string[]): ChartSpec[] {
   const rank = (id: string) => (ids.includes(id) ? ids.indexOf(id) : ids.length);
   return [...charts].sort((a, b) => rank(a.id) - rank(b.id));

@@ -1,26 +1,27 @@
-// Which metric goes into which chart, and which chart into which group. What decides whether a run is well stands first; then what
-// an RL practitioner looks at next; every other key falls into a group by its name, so that a new metric shows without a change here.
+// Assigns metrics to charts, and charts to groups. The metrics that show whether a run is healthy come first, then
+// those that an RL practitioner checks next. Every other key is assigned to a group by its name, so a new metric
+// appears without a change here.
 import type { Unit } from '../shared/format';
 
-/** Bounds around a line: two other metrics, or the interval of a share that was counted over so many episodes. */
+/** Band around a line: two other metrics, or the confidence interval of a share counted over a number of episodes. */
 export type LineBand = { low: string; high: string } | { episodes: string; tag: string; side: 'train' | 'val' };
 
 export interface ChartLine {
   key: string;
-  /** What tells this line from its neighbours in the chart. */
+  /** Distinguishes the line from the others of its chart. */
   label: string;
-  /** Its colour's place after the run's own. Validation has the same one with training beside it and alone. */
+  /** Offset of its colour from the run's own. Validation has the same offset with and without training next to it. */
   place: number;
   band?: LineBand;
 }
 
 export interface ChartSpec {
-  /** Stable over the run: what is enlarged, pinned or moved is kept by it. */
+  /** Stable over the run: enlarged, pinned and moved charts are stored by id. */
   id: string;
   title: string;
   unit: Unit;
   lines: ChartLine[];
-  /** A picture of the spread of scores in the place of lines. */
+  /** Shows the distribution of scores instead of lines. */
   scores?: boolean;
 }
 
@@ -32,12 +33,12 @@ export interface ChartGroup {
 
 interface Planned {
   title: string;
-  /** Keys or patterns that share the chart; with `first` only the first that the run has. */
+  /** Keys or patterns that share the chart; with `first`, only the first one that the run has. */
   keys: (string | RegExp)[];
   first?: boolean;
-  /** Stands there even before the run has any of its keys. */
+  /** Shown even before the run has any of its keys. */
   always?: boolean;
-  /** Without bands: smallest and largest would flatten the line that matters. */
+  /** No bands, because minimum and maximum would flatten the important line. */
   plain?: boolean;
 }
 
@@ -45,11 +46,11 @@ interface PlannedGroup {
   id: string;
   title: string;
   charts: Planned[];
-  /** Further keys that belong here, one a chart. */
+  /** Other keys of the group, one per chart. */
   rest: RegExp;
 }
 
-/** Titles of the charts that stand before all others until the user pins others. */
+/** Titles of the charts pinned initially, until the user pins others. */
 export const pinnedAtFirst: readonly string[] = ['success', 'reward', 'in-group reward std', 'entropy'];
 
 const groupsOfCharts: PlannedGroup[] = [
@@ -156,22 +157,22 @@ const groupsOfCharts: PlannedGroup[] = [
   },
 ];
 
-/** The environment tags that a run's keys speak of, in their order. */
+/** The environment tags in a run's keys, in order. */
 export function tagsOf(keys: readonly string[]): string[] {
   const tags = keys.flatMap(key => /^(?:train|val-env)\/([^/]+)\/(?:success|num_actions)$/.exec(key)?.[1] ?? []);
   return [...new Set(tags)];
 }
 
-/** What is to be arranged. */
+/** Input of `arrange`. */
 export interface Arranged {
   keys: readonly string[];
-  /** The run keeps its spread of scores. */
+  /** The run stores the distribution of scores. */
   scored?: boolean;
-  /** Shows what belongs to this environment tag, and what belongs to none. */
+  /** Shows only metrics of this environment tag and metrics without a tag. */
   tag?: string;
 }
 
-/** Groups in their order for the keys a run has; every key is in one chart, as a line or as a band's edge. */
+/** The groups, in order, for a run's keys; every key is in one chart, as a line or as the edge of a band. */
 export function arrange({ keys, scored = false, tag }: Arranged): ChartGroup[] {
   const tags = tagsOf(keys);
   const hidden = tag !== undefined && tags.includes(tag) ? tags.filter(other => other !== tag) : [];
@@ -197,7 +198,7 @@ export function arrange({ keys, scored = false, tag }: Arranged): ChartGroup[] {
   return [...groups, other].filter(({ charts }) => charts.length > 0);
 }
 
-/** How a key's values are to be read, from its name. */
+/** The unit of a key's values, derived from its name. */
 export function unitOf(key: string): Unit {
   const name = key.slice(key.lastIndexOf('/') + 1);
   if (/^timing_s\//.test(key) || name === 'time_per_step') return 'seconds';
@@ -208,7 +209,10 @@ export function unitOf(key: string): Unit {
   return 'number';
 }
 
-/** Edges of bands, taken out of the free keys: `x/min`, `x/max` around `x/mean`, and `x_ci_low`, `x_ci_high` around x. */
+/**
+ * Finds the edges of bands and removes them from the free keys: `x/min`, `x/max` around `x/mean`, and `x_ci_low`,
+ * `x_ci_high` around x.
+ */
 function boundsOf(free: Set<string>): Map<string, LineBand> {
   const bounds = new Map<string, LineBand>();
   for (const key of [...free]) {
@@ -243,7 +247,7 @@ function take(planned: Planned, free: Set<string>, bounds: Map<string, LineBand>
   return { id: title, title, unit: unitOf(found[0] ?? ''), lines: labelled(found.sort(bySide), bounds) };
 }
 
-/** One chart for each thing that is told by tag, with a line for each tag and side. */
+/** One chart per quantity that is logged by tag, with a line for each tag and side. */
 function byTag(free: Set<string>, tags: readonly string[], bounds: Map<string, LineBand>, group: ChartGroup): void {
   const things = new Map<string, string[]>();
   for (const key of [...free].sort(naturally)) {
@@ -273,7 +277,7 @@ function single(key: string, bounds: Map<string, LineBand>): ChartSpec {
   };
 }
 
-/** What is said before a short name that another key may have too. */
+/** Prefix of a short name that another key may share. */
 function sideOf(key: string): string {
   if (key.startsWith('val-env/')) return 'validation ';
   if (key.startsWith('critic/') && !/^critic\/(score|rewards|values|vf|advantages|returns|vpred)/.test(key))
@@ -284,14 +288,16 @@ function sideOf(key: string): string {
   return lengths ? `${lengths[1]} length ` : '';
 }
 
-/** Training before validation, else as they came. */
+/** Training before validation; otherwise in the original order. */
 const bySide = (a: string, b: string) => Number(isValidation(a)) - Number(isValidation(b));
 const isValidation = (key: string): boolean => key.startsWith('val-env/');
 
-/** The place of the i-th of a chart's keys: lines of validation leave training's place free where a chart has none of training. */
+/**
+ * Colour offset of the i-th key of a chart: validation lines keep training's offset free in charts without training.
+ */
 const placeOf = (keys: readonly string[], i: number): number => i + (isValidation(keys[0]) ? 1 : 0);
 
-/** Labels as short as they still tell the lines apart: `train`, `val`, with the tag where there are several. */
+/** The shortest labels that distinguish the lines: `train`, `val`, with the tag if there are several. */
 function labelled(keys: readonly string[], bounds: ReadonlyMap<string, LineBand>): ChartLine[] {
   const parts = keys.map(key => key.split('/'));
   const tags = new Set(parts.filter(part => part.length >= 3).map(part => part[1]));

@@ -1,6 +1,6 @@
-// One chart with its head: short name, newest value, change over the last ten steps, key and meaning on hover, a menu of what can be done
-// with it, and a table behind it. A card draws only while it is on screen; the page tells it the shared crosshair, the x range and when
-// data have come.
+// One chart with its header: short name, latest value, change over the last ten steps, key and description on hover, a
+// menu, and a table of the values. A card draws only while it is on screen; the page provides the shared crosshair, the
+// x range and new data.
 import { h, replaceChildren, setAttribute, setText } from '../shared/dom';
 import { formatChange, formatValue } from '../shared/format';
 import { icon } from '../shared/icons';
@@ -18,26 +18,26 @@ import { changeOverTenSteps } from './transforms';
 import { placeInWords } from './x-words';
 import { listenForZoom, type Span } from './zoom';
 
-/** What all charts of the page share. */
+/** State shared by all charts of the page. */
 export interface ChartContext extends PlotContext {
-  /** Nothing is new but rows at the end. */
+  /** Whether only new rows at the end were added. */
   grown: boolean;
-  /** Marks at a chart of this many pixels. */
+  /** Event marks for a chart of this width in pixels. */
   marks(width: number): readonly Mark[];
   meaning(key: string): string | undefined;
-  /** The newest alarm about a key. */
+  /** The latest alarm for a key. */
   alarm(key: string): Mark | undefined;
 }
 
-/** What a card asks of the page. */
+/** Requests from a card to the page. */
 export interface CardEvents {
-  /** The pointer is over this place of the x axis, or has left (null). */
+  /** The pointer is at this x value, or has left the chart (null). */
   hover(x: number | null): void;
-  /** Moves the crosshair by so many rows. */
+  /** Moves the crosshair by a number of rows. */
   move(rows: number): void;
   openMark(mark: Mark): void;
   toggle(id: string, setting: 'enlarged' | 'log' | 'pinned'): void;
-  /** To the neighbouring place in its group, or before another chart. */
+  /** Moves the chart by a number of positions in its group, or before another chart. */
   moveBy(id: string, places: number): void;
   moveBefore(id: string, other: string): void;
   zoomBy(factor: number, about: number | null): void;
@@ -46,7 +46,7 @@ export interface CardEvents {
   export(id: string, format: 'csv' | 'png' | 'svg'): void;
 }
 
-/** How a card is shown. */
+/** Display settings of a card. */
 export interface CardSettings {
   large: boolean;
   log: boolean;
@@ -73,9 +73,9 @@ export class ChartCard {
   private settings: CardSettings = { large: false, log: false, pinned: false };
   private visible = false;
   private hovered: number | null = null;
-  /** Width in pixels, kept here since asking for it makes the browser lay out what changed. */
+  /** Width in pixels, cached because reading it forces a layout. */
   private width = 0;
-  /** What can be told apart of the drawing at its growing end. */
+  /** Fingerprint of the visible end of the last drawing. */
   private drawnEnd = '';
   private readonly valueParts = new ValueParts();
   private readonly redraw = () => this.drawNow();
@@ -112,12 +112,12 @@ export class ChartCard {
     return this.spec.id;
   }
 
-  /** Whether title or keys contain the (lower-case) text. */
+  /** Whether the title or a key contains the text (in lower case). */
   matches(text: string): boolean {
     return [this.spec.title, ...this.spec.lines.map(line => line.key)].some(name => name.toLowerCase().includes(text));
   }
 
-  /** A chart's keys may grow in number while a run goes on (a second tag, validation). */
+  /** A chart's keys may increase during a run (a second tag, validation). */
   setSpec(spec: ChartSpec): void {
     this.spec = spec;
   }
@@ -134,7 +134,7 @@ export class ChartCard {
     replaceChildren(this.growButton, icon(settings.large ? 'shrink' : 'grow'));
   }
 
-  /** On screen or not: off screen nothing is asked for or drawn, and no canvas memory is held. */
+  /** Off screen, nothing is requested or drawn, and no canvas memory is held. */
   setVisible(visible: boolean): void {
     if (this.visible === visible) return;
     this.visible = visible;
@@ -145,18 +145,18 @@ export class ChartCard {
     this.drawnEnd = '';
   }
 
-  /** New data, settings or theme. */
+  /** Applies new data, settings or theme. */
   update(context: ChartContext): void {
     this.context = context;
     this.draw();
   }
 
-  /** Whether the card shows any of these keys. */
+  /** Whether the visible card uses any of these keys. */
   shows(keys: ReadonlySet<string>): boolean {
     return this.visible && this.wanted().some(key => keys.has(key));
   }
 
-  /** Shows the crosshair at a row and that row's values; null shows the newest. */
+  /** Shows the crosshair at a row, with the values there; null shows the latest values. */
   hover(row: number | null): void {
     this.hovered = row;
     if (!this.context || !this.visible) return;
@@ -171,14 +171,14 @@ export class ChartCard {
     this.showValues(this.context);
   }
 
-  /** What a picture of `width` pixels shows; null while there is nothing. */
+  /** The drawing of an exported picture of `width` pixels; null if there is no data. */
   picture(width: number): PlotData | null {
     const { context, settings } = this;
     if (!context) return null;
     return plotData(this.spec, context, { ...settings, large: true, width, marks: context.marks(width), previous: this.range }); // prettier-ignore
   }
 
-  /** Keys that a file of the chart's numbers holds. */
+  /** Keys in the exported file of the chart's numbers. */
   get keys(): string[] {
     return this.wanted();
   }
@@ -335,7 +335,7 @@ export class ChartCard {
     this.hover(this.hovered);
   }
 
-  /** The newest values, or those of the hovered row with its step. */
+  /** Shows the latest values, or those of the hovered row with its step. */
   private showValues({ store, theme, colour, alarm }: ChartContext): void {
     const { lines, unit } = this.spec;
     const { hovered } = this;
@@ -390,7 +390,7 @@ export class ChartCard {
   }
 }
 
-/** Half pixels at which a drawing ends: while they are the same, a further row changes nothing that can be seen. */
+/** The end of a drawing in half pixels: while it is unchanged, an additional row makes no visible difference. */
 function endOf({ x, y, log, lines }: PlotData, width: number): string {
   const half = (place: number, pixels: number) => Math.round(place * pixels * 2);
   const ends = lines.map(({ points }) =>
@@ -404,7 +404,7 @@ interface ShownValue {
   value: string;
 }
 
-/** The values in a chart's head: made once for its lines, after which texts alone change. */
+/** The values in a chart's header: built once for its lines, after which only texts change. */
 class ValueParts {
   private shape = '';
   private texts: HTMLElement[] = [];

@@ -1,5 +1,5 @@
-// The dashboard's body: its charts in groups that fold, and the run's events below them. Charts hear whether they are in view. What is there
-// already stays where it is, so that focus and scroll survive.
+// The dashboard's body: collapsible groups of charts, and the run's events below. Notifies charts of their visibility.
+// Existing elements stay in place, so that focus and scroll position are kept.
 import type { RunEvent } from '../../extension/protocol/run-folder';
 import { h, replaceChildren, setAttribute, setText } from '../shared/dom';
 import { notice } from '../shared/notices';
@@ -12,7 +12,7 @@ import type { DashboardView } from './view';
 
 export type Card = ChartCard | ScoreCard;
 
-/** The events of a run, and the one that was opened. */
+/** A run's events and the opened one. */
 export interface ShownEvents {
   events: readonly RunEvent[];
   opened: RunEvent | null;
@@ -43,7 +43,10 @@ export class ChartSections {
     return this.byId.get(id);
   }
 
-  /** Brings charts and sections in line with the arrangement; with a `search` (lower case) those that match alone, unfolded. */
+  /**
+   * Updates charts and sections to the arrangement; with a `search` (lower case), shows only matching charts, with all
+   * groups expanded.
+   */
   layOut(groups: readonly ChartGroup[], view: DashboardView, search: string, events: ShownEvents): void {
     const wanted = new Set<string>();
     const shown: HTMLElement[] = [];
@@ -74,13 +77,13 @@ export class ChartSections {
     place(this.element, [...shown, ...(nothing ? [nothing] : []), this.eventSection(view, events)]);
   }
 
-  /** Shows something else in place of all charts; the events below it where they are given. */
+  /** Replaces all charts with other content, followed by the events if given. */
   showInstead(content: HTMLElement, view: DashboardView, events?: ShownEvents): void {
     for (const [id, card] of this.byId) this.drop(id, card);
     replaceChildren(this.element, content, events && this.eventSection(view, events));
   }
 
-  /** Brings the opened event into view, with the focus. */
+  /** Scrolls to the opened event and focuses it. */
   revealEvent(): void {
     const row = this.element.querySelector<HTMLElement>('.event-table .opened');
     row?.scrollIntoView({ block: 'nearest' });
@@ -137,7 +140,7 @@ export class ChartSections {
   }
 }
 
-/** Makes `children` the children of `parent`, moving only what is out of place. */
+/** Makes `children` the children of `parent`, moving only those that are out of place. */
 function place(parent: HTMLElement, children: HTMLElement[]): void {
   children.forEach((child, i) => {
     if (parent.children[i] !== child) parent.insertBefore(child, parent.children[i] ?? null);

@@ -1,5 +1,5 @@
-// One metric over the rows of a run, growing at its end, with what makes drawing it cheap: for each block of rows where its lowest and
-// highest value is, so that a chart of 100,000 rows looks at some thousand numbers. NaN where a row has no value.
+// One metric over the rows of a run, append-only, with an index for fast drawing: the rows of the lowest and highest
+// value of each block, so that drawing 100,000 rows reads only a few thousand values. NaN marks a row without a value.
 import type { CurvePoints } from '../../extension/protocol/curves';
 
 export interface Point {
@@ -13,17 +13,17 @@ const blockRows = 64;
 export class Curve {
   private data = new Float64Array(blockRows);
   private rows = 0;
-  /** By block, the row of its lowest and highest finite value, −1 where it has none. */
+  /** By block, the row of its lowest and of its highest finite value; −1 if there is none. */
   private low = new Int32Array(1).fill(-1);
   private high = new Int32Array(1).fill(-1);
-  /** How often values came so many rows apart; those since the spacing last changed are in `alike`. */
+  /** Histogram of the distances in rows between values; distances since the last change are in `alike`. */
   private readonly spacings = new Map<number, number>();
   private alike = { spacing: 1, count: 0 };
   private lastFiniteRow = -1;
-  /** Rows from which on a gap between two values is a hole; undefined where it is told from their usual spacing. */
+  /** Distance in rows from which a gap counts as a hole; undefined to derive it from the usual spacing. */
   private fixedHole: number | undefined;
 
-  /** A curve of all rows. */
+  /** A curve of all values. */
   static of(values: Float64Array): Curve {
     const curve = new Curve();
     curve.reserve(values.length);
@@ -31,14 +31,14 @@ export class Curve {
     return curve;
   }
 
-  /** A curve of `rows` rows of which some are known: their gaps are no holes. */
+  /** A curve of `rows` rows of which only some are known; the gaps between them are not holes. */
   static overview({ rows, values }: CurvePoints, length: number): Curve {
     const curve = new Curve();
     curve.reserve(length);
     curve.data.fill(Number.NaN, 0, length);
     rows.forEach((row, i) => {
       if (row >= length) return;
-      curve.rows = row; // the rows between two points need no look
+      curve.rows = row; // skips the rows between two points
       curve.push(values[i]);
     });
     curve.rows = length;
@@ -74,7 +74,7 @@ export class Curve {
     this.lastFiniteRow = row;
   }
 
-  /** The row of the newest finite value at or before `row`, −1 when there is none. */
+  /** The row of the latest finite value at or before `row`; −1 if there is none. */
   lastFinite(row = this.rows - 1): number {
     let at = Math.min(row, this.rows - 1);
     while (at >= 0 && !Number.isFinite(this.data[at])) {
@@ -85,13 +85,16 @@ export class Curve {
     return at;
   }
 
-  /** Lowest and highest finite value of rows [from, to), null when there is none. */
+  /** Lowest and highest finite value of rows [from, to); null if there is none. */
   extent(from = 0, to = this.rows): { low: number; high: number } | null {
     const [low, high] = this.extremes(from, to);
     return low < 0 ? null : { low: this.data[low], high: this.data[high] };
   }
 
-  /** How many rows apart the finite values usually are: the median spacing, of two the wider; 1 for a metric of every row. */
+  /**
+   * The usual distance in rows between finite values: the median, the larger of two; 1 for a metric logged at every
+   * row.
+   */
   get usualSpacing(): number {
     this.countSpacings();
     let total = 0;
@@ -105,10 +108,10 @@ export class Curve {
   }
 
   /**
-   * The points to draw: of each of `buckets` equal parts of [from, to] the lowest and highest value in their order, so that no spike is
-   * lost, and one value beyond each end, so that a part of a line reaches the edges. A hole wider than one and a half usual spacings breaks
-   * the line (a value that was not finite); a metric that comes every tenth row does not break at each.
-   * @param xs growing, at least as long as the curve
+   * The points to draw: for each of `buckets` equal parts of [from, to], the lowest and the highest value in order, so
+   * that no spike is lost, plus one value beyond each end, so that a zoomed line reaches the edges. A hole wider than
+   * 1.5 usual spacings (non-finite values) breaks the line; a metric logged every tenth row has no such holes.
+   * @param xs increasing, at least as long as the curve
    */
   points(xs: Float64Array, from: number, to: number, buckets: number): Point[] {
     const points: Point[] = [];
@@ -119,7 +122,7 @@ export class Curve {
     while (end < rows && !Number.isFinite(data[end])) end++;
     end = Math.min(rows, end + 1);
     let last = -1;
-    let slack = 0; // rows that a bucket may leave out between its points and the next
+    let slack = 0; // rows that a bucket may skip between its points and the next ones
     const put = (row: number) => {
       if (last >= 0 && row - last > hole + slack) points.push({ x: (xs[last] + xs[row]) / 2, y: Number.NaN });
       points.push({ x: xs[row], y: data[row] });
@@ -142,7 +145,7 @@ export class Curve {
     return points;
   }
 
-  /** Rows of the lowest and the highest finite value in [from, to), −1 where there is none. */
+  /** Rows of the lowest and the highest finite value in [from, to); −1 if there is none. */
   private extremes(from: number, to: number): [low: number, high: number] {
     const { data } = this;
     let low = -1;
@@ -186,7 +189,7 @@ export class Curve {
   }
 }
 
-/** The first index of a growing array whose value is at or above `value`. */
+/** The first index of a sorted array whose value is at or above `value`. */
 export function lowerBound(sorted: ArrayLike<number>, value: number, length = sorted.length): number {
   let low = 0;
   let high = Math.min(length, sorted.length);

@@ -1,7 +1,9 @@
-// Drawing within the frame: what is due is drawn a few milliseconds a frame, in its order, so that scrolling and the pointer stay smooth
-// while many charts change at once.
+// Spreads drawing over frames: queued drawings run for a few milliseconds per frame, in order, so that scrolling and
+// the pointer stay smooth while many charts change.
 
-/** Milliseconds of a frame that drawing may take; more until all was drawn once, since nothing can be scrolled that is not there. */
+/**
+ * Milliseconds per frame for drawing; more until the first full drawing, because nothing can be scrolled before that.
+ */
 const budget = 7;
 const firstBudget = 60;
 
@@ -10,10 +12,12 @@ export class DrawQueue {
   private asked = false;
   private drawnOnce = false;
 
-  /** @param drained all that was due is drawn; answers whether that is all there is to draw for now */
+  /**
+   * @param drained called when the queue is empty; returns whether drawing is complete for now
+   */
   constructor(private readonly drained: () => boolean) {}
 
-  /** Draws in one of the next frames; a drawing that is due already is due once. */
+  /** Draws in one of the next frames; a drawing already queued is not queued again. */
   add(draw: () => void): void {
     this.due.add(draw);
     this.ask();

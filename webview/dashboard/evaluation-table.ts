@@ -1,5 +1,5 @@
-// What an evaluation came to, as a table: it takes no steps, so that charts over steps would show a dot each. Success with its 95 % interval
-// (Wilson) over the episodes played, other metrics with the bounds that they have.
+// Results of an evaluation as a table: an evaluation has no steps, so charts would show a single dot each. Success with
+// its 95 % interval (Wilson) over the episodes, other metrics with their bounds.
 import { h } from '../shared/dom';
 import { formatValue } from '../shared/format';
 import type { ChartGroup, ChartLine } from './catalogue';

@@ -1,12 +1,12 @@
-// What happened to the run, newest first: the texts behind the marks at the charts' feet.
+// The run's events, newest first: the texts of the marks below the charts.
 import type { RunEvent } from '../../extension/protocol/run-folder';
 import { h } from '../shared/dom';
 import { glyphs, markOf } from './marks';
 
-/** Rows shown; events.jsonl has them all. */
+/** Maximum number of rows; events.jsonl has all events. */
 const shownEvents = 500;
 
-/** A table of the events. `opened` is shown with its data and marked. */
+/** A table of the events. `opened` is highlighted and shown with its data. */
 export function eventList(events: readonly RunEvent[], opened: RunEvent | null): HTMLElement {
   const rows = events
     .slice(-shownEvents)
@@ -34,5 +34,5 @@ export function eventList(events: readonly RunEvent[], opened: RunEvent | null):
   );
 }
 
-/** The day and time of an ISO stamp, as the run wrote them. */
+/** Date and time of an ISO timestamp, in the timezone that the run wrote. */
 const clock = (time: string) => time.slice(0, 16).replace('T', ' ');

@@ -1,4 +1,5 @@
-// Event marks at the foot of a chart: what happened to the run, where on its axis. Crowded marks are thinned, the graver stays.
+// Event marks below a chart, at the events' positions on the x axis. Overlapping marks are thinned; the more severe one
+// is kept.
 import type { RunEvent } from '../../extension/protocol/run-folder';
 
 export type MarkKind = 'alarm' | 'error' | 'version' | 'setting' | 'checkpoint';
@@ -9,10 +10,10 @@ export interface Mark {
   event: RunEvent;
 }
 
-/** What a mark asks to be looked at. */
+/** Whether a mark requires attention. */
 export const isGrave = (kind: MarkKind): boolean => kind === 'alarm' || kind === 'error';
 
-/** The glyph of a mark, in text form (never as a coloured emoji). */
+/** The glyph of a mark, in text style (not as a coloured emoji). */
 export const glyphs: Record<MarkKind, string> = {
   alarm: '▲',
   error: '✕',
@@ -31,13 +32,13 @@ const kinds: Partial<Record<RunEvent['kind'], MarkKind>> = {
   checkpoint: 'checkpoint',
 };
 
-/** Graver first. */
+/** Most severe first. */
 const order: MarkKind[] = ['alarm', 'error', 'version', 'setting', 'checkpoint'];
 
-/** The mark of an event's kind, undefined for events that charts do not show. */
+/** The mark for an event's kind; undefined for events that charts do not show. */
 export const markOf = (event: RunEvent): MarkKind | undefined => kinds[event.kind];
 
-/** Marks of the events, by place. `xOf` gives an event's place on the axis, NaN where it has none. */
+/** Marks of the events, sorted by position. `xOf` returns an event's x position, NaN if it has none. */
 export function marksOf(events: readonly RunEvent[], xOf: (event: RunEvent) => number): Mark[] {
   const marks: Mark[] = [];
   for (const event of events) {
@@ -48,7 +49,7 @@ export function marksOf(events: readonly RunEvent[], xOf: (event: RunEvent) => n
   return marks.sort((a, b) => a.x - b.x);
 }
 
-/** Marks that stand at least `distance` apart, in the axis's own measure; of those too near the graver stays. */
+/** Marks at least `distance` apart, in axis units; of marks that are closer, the more severe one is kept. */
 export function thinned(marks: readonly Mark[], distance: number): Mark[] {
   const kept: Mark[] = [];
   for (const kind of order) {

@@ -1,5 +1,5 @@
-// Tables behind the charts: what a screen reader reads, and where exact numbers can be copied from. One for a chart (newest steps
-// first) and one for the whole run (a metric a row). Their columns sort.
+// Sortable tables of the metrics, for screen readers and for copying exact numbers: one for a chart (newest steps
+// first) and one for the whole run (one metric per row).
 import { h, setAttribute } from '../shared/dom';
 import { formatChange, formatValue } from '../shared/format';
 import { unitOf, type ChartGroup, type ChartSpec } from './catalogue';
@@ -8,16 +8,16 @@ import type { PlotContext } from './plot-data';
 import type { SeriesStore } from './series';
 import { changeOverTenSteps } from './transforms';
 
-/** Rows of a chart's table; a file of the chart's numbers has them all. */
+/** Maximum number of rows of a chart's table; the exported file has all rows. */
 const shownRows = 200;
 
-/** The order of a table: by a column, downwards or up. */
+/** The sort order of a table: column and direction. */
 export interface Sort {
   column: string;
   down: boolean;
 }
 
-/** Values of a chart's lines by step within the part that is shown, newest first; `before` is the table it takes the place of. */
+/** Values of a chart's lines by step within the visible range, newest first; `before` is the table that it replaces. */
 export function chartTable(
   spec: ChartSpec,
   context: Pick<PlotContext, 'store' | 'xs' | 'x'>,
@@ -85,14 +85,17 @@ export function chartTable(
 
 const runColumns = ['metric', 'last', '10 steps', 'min', 'max', 'at step', 'meaning'];
 
-/** What is told of a metric in the table of all. */
+/** One metric in the table of all metrics. */
 interface Row {
   key: string;
   element: HTMLElement;
   values: Record<string, number | string>;
 }
 
-/** Every metric of the run: newest value, change over ten steps, smallest, largest, meaning. By groups until a column sorts it. */
+/**
+ * Every metric of the run: latest value, change over ten steps, minimum, maximum, description. In groups unless sorted
+ * by a column.
+ */
 export function runTable(
   groups: readonly ChartGroup[],
   store: SeriesStore,
@@ -181,7 +184,7 @@ function metricRow(key: string, store: SeriesStore, meaning: string): Row {
 const numberCell = (value: number, text: string): HTMLElement =>
   h('td', { title: Number.isFinite(value) ? String(value) : null }, text);
 
-/** Heads that sort on a click: down first, then up. */
+/** Column headers that sort on click: first descending, then ascending. */
 function sortableHead(
   labels: readonly string[],
   present: () => Sort | null,
@@ -204,7 +207,7 @@ function sortableHead(
   };
 }
 
-/** Numbers by size, texts by the alphabet; what is missing comes last either way. */
+/** Compares numbers by size and texts alphabetically; missing values come last in both directions. */
 function compared(a: number | string, b: number | string, down: boolean): number {
   const missing = Number(typeof a === 'number' && Number.isNaN(a)) - Number(typeof b === 'number' && Number.isNaN(b));
   if (missing !== 0) return missing;

@@ -1,5 +1,5 @@
-// The Dashboard page: one run's numbers as small multiples that grow while it trains. This file holds the page's life (loading,
-// snapshot, new lines, view settings); drawing is with the cards, their places with the sections, arithmetic with the curves.
+// The Dashboard page: one run's metrics as small multiples that grow during training. This file owns loading, the
+// snapshot, appended lines and view settings; cards draw, sections place the cards, curves compute.
 import {
   dashboardCommand,
   dashboardExport,
@@ -39,16 +39,16 @@ import { topBar, type Command } from './top-bar';
 import { firstView, viewSchema, type DashboardView } from './view';
 import { panned, zoomed } from './zoom';
 
-/** Pixels between two marks at a chart's foot. */
+/** Minimum distance in pixels between two marks below a chart. */
 const markDistance = 11;
 
-/** Least time between two drawings of a growing run. */
+/** Minimum milliseconds between two drawings of a growing run. */
 const growthMs = 200;
 
-/** Size of a picture that is exported, in its own units; the PNG has twice as many pixels. */
+/** Size of an exported picture in SVG units; the PNG has twice as many pixels. */
 const pictureSize = { width: 720, height: 400 };
 
-/** The page's performance mark of the first time that it was all drawn. */
+/** Performance mark set when all charts are drawn for the first time. */
 const drawnMark = 'ragen.charts-drawn';
 
 /** Starts the page in `root`. `plotter` draws on a canvas. */
@@ -58,7 +58,7 @@ export function startDashboard(host: Host, root: HTMLElement, plotter: Plotter):
   const queue: DrawQueue = new DrawQueue(() => {
     const waits =
       root.querySelector('.chart[data-empty="waiting"]') !== null || sections.element.querySelector('.chart') === null;
-    // For whoever measures how long opening takes: all charts on screen have their lines.
+    // Marks that all charts on screen have their lines, for measuring the opening time.
     if (!waits && performance.getEntriesByName(drawnMark).length === 0) performance.mark(drawnMark);
     return !waits;
   });
@@ -78,10 +78,10 @@ export function startDashboard(host: Host, root: HTMLElement, plotter: Plotter):
   let search = '';
   let hoveredRow: number | null = null;
   let drawing = false;
-  let grown = false; // lines have come since the last drawing
-  let onlyGrown = false; // and nothing else is new to it
+  let grown = false; // new lines since the last drawing
+  let onlyGrown = false; // and nothing else has changed
   let resting: ReturnType<typeof setTimeout> | undefined;
-  let laidOut = ''; // what the arrangement was last made of
+  let laidOut = ''; // input of the last layout
 
   const store = new SeriesStore(host, keys => {
     if (state.value.table || run?.status.episodes) return draw();
@@ -92,7 +92,7 @@ export function startDashboard(host: Host, root: HTMLElement, plotter: Plotter):
   });
 
   const send = (command: Command) => host.notify(dashboardCommand, { command });
-  /** Changes settings, for this page and for those of the workspace to come. */
+  /** Changes settings, for this page and as defaults of the workspace. */
   function change(part: Partial<DashboardView>): void {
     state.change(part);
     host.notify(dashboardView, { view: { schema: viewSchema, view: { ...state.value, zoom: null } } });
@@ -193,7 +193,7 @@ export function startDashboard(host: Host, root: HTMLElement, plotter: Plotter):
     for (const card of sections.cards) card.hover(row);
   }
 
-  /** All of the x axis, and the part of it that is shown. */
+  /** The whole x range and the visible part. */
   function spans(): { whole: { from: number; to: number }; shown: { from: number; to: number } } {
     const { min, max } = wholeRange();
     const whole = { from: min, to: max };
@@ -203,7 +203,7 @@ export function startDashboard(host: Host, root: HTMLElement, plotter: Plotter):
   function wholeRange(): Range {
     const { axis, xs } = places();
     const last = xs.length > 0 ? xs[xs.length - 1] : 0;
-    if (standingOf(run!) !== 'running' && last > 0) return progressRange(last, last); // nothing is on its way
+    if (standingOf(run!) !== 'running' && last > 0) return progressRange(last, last); // the run has ended
     const total = run!.status.total_steps || null;
     const limit =
       axis === 'step' ? total : axis === 'episodes' && total && episodes.train ? total * episodes.train : null;
@@ -247,7 +247,7 @@ export function startDashboard(host: Host, root: HTMLElement, plotter: Plotter):
     requestAnimationFrame(() => sections.revealEvent());
   }
 
-  /** Draws everything once, after all that comes in this frame. */
+  /** Draws everything once, after all updates of this frame. */
   function draw(): void {
     onlyGrown = false;
     drawInFrame();
@@ -263,7 +263,7 @@ export function startDashboard(host: Host, root: HTMLElement, plotter: Plotter):
     });
   }
 
-  /** Draws what came with new lines: at once, and then not again for a while, since a step more is less than a pixel. */
+  /** Draws new lines at once, then waits before the next drawing, because one more step is less than a pixel. */
   function drawGrown(): void {
     grown = true;
     if (resting) return;
@@ -337,7 +337,7 @@ export function startDashboard(host: Host, root: HTMLElement, plotter: Plotter):
     requestAnimationFrame(() => requestAnimationFrame(() => focused instanceof HTMLElement && focused.focus()));
   }
 
-  /** Rows of the part of the x axis that is shown. */
+  /** Rows in the visible part of the x axis. */
   function rowsShown(): { from: number; to: number } {
     const { zoom } = state.value;
     const { xs } = places();
@@ -381,12 +381,12 @@ export function startDashboard(host: Host, root: HTMLElement, plotter: Plotter):
   }
 
   host.onNotify(dashboardLines, message => {
-    if (!run) return; // the snapshot that is on its way has them
+    if (!run) return; // the pending snapshot includes them
     run = message.run;
     appendAll(events, message.events);
     store.append(message.lines);
     if (message.lines.length > 0 || message.events.length > 0 || store.length === 0) drawGrown();
-    else bar.update(run); // the status alone, which comes often
+    else bar.update(run); // a frequent update of the status only
   });
   host.onNotify(dashboardRead, ({ read }) => {
     bar.showReading(read);
@@ -405,7 +405,7 @@ export function startDashboard(host: Host, root: HTMLElement, plotter: Plotter):
       else if (state.value.enlarged.length > 0) change({ enlarged: [] });
     },
   });
-  // A hidden page gets no messages: what it missed comes with a fresh snapshot.
+  // A hidden page receives no messages, so it loads a new snapshot.
   document.addEventListener('visibilitychange', () => {
     if (document.visibilityState === 'visible') load();
   });

@@ -1,4 +1,5 @@
-// What a chart draws, as plain data: lines with bands over an x range, from curves. Canvas, SVG and the comparison of runs share it.
+// The content of a chart as plain data: lines with bands over an x range, computed from curves. Shared by canvas, SVG
+// and the comparison of runs.
 import type { Unit } from '../shared/format';
 import { dashes } from '../shared/palette';
 import type { Theme } from '../shared/theme';
@@ -15,11 +16,11 @@ export interface PlotLine {
   colour: string;
   width: number;
   dash: readonly number[];
-  /** 0…1; the raw line behind a smoothed one is faint. */
+  /** Opacity, 0 to 1; the raw line behind a smoothed one is faint. */
   alpha: number;
-  /** Fills between the two. */
+  /** Edges of a filled band. */
   band?: { low: Point[]; high: Point[] };
-  /** Left out of legends: the raw line behind a smoothed one. */
+  /** Excluded from legends: the raw line behind a smoothed one. */
   quiet?: boolean;
 }
 
@@ -33,27 +34,30 @@ export interface PlotData {
   axis: XAxis;
   marks: readonly Mark[];
   theme: Theme;
-  /** An enlarged chart has finer ticks. */
+  /** An enlarged chart has more ticks. */
   large: boolean;
 }
 
-/** What all charts of a run share. */
+/** State shared by all charts of a run. */
 export interface PlotContext {
   store: SeriesStore;
   theme: Theme;
-  /** Place of the run's colour in the palette. */
+  /** Palette index of the run's colour. */
   colour: number;
   smoothing: number;
   axis: XAxis;
-  /** Places of the rows on the x axis. */
+  /** X positions of the rows. */
   xs: Float64Array;
-  /** The part of it that is shown. */
+  /** The visible x range. */
   x: Range;
-  /** Episodes of a validation or training step by tag, where the run does not log them. */
+  /** Number of episodes of a validation or training step by tag, for runs that do not log it. */
   episodes: (tag: string, side: 'train' | 'val') => number | undefined;
 }
 
-/** Lines of a chart `width` pixels wide; null while there is nothing to draw. `previous` is the y range drawn last. */
+/**
+ * The content of a chart `width` pixels wide; null if there is nothing to draw. `previous` is the y range of the last
+ * drawing.
+ */
 export function plotData(
   spec: ChartSpec,
   context: PlotContext,
@@ -86,7 +90,7 @@ export function plotData(
   return { title, lines: all, x, y: range, log: at.log, unit, axis, marks: at.marks, theme, large: at.large };
 }
 
-/** Colour, width and dashes of the line at a place in its chart: in high contrast lines differ without colour too. */
+/** Colour, width and dash pattern of a line; in high contrast, lines also differ by dash pattern. */
 export function lineStyle(
   theme: Theme,
   colour: number,
@@ -100,7 +104,7 @@ export function lineStyle(
   };
 }
 
-/** The range of what is drawn within [x.min, x.max]; null where nothing is. */
+/** The y range of the points within [x.min, x.max]; null if there are none. */
 export function yRange(
   lines: readonly PlotLine[],
   x: Range,
@@ -123,7 +127,7 @@ export function yRange(
   return valueRange(low, high, previous);
 }
 
-/** The 95 % interval of a share that was counted over n episodes (Wilson, 1927): inside [0, 1], and honest at 0 and 1. */
+/** The 95 % interval of a share counted over n episodes (Wilson, 1927): inside [0, 1], and valid at 0 and 1. */
 export function wilson(share: number, n: number): { low: number; high: number } {
   const z = 1.959964;
   const middle = (share + (z * z) / (2 * n)) / (1 + (z * z) / n);
@@ -131,7 +135,7 @@ export function wilson(share: number, n: number): { low: number; high: number } 
   return { low: Math.max(0, middle - half), high: Math.min(1, middle + half) };
 }
 
-/** Keys besides its lines' own that a chart needs. */
+/** Keys that a chart needs in addition to those of its lines. */
 export const bandKeys = ({ lines }: ChartSpec): string[] =>
   lines.flatMap(({ band }) => (!band ? [] : 'low' in band ? [band.low, band.high] : [band.episodes]));
 
@@ -146,7 +150,8 @@ function edgesOf(
     const [low, high] = [store.curve(band.low), store.curve(band.high)];
     return low && high && { low, high };
   }
-  // Training's interval would hide its line, which moves each step; validation is what conclusions are drawn from.
+  // Only validation has an interval, since conclusions are drawn from it; training's would hide its line, which changes
+  // at each step.
   if (band.side === 'train') return undefined;
   let known = intervals.get(curve);
   if (!known) intervals.set(curve, (known = { rows: 0, low: new Curve(), high: new Curve() }));

@@ -1,6 +1,6 @@
-// One drawn chart: the only file that knows Chart.js. It draws what it is given and converts between pixels and values; smoothing,
-// decimation and ranges are done before. Drawn at once (no animation, no parsing), y axes of one width so that crosshairs align; what did
-// not change since the last drawing is left as it is, since most drawings bring a few points alone.
+// One drawn chart; the only file that uses Chart.js. Draws prepared data and converts between pixels and values;
+// smoothing, decimation and ranges are computed elsewhere. No animation or parsing; all y axes have the same width, so
+// that crosshairs align. Unchanged parts are not updated, because most drawings only add a few points.
 import {
   Chart,
   Filler,
@@ -25,15 +25,15 @@ import { tickOfX } from './x-words';
 
 export interface Plot {
   update(data: PlotData): void;
-  /** Value on the x axis under a pixel of the canvas, and back. */
+  /** X value at a pixel of the canvas, and the reverse. */
   xAt(pixel: number): number;
   pixelOf(x: number): number;
-  /** The mark under a pixel of the canvas. */
+  /** The mark at a pixel of the canvas. */
   markAt(x: number, y: number): Mark | null;
   destroy(): void;
 }
 
-/** Makes a plot on a canvas; tests hand in another. */
+/** Creates a plot on a canvas; replaced in tests. */
 export type Plotter = (canvas: HTMLCanvasElement) => Plot;
 
 export const axisWidth = 48;
@@ -108,7 +108,7 @@ function datasets({ points, colour, width, dash, alpha, band }: PlotLine): Chart
   return [line, { ...filled, data: band.high }, { ...edge, data: band.low, fill: false }];
 }
 
-/** A value with no neighbour has no line: it is shown as a dot. */
+/** Point radii: a value without neighbours has no line and is shown as a dot. */
 function radii(points: Point[]): number | number[] {
   const alone = (i: number) => {
     const open = (at: number) => at < 0 || at >= points.length || Number.isNaN(points[at].y);
@@ -148,10 +148,10 @@ function setScales(chart: Chart<'line', Point[]>, { x, y, unit, axis, theme, lar
   };
 }
 
-/** A theme's colour at an opacity, whatever notation the theme uses. */
+/** A theme's colour with an opacity, whatever notation the theme uses. */
 const mixed = (colour: string, alpha: number) => `color-mix(in srgb, ${colour} ${alpha * 100}%, transparent)`;
 
-/** A dashed line where the environment's code changed: what is right of it was played under other rules. */
+/** Draws a dashed line where the environment's code changed: episodes to its right used different code. */
 function divide(ctx: CanvasRenderingContext2D, at: number, { top, bottom }: ChartArea, { muted }: Theme): void {
   ctx.strokeStyle = mixed(muted, 0.7);
   ctx.lineWidth = 1;

@@ -1,5 +1,6 @@
-// How the scores of each step's episodes were spread: a strip a tag, steps across, scores up, darker where more of the step's episodes
-// scored so. The host counts for as many columns as there are pixels to show; the crosshair says what stands in a column.
+// The distribution of episode scores over training: one strip per tag, steps on the x axis, scores on the y axis,
+// darker for a larger share of the step's episodes. The host aggregates into as many columns as there are pixels; the
+// crosshair shows a column's values.
 import { dashboardScores, scoreColumn, type ScoreStrip } from '../../extension/protocol/dashboard-page';
 import { maximum } from '../../extension/protocol/lists';
 import { h, replaceChildren, setAttribute, setText } from '../shared/dom';
@@ -16,7 +17,7 @@ import type { DrawQueue } from './draw-queue';
 import { placeInWords, tickOfX } from './x-words';
 
 const title = 'scores';
-/** Pixels of a column of the strip, and milliseconds between two requests while steps come in. */
+/** Width of a column in pixels, and minimum milliseconds between two requests while steps arrive. */
 const columnPixels = 3;
 const patience = 1000;
 const right = 10;
@@ -149,12 +150,12 @@ export class ScoreCard {
     return min + ((pixel - axisWidth) / this.inner) * (max - min);
   }
 
-  /** Where a value of the x axis stands, as in the other charts. */
+  /** Pixel of an x value, as in the other charts. */
   private pixelOf(x: number): number {
     return axisWidth + placeOf(x, this.context!.x) * this.inner;
   }
 
-  /** The pixels between which a column of the strips stands: halfway to the rows beside it. */
+  /** Left and right pixel of a column: halfway to the neighbouring rows. */
   private edgesOf(column: number, columns: number): [left: number, right: number] {
     const { store, xs } = this.context!;
     const { from, to } = this.shown;
@@ -173,7 +174,7 @@ export class ScoreCard {
     this.queue.add(this.redraw);
   }
 
-  /** Asks for the steps that the other charts show; while a run goes on, once in a while. */
+  /** Requests the steps that the other charts show; throttled while the run continues. */
   private ask({ store, xs, x }: ChartContext): void {
     if (store.length === 0) return;
     const first = xs.findIndex(place => place >= x.min);
@@ -242,7 +243,7 @@ export class ScoreCard {
     }
   }
 
-  /** The most frequent scores of the hovered step's column, or of the newest. */
+  /** Shows the most frequent scores of the hovered step's column, or of the latest. */
   private showValues(step: number | null): void {
     const { from, to } = this.shown;
     const parts = this.strips.map(strip => {
@@ -267,7 +268,7 @@ export class ScoreCard {
     else this.draw();
   }
 
-  /** Episodes by score, for the steps shown and for their newest part. */
+  /** Number of episodes by score, over the visible steps and over the latest part of them. */
   private makeTable(): HTMLElement {
     const rows = this.strips.flatMap(strip =>
       Array.from({ length: strip.bins }, (_, i) => strip.bins - 1 - i).flatMap(bin => {
@@ -303,13 +304,16 @@ export class ScoreCard {
   }
 }
 
-/** The score of a bin, or from where to where they are. */
+/** The score of a bin, or the range of its scores. */
 function scoresIn({ lowest, highest }: ScoreStrip, bin: number): string {
   const [from, to] = [formatNumber(lowest[bin]), formatNumber(highest[bin])];
   return from === to ? from : `${from} … ${to}`;
 }
 
-/** One hue, from nothing to full: the share of the column's episodes that are in the bin, by its root so that few still show. */
+/**
+ * Draws a strip in one hue; the opacity is the square root of the bin's share of the column's episodes, so that small
+ * counts stay visible.
+ */
 function drawStrip(
   ctx: CanvasRenderingContext2D,
   { columns, bins, counts }: ScoreStrip,
@@ -328,7 +332,7 @@ function drawStrip(
       if (count === 0) continue;
       ctx.fillStyle = withAlpha(colour, 0.08 + 0.92 * Math.sqrt(count / total));
       const bottom = at.top + at.height - bin * up;
-      // Whole pixels, so that neighbours leave no seams.
+      // Whole pixels, so that there are no gaps between neighbours.
       const [x0, x1] = [Math.round(left), Math.round(right)];
       const [y0, y1] = [Math.round(bottom - up), Math.round(bottom)];
       ctx.fillRect(x0, y0, Math.max(1, x1 - x0), Math.max(1, y1 - y0));

@@ -1,12 +1,12 @@
-// A run's numbers as the page has them: which rows there are, and of the metrics that were on screen their curves, first perhaps as an
-// overview, then whole. What is asked of the host here is asked once. Rows grow at the end; a resume brings another epoch and a new load.
+// A run's metrics in the page: its rows, and the curves of the metrics that were on screen, first as an overview if the
+// run is long, then complete. Each request is sent once. Rows are appended; a resume starts a new epoch and a new load.
 import { MovingAverage, smoothOn } from '../../extension/protocol/curves';
 import { dashboardColumns, type ColumnPart, type DashboardSnapshot } from '../../extension/protocol/dashboard-page';
 import type { MetricNumbers } from '../../extension/protocol/metric-segments';
 import type { Host } from '../shared/host';
 import { Curve, lowerBound } from './curve';
 
-/** Where rows stand: by number of step, by seconds of run time, or by training episodes played. */
+/** Unit of the x axis: step number, seconds of run time, or number of training episodes. */
 export type XAxis = 'step' | 'time' | 'episodes';
 
 interface Held {
@@ -15,7 +15,7 @@ interface Held {
   smoothed?: { factor: number; curve: Curve; average: MovingAverage };
 }
 
-/** Columns that are asked for lag behind the lines by less. */
+/** Number of recent lines kept to complete columns in flight, which lag behind by fewer lines. */
 const recentLines = 256;
 
 const timeKey = 'wall_s';
@@ -26,22 +26,22 @@ export class SeriesStore {
   private held = new Map<string, Held>();
   private known = new Set<string>();
   private asked = new Set<string>();
-  /** Keys whose whole column is to follow their overview, when the overviews on their way have come. */
+  /** Keys whose complete column is requested after the pending overviews have arrived. */
   private readonly toFollow = new Set<string>();
   private timer: ReturnType<typeof setTimeout> | undefined;
   private epoch = Number.NaN;
-  /** The newest lines, for columns that were on their way when these came. */
+  /** The latest lines, to complete columns that were in flight when these arrived. */
   private recent: MetricNumbers[] = [];
   private episodesAStep: number | null = null;
   private episodesAt: Curve | null = null;
-  /** Smoothing that overviews are asked with. */
+  /** Smoothing factor for overview requests. */
   smoothing = 0;
 
   constructor(
     private readonly host: Pick<Host, 'request'>,
-    /** Curves have come. */
+    /** Called when curves have arrived. */
     private readonly came: (keys: ReadonlySet<string>) => void,
-    /** Milliseconds of quiet before whole columns are asked for behind their overviews. */
+    /** Milliseconds without requests before complete columns are requested after overviews. */
     private readonly patience = 500,
   ) {}
 
@@ -49,12 +49,12 @@ export class SeriesStore {
     return this.stepCurve.length;
   }
 
-  /** Steps of the rows, growing. A view: valid until the next change. */
+  /** Steps of the rows, increasing. A view: valid until the next change. */
   get steps(): Float64Array {
     return this.stepCurve.values;
   }
 
-  /** Metric keys in the order in which they first came. */
+  /** Metric keys in order of first appearance. */
   get keys(): string[] {
     return [...this.known];
   }
@@ -63,12 +63,12 @@ export class SeriesStore {
     return this.known.has(key);
   }
 
-  /** The curve of a key, undefined while it is not here. */
+  /** The curve of a key; undefined while it is not loaded. */
   curve(key: string): Curve | undefined {
     return this.held.get(key)?.curve;
   }
 
-  /** The smoothed curve of a key; the curve itself where the factor is 0. */
+  /** The smoothed curve of a key, or the curve itself if the factor is 0. */
   smoothed(key: string, factor: number): Curve | undefined {
     const held = this.held.get(key);
     if (!held || factor <= 0) return held?.curve;
@@ -79,7 +79,7 @@ export class SeriesStore {
     return curve;
   }
 
-  /** Takes a run's snapshot; all curves are asked for anew. */
+  /** Loads a run's snapshot; all curves are requested again. */
   load({ epoch, steps, keys, episodes }: DashboardSnapshot): void {
     this.epoch = epoch;
     this.stepCurve = new Curve();
@@ -92,7 +92,7 @@ export class SeriesStore {
     this.episodesAt = null;
   }
 
-  /** Appends lines in their order. */
+  /** Appends lines in order. */
   append(lines: readonly MetricNumbers[]): void {
     for (const line of lines) {
       const row = this.length;
@@ -101,11 +101,11 @@ export class SeriesStore {
       if (this.recent.length > recentLines) this.recent.shift();
       for (const key in line) {
         if (key === 'step' || this.known.has(key)) continue;
-        this.known.add(key); // new with this line: whole from the start
+        this.known.add(key); // first seen in this line: complete from the start
         this.held.set(key, { curve: Curve.of(new Float64Array(row).fill(Number.NaN)), whole: true });
       }
       for (const [key, held] of this.held) {
-        if (held.curve.length > row) continue; // came with this row already
+        if (held.curve.length > row) continue; // the column already includes this row
         const value = line[key] ?? Number.NaN;
         held.curve.push(value);
         held.smoothed?.curve.push(held.smoothed.average.next(row, value));
@@ -113,7 +113,7 @@ export class SeriesStore {
     }
   }
 
-  /** Sees to it that curves of these keys come: an overview where the run is long, and then all of it. */
+  /** Requests the curves of these keys: an overview if the run is long, then the complete column. */
   want(keys: readonly string[]): void {
     this.ask(
       keys.filter(key => !this.held.has(key)),
@@ -129,12 +129,12 @@ export class SeriesStore {
     }, this.patience);
   }
 
-  /** Whether all rows of these keys are here. */
+  /** Whether all rows of these keys are loaded. */
   isWhole(keys: readonly string[]): boolean {
     return keys.every(key => !this.known.has(key) || this.held.get(key)?.whole);
   }
 
-  /** Which x axes the run's numbers allow. */
+  /** The x axes that the run's metrics allow. */
   get axes(): XAxis[] {
     const axes: XAxis[] = ['step'];
     if (this.known.has(timeKey)) axes.push('time');
@@ -142,7 +142,7 @@ export class SeriesStore {
     return axes;
   }
 
-  /** Where rows stand on an axis; steps while what it needs is on its way. Growing, as long as the rows. */
+  /** X positions of the rows, increasing, one per row; steps while the axis's column is loading. */
   places(axis: XAxis): { axis: XAxis; xs: Float64Array } {
     const bySteps = { axis: 'step' as const, xs: this.steps };
     if (axis === 'step' || !this.axes.includes(axis)) return bySteps;
@@ -153,12 +153,12 @@ export class SeriesStore {
     return { axis, xs: this.episodesPlayed(this.curve(key)) };
   }
 
-  /** The first row whose step is at or after `step`; the number of rows when there is none. */
+  /** The first row whose step is at or after `step`; the number of rows if there is none. */
   rowFrom(step: number): number {
     return lowerBound(this.steps, step);
   }
 
-  /** Training episodes up to each row, as logged, else as configured. */
+  /** Cumulative number of training episodes at each row, as logged, else as configured. */
   private episodesPlayed(logged: Curve | undefined): Float64Array {
     const sums = (this.episodesAt ??= new Curve());
     const counts = logged?.values;
@@ -177,7 +177,7 @@ export class SeriesStore {
     if (fresh.length === 0) return;
     for (const key of fresh) this.asked.add(`${key} ${overview}`);
     if (!overview && fresh.length > 1) {
-      for (const key of fresh) this.request([key], overview); // large: one at a time leaves room for others between them
+      for (const key of fresh) this.request([key], overview); // large: separate requests let others in between
     } else this.request(fresh, overview);
   }
 
@@ -187,8 +187,8 @@ export class SeriesStore {
       for (const key of fresh) this.asked.delete(`${key} ${overview}`);
     };
     this.host.request(dashboardColumns, { epoch, keys: [...fresh], overview, smoothing }).then(answer => {
-      if (answer.epoch !== this.epoch || epoch !== this.epoch) return; // a new load is under way
-      if (this.length - answer.rows > this.recent.length) return forget(); // far behind: asked again when it is wanted next
+      if (answer.epoch !== this.epoch || epoch !== this.epoch) return; // a new load has started
+      if (this.length - answer.rows > this.recent.length) return forget(); // too old: requested again when needed
       for (const [key, part] of Object.entries(answer.columns)) this.take(key, part, answer.rows, smoothing);
       this.came(new Set(fresh));
     }, forget);

@@ -1,5 +1,6 @@
-// A chart as an SVG file: the same lines, ranges, ticks and marks as on the page, with title, legend and axis title beside them, so that
-// it can stand in a paper by itself. Colours are written out; nothing is fetched. The PNG is this picture, drawn by the browser.
+// A chart as an SVG file: the same lines, ranges, ticks and marks as on the page, plus title, legend and axis title, so
+// that it can be used in a paper. Colours are literal; no external resources. The PNG is this picture, rendered by the
+// browser.
 import { appendAll } from '../../extension/protocol/lists';
 import { formatTick } from '../shared/format';
 import type { Theme } from '../shared/theme';
@@ -12,7 +13,7 @@ import { axisTitles, tickOfX } from './x-words';
 const edge = { left: 64, right: 20, top: 44, bottom: 52 };
 const noun = { step: 'step', time: 'time', episodes: 'episodes' };
 
-/** The picture of a chart, `width` × `height` user units. */
+/** The SVG of a chart, `width` × `height` user units. */
 export function svgOf(data: PlotData, { width, height }: { width: number; height: number }): string {
   const { x, y, log, theme } = data;
   const plot = { left: edge.left, right: width - edge.right, top: edge.top, bottom: height - edge.bottom };
@@ -51,7 +52,7 @@ export function svgOf(data: PlotData, { width, height }: { width: number; height
   return `${tag('svg', { ...about, ...font }, tag('title', {}, escaped(data.title)) + parts.join('\n'))}\n`;
 }
 
-/** A picture as the bytes of a PNG, at `scale` pixels a unit. Rejects where the browser cannot draw it. */
+/** Renders an SVG to a PNG, at `scale` pixels per unit. Rejects if the browser cannot draw it. */
 export async function pngOf(
   svg: string,
   { width, height }: { width: number; height: number },
@@ -87,7 +88,7 @@ function lineOf({ points, colour, width, dash, alpha, band }: PlotLine, atX: Pla
 
 type Place = (value: number) => number;
 
-/** Pieces of a line without the gaps between them. */
+/** Splits a line at its gaps. */
 function runsOf(points: readonly Point[]): Point[][] {
   const runs: Point[][] = [];
   let run: Point[] = [];
@@ -111,7 +112,7 @@ function areaOf(low: readonly Point[], high: readonly Point[], atX: Place, atY: 
     .join('');
 }
 
-/** Lines and their names, from the right; none where there is one line. */
+/** Line samples and names, from the right; empty for a single line. */
 function legend(lines: readonly PlotLine[], right: number): string[] {
   const named = lines.filter(line => !line.quiet);
   if (named.length < 2) return [];
@@ -146,7 +147,7 @@ function tag(name: string, attributes: Record<string, string | number>, content 
   return content === '' ? `<${name}${written.join('')}/>` : `<${name}${written.join('')}>${content}</${name}>`;
 }
 
-/** A theme's colour without its opacity, mixed with the background: other programs read `#rrggbb` alone. */
+/** A theme's colour blended with the background, without opacity, because other programs read only `#rrggbb`. */
 function solid(colour: string, { background }: Theme): string {
   const [red, green, blue, alpha = 255] = channels(colour) ?? [];
   const under = channels(background);

@@ -1,4 +1,4 @@
-// The bar over the charts: which run, where it stands, what can be asked of it, and how the charts are shown.
+// The bar above the charts: name and status of the run, its commands, and the display settings.
 import type { RunSummary } from '../../extension/protocol/pages';
 import { progressOf } from '../../extension/protocol/run-progress';
 import { h, replaceChildren, setAttribute, setText } from '../shared/dom';
@@ -17,7 +17,7 @@ export interface TopBarEvents {
   search(text: string): void;
   /** Shows all steps again. */
   resetZoom(): void;
-  /** Writes the metrics that are shown into a file. */
+  /** Exports the displayed metrics to a file. */
   exportShown(): void;
   openAlarm(): void;
 }
@@ -32,15 +32,15 @@ export interface TopBar {
   element: HTMLElement;
   update(run: RunSummary): void;
   focusSearch(): void;
-  /** Shows the settings as they are now. */
+  /** Updates the displayed settings. */
   show(view: DashboardView): void;
-  /** Which x axes the run's numbers allow, and the environment tags that they speak of. */
+  /** Sets the available x axes and environment tags. */
   offer(axes: readonly XAxis[], tags: readonly string[]): void;
-  /** The run's alarms: how many, and the newest. */
+  /** Shows the number of alarms and the latest one. */
   showAlarms(count: number, newest: string): void;
-  /** How much of the metrics is read, 0…1. */
+  /** Share of the metrics that has been read, 0 to 1. */
   showReading(read: number): void;
-  /** Hides the controls of charts while there are none. */
+  /** Hides the chart controls while there are no charts. */
   showControls(shown: boolean): void;
 }
 
@@ -194,7 +194,7 @@ function showFacts(facts: HTMLElement, { status, live }: RunSummary): void {
   );
 }
 
-/** The slider and its value as a text. */
+/** The slider, with its value as text. */
 function smoothingSlider(
   value: number,
   changed: (value: number) => void,

@@ -1,7 +1,7 @@
-// What is told of a curve in numbers. Pure functions.
+// Statistics of a curve. Pure functions.
 import type { Curve } from './curve';
 
-/** Newest value minus the newest one at least ten steps before it; NaN when there is no such pair. */
+/** The latest value minus the latest one at least ten steps earlier; NaN if there is no such pair. */
 export function changeOverTenSteps(steps: Float64Array, curve: Curve): number {
   const last = curve.lastFinite();
   if (last < 0) return Number.NaN;

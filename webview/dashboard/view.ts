@@ -1,33 +1,33 @@
-// The Dashboard's own view settings: what is kept while the page is hidden, across a reload of the window, and for the next page of the
-// workspace (but for the part that is zoomed to, which is this run's own).
+// View settings of the Dashboard, kept while the page is hidden, across a window reload, and as defaults for other
+// pages of the workspace (except the zoom, which is specific to the run).
 import type { XAxis } from './series';
 
-/** What the page keeps of its own. */
+/** View settings stored by the page. */
 export interface DashboardView {
-  /** Weight of the past in the smoothed lines, 0…0.99. */
+  /** Smoothing factor (weight of the past), 0 to 0.99. */
   smoothing: number;
   axis: XAxis;
-  /** The part of the x axis that is shown; null for all of it. */
+  /** The visible part of the x axis; null for all of it. */
   zoom: { from: number; to: number } | null;
-  /** All metrics as a table in the place of the charts. */
+  /** Shows all metrics as a table instead of charts. */
   table: boolean;
-  /** The column that tables of all metrics go by. */
+  /** Sort order of the table of all metrics. */
   sort: { column: string; down: boolean } | null;
-  /** Shows one environment tag; null for all. */
+  /** The environment tag to show; null for all. */
   tag: string | null;
-  /** Ids of folded groups. */
+  /** Ids of collapsed groups. */
   folded: string[];
   /** Ids of enlarged charts. */
   enlarged: string[];
   /** Ids of charts with a logarithmic scale. */
   log: string[];
-  /** Ids of pinned charts in their order; null until the user pins one. */
+  /** Ids of pinned charts in order; null until the user pins one. */
   pinned: string[] | null;
-  /** By group, the ids of its charts as the user moved them. */
+  /** By group, the ids of its charts in the user's order. */
   order: Record<string, string[]>;
 }
 
-/** Raised when the meaning of a setting changes. */
+/** Increased when the meaning of a setting changes. */
 export const viewSchema = 2;
 
 export const firstView: DashboardView = {

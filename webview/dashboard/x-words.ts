@@ -1,4 +1,4 @@
-// Words for places on the x axis.
+// Labels of positions on the x axis.
 import { formatDuration, formatTick } from '../shared/format';
 import type { XAxis } from './series';
 
@@ -6,13 +6,13 @@ import type { XAxis } from './series';
 export const tickOfX = (value: number, axis: XAxis): string =>
   axis === 'time' ? formatDuration(value) : formatTick(value, 'number');
 
-/** A row under the crosshair. */
+/** The label of a row under the crosshair. */
 export function placeInWords(x: number, axis: XAxis, step: number): string {
   if (axis === 'time') return formatDuration(x);
   return axis === 'episodes' ? `${Math.round(x)} ep.` : String(step);
 }
 
-/** What the axis counts, for pictures and tables. */
+/** Titles of the x axis, for pictures and tables. */
 export const axisTitles: Record<XAxis, string> = {
   step: 'training step',
   time: 'run time',

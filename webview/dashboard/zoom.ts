@@ -1,12 +1,12 @@
-// Zooming and panning of the x axis that all charts share, by wheel, by dragging and by keys. A plain wheel scrolls the page, as
-// everywhere; with Ctrl (or ⌘) it zooms about the pointer. Dragging marks a part to show; with Shift held it moves the part.
+// Zooming and panning of the shared x axis by wheel, dragging and keys. A plain wheel scrolls the page; with Ctrl (or
+// ⌘) it zooms around the pointer. Dragging selects a part to show; with Shift it moves the visible part.
 
 export interface Span {
   from: number;
   to: number;
 }
 
-/** The part `factor` times as long as `shown` about a place, held inside `whole`; null where it is all of it. */
+/** The visible part scaled by `factor` around a position, kept inside `whole`; null if it is all of it. */
 export function zoomed(shown: Span, whole: Span, factor: number, about: number): Span | null {
   const least = (whole.to - whole.from) / 1e5;
   const length = Math.max(least, (shown.to - shown.from) * factor);
@@ -15,7 +15,7 @@ export function zoomed(shown: Span, whole: Span, factor: number, about: number):
   return heldInside({ from: about - share * length, to: about + (1 - share) * length }, whole);
 }
 
-/** The part moved by a distance, held inside `whole`. */
+/** The visible part moved by a distance, kept inside `whole`. */
 export function panned(shown: Span, whole: Span, distance: number): Span {
   return heldInside({ from: shown.from + distance, to: shown.to + distance }, whole);
 }
@@ -26,9 +26,9 @@ function heldInside({ from, to }: Span, whole: Span): Span {
 }
 
 export interface ZoomHandlers {
-  /** Value of the x axis under a pixel of the element. */
+  /** X value at a pixel of the element. */
   xAt(pixel: number): number;
-  /** Pixels at which the axis begins and ends. */
+  /** Pixels of the start and end of the axis. */
   edges(): [left: number, right: number];
   zoomBy(factor: number, about: number): void;
   panBy(distance: number): void;
@@ -36,10 +36,10 @@ export interface ZoomHandlers {
   reset(): void;
 }
 
-/** Less than this is a click. */
+/** Maximum pixels of movement that still count as a click. */
 const dragPixels = 5;
 
-/** Listens for the gestures on a chart; `selection` is the element that shows the part being marked. */
+/** Handles gestures on a chart; `selection` is the element that shows the part being selected. */
 export function listenForZoom(element: HTMLElement, selection: HTMLElement, handlers: ZoomHandlers): void {
   const { xAt } = handlers;
   let start: { pixel: number; x: number; pans: boolean } | null = null;

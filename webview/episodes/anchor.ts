@@ -1,12 +1,12 @@
-// Keeps the turn that is read in its place while what is shown changes to another episode.
+// Keeps the current turn at its scroll position when another episode is shown.
 
 export interface Anchor {
   turn: number;
-  /** Pixels from the pane's top to the turn's. */
+  /** Pixels from the top of the pane to the top of the turn. */
   offset: number;
 }
 
-/** The turn that is read now: the last that begins above the pane's upper third. Null at the very top. */
+/** The turn being read: the last one that starts above the first third of the pane. Null at scroll position 0. */
 export function turnInView(pane: HTMLElement): Anchor | null {
   if (pane.scrollTop === 0) return null;
   const top = pane.getBoundingClientRect().top;
@@ -16,7 +16,7 @@ export function turnInView(pane: HTMLElement): Anchor | null {
   return current ? { turn: Number(current.dataset.turn), offset: offset(current) } : null;
 }
 
-/** Scrolls so that the same turn, or the last where there are fewer, stands where it stood. */
+/** Scrolls so that the same turn, or the last one if there are fewer, has the same position. */
 export function keepInView(pane: HTMLElement, { turn, offset }: Anchor): void {
   const turns = [...pane.querySelectorAll<HTMLElement>('[data-turn]')];
   const target = turns.find(element => Number(element.dataset.turn) === turn) ?? turns.at(-1);

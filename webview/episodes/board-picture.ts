@@ -1,10 +1,10 @@
-// A board as a small picture in the theme's colours, from the drawing that the host's pictures share.
+// A board as a small SVG in the theme's colours, based on the drawing shared with the host's pictures.
 import { describeBoard, type Board } from '../../extension/protocol/board';
 import { boardDrawing } from '../../extension/protocol/board-picture';
 import { svg } from '../shared/dom';
 import type { Theme } from '../shared/theme';
 
-/** An SVG of the board; `previous` is the board of the turn before. */
+/** An SVG of the board; `previous` is the board of the previous turn. */
 export function boardPicture(board: Board, previous: Board | null, theme: Theme): SVGElement {
   const { width, height, cells } = boardDrawing(board, previous, theme);
   return svg(

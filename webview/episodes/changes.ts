@@ -1,18 +1,21 @@
-// What is new in a text against another: the lines, or words, that a longest common subsequence leaves out.
+// Text differences: the lines or words that are not part of the longest common subsequence.
 
 export interface Part {
   text: string;
   changed: boolean;
 }
 
-/** Texts of more parts than this are compared part by part at the same place, to bound the work. */
+/** Texts with more parts than this are compared position by position, to bound the cost. */
 const longest = 400;
 
-/** The lines of `state`, those that `previous` has not at this place in the order marked. Nothing is marked without a previous state. */
+/**
+ * The lines of `state`; those that are not in `previous`, in order, are marked. Nothing is marked if there is no
+ * previous state.
+ */
 export const markedLines = (state: string, previous: string | null): Part[] =>
   marked(state.split('\n'), previous?.split('\n') ?? null);
 
-/** The words of a text, each with the blanks behind it, those that `reference` has not marked. */
+/** The words of a text with their trailing blanks; those that are not in `reference` are marked. */
 export const markedWords = (text: string, reference: string | null): Part[] =>
   marked(wordsOf(text), reference === null ? null : wordsOf(reference), part => part.trimEnd());
 

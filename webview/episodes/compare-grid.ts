@@ -1,5 +1,5 @@
-// Episodes side by side: a column each, a row a turn, so that the same turn is seen of all. What sets an episode apart from the one that
-// it is compared with is marked: words of its thoughts, its actions, and the turn from which on it acts otherwise.
+// Episodes side by side: one column per episode and one row per turn. Differences from the reference episode are
+// marked: words of the reasoning, actions, and the turn from which the actions diverge.
 import { maximum } from '../../extension/protocol/lists';
 import type { Episode } from '../../extension/protocol/run-folder';
 import { h, type Child } from '../shared/dom';
@@ -10,14 +10,14 @@ import { actionsView, rewardView, stateView, type TurnOptions } from './turn-vie
 
 export interface GridColumn {
   episode: Episode;
-  /** Over the column. */
+  /** Title above the column. */
   title: string;
-  /** The one that keys move from; its column is framed. */
+  /** Whether this is the episode from which keys navigate; its column is framed. */
   current: boolean;
 }
 
 export interface GridOptions extends TurnOptions {
-  /** Column that the others are compared with. */
+  /** Index of the column with which the others are compared. */
   reference: number;
   choose(column: number): void;
 }
@@ -101,7 +101,7 @@ function head({ episode, title, current }: GridColumn, i: number, { reference, c
   return button;
 }
 
-/** What stands in a turn's cell; the state is left out where all have the same. */
+/** The content of a turn's cell; the state is omitted if it is the same in all episodes. */
 function turnCell(
   episode: Episode,
   at: number,
@@ -128,7 +128,7 @@ function turnCell(
   ];
 }
 
-/** The first turn whose actions are not the reference's; -1 where there is none. */
+/** The first turn whose actions differ from the reference's; -1 if there is none. */
 export function partingTurn({ turns }: Pick<Episode, 'turns'>, reference: Pick<Episode, 'turns'>): number {
   return turns.findIndex((turn, i) => !sameActions(turn.executed, reference.turns[i]?.executed ?? []));
 }

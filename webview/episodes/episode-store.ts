@@ -1,5 +1,5 @@
-// What the page knows of a run's episodes: all of them by columns, whole episodes by id (the most recently opened ones), and which rows hold
-// the texts that were last looked for.
+// The page's episode data: all episodes as columns, complete episodes by id (the most recently opened ones), and which
+// rows match the latest text search.
 import type { EpisodeRow } from '../../extension/protocol/pages';
 import { EpisodeTable, type EpisodeRows } from '../../extension/protocol/episode-table';
 import {
@@ -13,10 +13,10 @@ import type { Episode } from '../../extension/protocol/run-folder';
 import type { Host } from '../shared/host';
 import { naturalOrder } from './listing';
 
-/** Whole episodes kept at a time. */
+/** Maximum number of complete episodes kept. */
 const keptEpisodes = 64;
 
-/** What is known of a row's texts. */
+/** Search result of a row. */
 const verdict = { unknown: 0, passed: 1, failed: 2 } as const;
 
 export class EpisodeStore {
@@ -24,7 +24,7 @@ export class EpisodeStore {
   private epoch = -1;
   private order: Uint32Array | null = null;
   private episodes = new Map<string, Promise<Episode | null>>();
-  /** Of the terms last looked for, as a text. */
+  /** The latest search terms, serialized, with the results by row. */
   private looked = { terms: '', verdicts: new Uint8Array(0) };
   private searches = 0;
   private searching = false;
@@ -38,7 +38,10 @@ export class EpisodeStore {
     });
   }
 
-  /** Takes rows from row `from` on. Answers false where they do not go on from what is here: a snapshot has to be asked for. */
+  /**
+   * Adds rows starting at row `from`. Returns false if they do not continue the present rows: then a snapshot must be
+   * requested.
+   */
   take(epoch: number, from: number, rows: EpisodeRows): boolean {
     if (epoch !== this.epoch || from === 0) {
       if (from !== 0) return false;
@@ -52,16 +55,16 @@ export class EpisodeStore {
     return true;
   }
 
-  /** All rows, by step, group and member. */
+  /** All rows, in natural order: by step, group and member. */
   get rows(): Uint32Array {
     return (this.order ??= naturalOrder(this.table));
   }
 
-  /** A whole episode; null when its file no longer has it. */
+  /** A complete episode; null if its file no longer contains it. */
   open({ step, mode, id }: Pick<EpisodeRow, 'step' | 'mode' | 'id'>): Promise<Episode | null> {
     const asked = this.episodes.get(id) ?? this.host.request(episodeOpen, { step, mode, id });
-    asked.catch(() => this.episodes.delete(id)); // asking again asks the host again
-    // The newest goes to the end, the oldest falls out.
+    asked.catch(() => this.episodes.delete(id)); // a retry asks the host again
+    // Moves the episode to the end; the first one is dropped if there are too many.
     this.episodes.delete(id);
     this.episodes.set(id, asked);
     if (this.episodes.size > keptEpisodes) this.episodes.delete(this.episodes.keys().next().value!);
@@ -69,8 +72,8 @@ export class EpisodeStore {
   }
 
   /**
-   * Looks through the texts of `rows` and answers those that pass, in their order; null when another search took its place. What was
-   * found so far can be had from `passed` whenever `progress` is called.
+   * Searches the texts of `rows` and returns the matching ones in order; null if a newer search replaced this one.
+   * Whenever `progress` is called, `passed` returns the matches so far.
    */
   async search(rows: Uint32Array, terms: TextTerm[], progress: (share: number) => void): Promise<Uint32Array | null> {
     const search = ++this.searches;
@@ -82,7 +85,7 @@ export class EpisodeStore {
       this.looked.verdicts = wider;
     }
     const { verdicts } = this.looked;
-    // A row that passed is certain at once; one that failed only when a search has ended.
+    // A match is final at once; a mismatch only when the search has ended.
     const unknown = rows.filter(row => verdicts[row] === verdict.unknown);
     if (unknown.length > 0) {
       this.onFound = progress;
@@ -97,12 +100,12 @@ export class EpisodeStore {
     return this.passed(rows);
   }
 
-  /** Those of `rows` that are known to pass the search in hand. */
+  /** The rows of `rows` that are known to match the current search. */
   passed(rows: Uint32Array): Uint32Array {
     return rows.filter(row => this.looked.verdicts[row] === verdict.passed);
   }
 
-  /** Nobody waits for the search in hand. */
+  /** Cancels the current search. */
   endSearch(): void {
     if (!this.searching) return;
     this.searching = false;

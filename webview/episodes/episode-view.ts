@@ -1,4 +1,4 @@
-// One episode as a column of turns, under a head that says which it is and what came of it.
+// One episode as a column of turns, under a header with its identity and outcome.
 import { maximum } from '../../extension/protocol/lists';
 import type { EpisodeRow } from '../../extension/protocol/pages';
 import type { Episode } from '../../extension/protocol/run-folder';
@@ -8,7 +8,7 @@ import { mark } from './list-rows';
 import { stateView, turnView, type TurnOptions } from './turn-view';
 
 export interface EpisodeViewOptions extends TurnOptions {
-  /** The prompt group's episodes, this one among them. */
+  /** All episodes of the prompt group, including this one. */
   members: readonly EpisodeRow[];
   openMember(row: EpisodeRow): void;
 }
@@ -41,7 +41,7 @@ export function episodeView(episode: Episode, options: EpisodeViewOptions): HTML
   );
 }
 
-/** How the episode ended, in a sentence. */
+/** One sentence about how the episode ended. */
 export function ending({
   success,
   terminated,
@@ -103,7 +103,7 @@ function episodeHead(episode: Episode, { members, openMember }: EpisodeViewOptio
   );
 }
 
-/** A member of the group: filled where it succeeded. */
+/** Button of a group member; filled if it succeeded. */
 function memberButton(row: EpisodeRow, current: boolean, open: () => void): HTMLElement {
   const outcome = row.success ? 'success' : 'no success';
   const button = h('button', {
@@ -117,7 +117,7 @@ function memberButton(row: EpisodeRow, current: boolean, open: () => void): HTML
   return button;
 }
 
-/** What stood before the first answer, folded: system message and first user message. */
+/** The messages before the first response, collapsed: system message and first user message. */
 function promptView({ messages }: Episode): HTMLElement | null {
   const answer = messages.findIndex(message => message.role === 'assistant');
   const prompt = answer < 0 ? messages : messages.slice(0, answer);

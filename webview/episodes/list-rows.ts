@@ -1,15 +1,15 @@
-// How the list's items look: a step's and a group's heading, an episode's row; and the heads of its columns, which sort.
+// Renders the list's items: headings of steps and groups, and episode rows; and the sortable column headers.
 import { h, type Child } from '../shared/dom';
 import { counted, formatNumber, formatSigned } from '../shared/format';
 import type { ListItem, Sort, SortColumn } from './listing';
 import type { EpisodeRow } from '../../extension/protocol/pages';
 
-/** Columns that are shown only while they sort. */
+/** Columns that are shown only when the list is sorted by them. */
 const extra: Partial<Record<SortColumn, { label: string; value(row: EpisodeRow): number | null | undefined }>> = {
   advantage: { label: 'adv.', value: row => row.advantage },
 };
 
-/** Content, accessible label and class of an item in a list that is sorted so. */
+/** Content, accessible label and class of an item in a list with this sort order. */
 export function renderItem(item: ListItem, sort: Sort | null): { content: Node[]; label: string; class: string } {
   switch (item.kind) {
     case 'step': {
@@ -85,7 +85,9 @@ function episodeRow({ row, place: named }: ListItem & { kind: 'episode' }, sort:
   return { content, label, class: names.filter(Boolean).join(' ') };
 }
 
-/** The heads of an episode row's columns: each sorts by its column, at the second press the other way, at the third not at all. */
+/**
+ * Column headers: the first click sorts by the column, the second reverses the order, the third removes the sorting.
+ */
 export function listHead(sort: Sort | null, change: (sort: Sort | null) => void): HTMLElement {
   const added = sort ? extra[sort.by] : undefined;
   const heads: [text: string, by: SortColumn, title: string, name?: string][] = [
@@ -122,7 +124,7 @@ export function listHead(sort: Sort | null, change: (sort: Sort | null) => void)
   return h('div', { class: names, role: 'group', 'aria-label': 'Sort the list' }, ...cells);
 }
 
-/** ✓ or ✗, in shape as well as colour. */
+/** ✓ or ✗, which differ in shape as well as colour. */
 export function mark(success: boolean): HTMLElement {
   return h(
     'span',

@@ -1,5 +1,5 @@
-// What the list shows, in its order: by steps, groups and members with headings, or flat by a column. Items are made when they are
-// drawn; of 100,000 episodes only numbers are held. Pure.
+// The content of the list, in order: grouped by steps and groups with headings, or flat, sorted by a column. Items are
+// created when drawn; for 100,000 episodes, only numbers are stored. Pure.
 import type { EpisodeTable, TableColumn } from '../../extension/protocol/episode-table';
 import type { EpisodeRow } from '../../extension/protocol/pages';
 
@@ -10,18 +10,18 @@ export type ListItem =
       key: string;
       tag: string;
       group_id: number;
-      /** Members that are listed, of `size` that there are. */
+      /** Listed members, out of `size`. */
       count: number;
       size: number;
-      /** Of all members, listed or not. */
+      /** Over all members, listed or not. */
       solved: number;
       std: number;
       kept: boolean | null;
     }
-  /** `place` tells how much of where it belongs is said beside it: a member stands under its group's heading. */
+  /** `place`: what the item's surroundings already show; a member is listed under its group's heading. */
   | { kind: 'episode'; key: string; row: EpisodeRow; place: 'member' | 'group' | 'step' };
 
-/** Columns that the list is sorted by, with their names. */
+/** Columns by which the list can be sorted, with their names. */
 export const sortColumns = {
   reward: 'return',
   score: 'score',
@@ -38,11 +38,11 @@ export const sortColumns = {
 export type SortColumn = keyof typeof sortColumns;
 export interface Sort {
   by: SortColumn;
-  /** Largest first. */
+  /** Descending. */
   down: boolean;
 }
 
-/** All rows, the newest step first, a step's training before its validation, groups and members in order. */
+/** All rows in natural order: newest step first, training before validation of the same step, then group and member. */
 export function naturalOrder(table: EpisodeTable): Uint32Array {
   const [step, mode, group, member] = (['step', 'mode', 'group', 'member'] as const).map(name => table.column(name));
   return Uint32Array.from({ length: table.rows }, (_, row) => row).sort(
@@ -50,7 +50,7 @@ export function naturalOrder(table: EpisodeTable): Uint32Array {
   );
 }
 
-/** Rows in the order of a column, equal ones as they were; rows without a value come last. */
+/** Rows sorted by a column (stable); rows without a value come last. */
 export function sortRows(rows: Uint32Array, table: EpisodeTable, { by, down }: Sort): Uint32Array {
   const places = by === 'tag' ? tagPlaces(table) : null;
   const column = table.column(by);
@@ -61,7 +61,7 @@ export function sortRows(rows: Uint32Array, table: EpisodeTable, { by, down }: S
   return order.map(at => rows[at]);
 }
 
-/** Where each tag stands in the alphabet. */
+/** Alphabetical rank of each tag. */
 function tagPlaces({ tags }: EpisodeTable): number[] {
   const sorted = [...tags].sort();
   return tags.map(tag => sorted.indexOf(tag));
@@ -69,19 +69,20 @@ function tagPlaces({ tags }: EpisodeTable): number[] {
 
 interface Heading {
   kind: 'step' | 'group';
-  /** Places [from, to) in `rows`. */
+  /** Range [from, to) in `rows`. */
   from: number;
   to: number;
 }
 
 export class Listing {
-  /** Row where it is at least 0, else heading −1 − n. */
+  /** A row index if at least 0, else −1 − the index of a heading. */
   private readonly entries: Int32Array;
   private readonly headings: Heading[] = [];
 
   /**
-   * `rows` in their order; headings where `grouped`, those of steps only where there are several, those of groups only where a group has
-   * several members. `all` are the table's rows in their natural order: what a heading says of its group it says of the whole of it.
+   * `rows` in order, with headings if `grouped`: step headings only if there are several steps, group headings only if
+   * a group has several members. `all` are the table's rows in natural order, so a group heading can describe the whole
+   * group.
    */
   constructor(
     private readonly table: EpisodeTable,
@@ -104,19 +105,19 @@ export class Listing {
     return { kind: 'episode', key: row.id, row, place };
   }
 
-  /** Where an episode stands; -1 where it is not listed. */
+  /** Index of an episode; -1 if it is not listed. */
   find(id: string): number {
     const row = this.table.find(id);
     return row < 0 ? -1 : this.entries.indexOf(row);
   }
 
-  /** The first place from `index` on, in a direction, that holds an episode; -1 where none does. */
+  /** The first index from `index` on, in the given direction, that is an episode; -1 if there is none. */
   episodeFrom(index: number, direction: 1 | -1): number {
     for (let at = index; at >= 0 && at < this.length; at += direction) if (this.entries[at] >= 0) return at;
     return -1;
   }
 
-  /** The row of the episode at or behind a place; -1 behind the last. */
+  /** The row of the episode at or after an index; -1 if there is none. */
   rowAt(index: number): number {
     const at = this.episodeFrom(index, 1);
     return at < 0 ? -1 : this.entries[at];
@@ -173,7 +174,7 @@ export class Listing {
   }
 }
 
-/** How many rows at the beginning pass a test that all rows up to some place pass and none behind it does. */
+/** Length of the longest prefix of rows that pass the test (binary search; the passing rows must form a prefix). */
 function countWhere(rows: Uint32Array, test: (row: number) => boolean): number {
   let [low, high] = [0, rows.length];
   while (low < high) {
@@ -192,7 +193,7 @@ export function groupRows(table: EpisodeTable, row: number): number[] {
   return same.sort((a, b) => member[a] - member[b]);
 }
 
-/** The rows that were given a row's prompt, by step: of its tag, with its seed where they are of its kind, or with its first state. */
+/** The rows with the same prompt as a row, by step: same tag, and either same mode and seed or same first state. */
 export function promptRows(table: EpisodeTable, row: number): number[] {
   const [tag, mode, step, group, member] = (['tag', 'mode', 'step', 'group', 'member'] as const).map(name =>
     table.column(name),
@@ -213,7 +214,7 @@ function rowsWhere({ rows }: EpisodeTable, test: (row: number) => boolean): numb
   return found;
 }
 
-/** Standard deviation with N − 1, as the rollout filter takes it; 0 for a single value. */
+/** Sample standard deviation (N − 1), as in the rollout filter; 0 for a single value. */
 function deviation(values: number[]): number {
   if (values.length < 2) return 0;
   const mean = values.reduce((total, value) => total + value, 0) / values.length;

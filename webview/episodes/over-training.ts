@@ -1,5 +1,5 @@
-// One prompt over training: a strip of its episodes' returns by step, a slider over the steps at which it was played, and the episode of the
-// step in hand beside an earlier one, so that one sees how the reasoning changed.
+// One prompt over training: a strip of its episodes' returns by step, a slider over the steps at which it was played,
+// and the episode of the selected step next to an earlier one, which shows how the reasoning changed.
 import type { EpisodeTable } from '../../extension/protocol/episode-table';
 import { h, replaceChildren, setAttribute, setText, svg } from '../shared/dom';
 import { formatSigned } from '../shared/format';
@@ -11,7 +11,7 @@ export interface Occurrence {
   rows: number[];
 }
 
-/** Rows that are ordered by step, by the steps and kinds that they belong to. */
+/** Groups rows, which are sorted by step, by step and kind. */
 export function occurrences(table: EpisodeTable, rows: readonly number[]): Occurrence[] {
   const found: Occurrence[] = [];
   for (const row of rows) {
@@ -23,7 +23,7 @@ export function occurrences(table: EpisodeTable, rows: readonly number[]): Occur
   return found;
 }
 
-/** The row of an occurrence that stands for it: the same member as `row`, else the first. */
+/** The representative row of an occurrence: the same member as `row`, else the first. */
 export function counterpart(table: EpisodeTable, { rows }: Occurrence, row: number): number {
   const [group, member] = [table.column('group'), table.column('member')];
   return (
@@ -36,7 +36,7 @@ export function counterpart(table: EpisodeTable, { rows }: Occurrence, row: numb
 export const occurrenceName = ({ step, mode }: Pick<Occurrence, 'step' | 'mode'>): string =>
   mode === 'val' ? `validation ${step}` : `step ${step}`;
 
-/** Strip and slider. `go` is told the place among the occurrences that is wanted. */
+/** Strip and slider. `go` receives the index of the selected occurrence. */
 export function timeline(go: (at: number) => void): {
   element: HTMLElement;
   update(table: EpisodeTable, all: readonly Occurrence[], at: number): void;
@@ -63,10 +63,10 @@ export function timeline(go: (at: number) => void): {
 }
 
 const size = { width: 1000, height: 56, edge: 6 };
-/** Dots of a step beyond which a step is drawn by its range and mean alone. */
+/** Maximum number of dots; beyond it, each step is drawn by its range and mean. */
 const mostDots = 4000;
 
-/** Each episode's return as a dot, large where it succeeded; the mean as a line, the step in hand as a bar. */
+/** Each episode's return as a dot, large if it succeeded; the mean as a line, the selected step as a bar. */
 function returnStrip(table: EpisodeTable, all: readonly Occurrence[], at: number): SVGElement {
   const [success, reward] = [table.column('success'), table.column('reward')];
   const values = all.flatMap(({ rows }) => rows.map(row => reward[row]));

@@ -1,5 +1,6 @@
-// The Episodes page: left all episodes of the run, filtered and sorted, right one of them as turns, its prompt group side by side, or its
-// prompt over training. This file holds the page's life: what is listed, which episode is open, and the keys that move between them.
+// The Episodes page: on the left, all episodes of the run, filtered and sorted; on the right, one of them as turns, its
+// prompt group side by side, or its prompt over training. This file owns the list, the open episode, and keyboard
+// navigation.
 import {
   episodesGrew,
   episodesReady,
@@ -35,11 +36,11 @@ export function startEpisodes(host: Host, root: HTMLElement): void {
   let run: RunSummary | null = null;
   let read = 1;
   let listing = new Listing(store.table, new Uint32Array(0), true, new Uint32Array(0));
-  /** The episode on the right, and what stands there besides it. */
+  /** The episode on the right, and the ones shown next to it. */
   let opened: Episode | null = null;
   let openedRow: EpisodeRow | null = null;
   let beside: (Episode | null)[] = [];
-  /** Raised with each new question, so that a late answer to an old one is dropped. */
+  /** Increased with each request, so that late answers to older ones are dropped. */
   let asking = 0;
   let opening = 0;
 
@@ -58,7 +59,7 @@ export function startEpisodes(host: Host, root: HTMLElement): void {
     goStep,
   });
   const heads = h('div', { class: 'list-heads' });
-  /** In the list's place where the filter lets nothing through. */
+  /** Replaces the list if no episode matches the filter. */
   const nothing = h('div', { hidden: true });
   const time = timeline(at => goOccurrence(at));
   const pane = h('main', { class: 'episode-pane', tabindex: -1 });
@@ -111,7 +112,7 @@ export function startEpisodes(host: Host, root: HTMLElement): void {
     return here.length > 1 ? [...here, 'all'] : here;
   };
 
-  /** Lists what the filter lets through; texts are looked through by the host, and what it finds is listed as it comes. */
+  /** Lists the episodes that match the filter. The host searches texts; its matches are listed as they arrive. */
   async function refresh(): Promise<void> {
     const turn = ++asking;
     if (!run) return;
@@ -138,7 +139,7 @@ export function startEpisodes(host: Host, root: HTMLElement): void {
       const began = performance.now();
       if (turn !== asking || began < due) return;
       showList(store.passed(candidates.rows), candidates.all, [`searched ${formatPercent(share)}`], problems);
-      // Listing what was found so far must not hold up the search: a fifth of the time at most.
+      // Listing partial results may take at most a fifth of the time.
       due = performance.now() + Math.max(150, 4 * (performance.now() - began));
     };
     progress(0);
@@ -150,7 +151,7 @@ export function startEpisodes(host: Host, root: HTMLElement): void {
     }
   }
 
-  /** The rows that all but the text terms let through, in the list's order, and how many there were. */
+  /** The rows that match all terms except text terms, in list order, and the number of rows before filtering. */
   function narrowed(terms: readonly Term[], mode: Mode): { rows: Uint32Array; all: number } {
     const { table } = store;
     const column = table.column('mode');
@@ -183,7 +184,7 @@ export function startEpisodes(host: Host, root: HTMLElement): void {
     else open(row);
   }
 
-  /** Says that no episode passes the filter, which a press clears. */
+  /** Shows that no episode matches the filter, with a button that clears it. */
   function showWhereNothing(none: boolean): void {
     if (nothing.hidden === !none) return;
     nothing.hidden = !none;
@@ -193,7 +194,7 @@ export function startEpisodes(host: Host, root: HTMLElement): void {
     replaceChildren(nothing, none && notice({ kind: 'empty', title: 'No episode passes the filter', text, action }));
   }
 
-  /** Opens what the reader asked for: it is remembered, and where it is narrow it takes the list's place. */
+  /** Opens an episode chosen by the user: it is stored in the view state, and replaces the list on a narrow page. */
   function open(row: EpisodeRow): void {
     state.change({ open: row.id });
     layout.classList.add('reading');
@@ -228,7 +229,7 @@ export function startEpisodes(host: Host, root: HTMLElement): void {
     }
   }
 
-  /** Shows an episode; where it takes the place of another of its prompt, the same turn stays in view. */
+  /** Shows an episode; if it replaces another one of the same prompt, the same turn stays in view. */
   function showEpisode(episode: Episode, others: (Episode | null)[]): void {
     const row = openedRow!;
     const { raw, tokens, reading } = state.value;
@@ -245,18 +246,18 @@ export function startEpisodes(host: Host, root: HTMLElement): void {
     else pane.scrollTop = 0;
     if (reading === 'group') {
       pane.scrollLeft = samePrompt ? across : 0;
-      // `scrollIntoView` is not there where there is no layout.
+      // `scrollIntoView` is undefined in environments without layout.
       pane.querySelector('.grid-head.current')?.scrollIntoView?.({ block: 'nearest', inline: 'nearest' });
     }
     tools.update(state.value, opened !== null);
     const at = group.findIndex(member => member.id === row.id);
     for (const neighbour of reading === 'episode' ? [group[at - 1], group[at + 1]] : [])
-      if (neighbour) store.open(neighbour).catch(() => undefined); // read ahead; asked again, and said, when it is opened
+      if (neighbour) store.open(neighbour).catch(() => undefined); // prefetch; errors are reported when it is opened
   }
 
   const chooseId = (id: string) => select(store.table.row(store.table.find(id)));
 
-  /** What the view over training shows of an episode's prompt. */
+  /** Data of the view of a prompt over training. */
   function historyOf(row: EpisodeRow): PromptHistory {
     const { all, at } = history(row);
     if (all.length > 1) time.update(store.table, all, at);
@@ -274,7 +275,7 @@ export function startEpisodes(host: Host, root: HTMLElement): void {
     return at < 0 ? [] : groupRows(table, at).map(row => table.row(row));
   }
 
-  /** When an episode's prompt was played, and which of these times is the episode's. */
+  /** When an episode's prompt was played, and the index of the episode's own occurrence. */
   function history({ id, step, mode }: EpisodeRow): { all: Occurrence[]; at: number } {
     const { table } = store;
     const row = table.find(id);
@@ -282,7 +283,7 @@ export function startEpisodes(host: Host, root: HTMLElement): void {
     return { all, at: all.findIndex(each => each.step === step && each.mode === mode) };
   }
 
-  /** The episode that one is compared with over training; none for the first. */
+  /** The episode with which one is compared over training; none for the first occurrence. */
   function compared(row: EpisodeRow): EpisodeRow[] {
     const { all, at } = history(row);
     const to = state.value.against === 'first' ? 0 : at - 1;
@@ -309,7 +310,10 @@ export function startEpisodes(host: Host, root: HTMLElement): void {
     time.element.querySelector('input')?.focus();
   }
 
-  /** To the step before or after the one at the top of the list, or the newest; over training, to the time before or after. */
+  /**
+   * Goes to the step before or after the one at the top of the list, or to the newest; over training, to the previous
+   * or next occurrence.
+   */
   function goStep(by: -1 | 0 | 1): void {
     if (by === 0) {
       list.showFrom(0);
@@ -322,13 +326,13 @@ export function startEpisodes(host: Host, root: HTMLElement): void {
     if (top < 0 || state.value.sort) return;
     const at = listing.rows.indexOf(top);
     const other = (row: number, than: number) => step[row] !== step[than] || mode[row] !== mode[than];
-    // The newest stand first: a later step lies above.
+    // The newest rows come first: later steps are above.
     let to = listing.rows.findIndex((row, i) => i > at && other(row, top));
     if (by > 0) {
       const above = listing.rows.findLast((row, i) => i < at && other(row, top));
       to = above === undefined ? 0 : listing.rows.findIndex(row => !other(row, above));
     }
-    // The step's heading, and its first group's, stand above its first episode.
+    // The headings of the step and of its first group are above its first episode.
     if (to >= 0) list.showFrom(Math.max(0, listing.find(table.row(listing.rows[to]).id) - 2));
     showStep(list.top);
   }
@@ -375,8 +379,8 @@ export function startEpisodes(host: Host, root: HTMLElement): void {
   }
 
   host.onNotify(episodesGrew, message => {
-    if (!run) return; // the snapshot that is on its way has them
-    // What is read is left alone: new episodes come above it.
+    if (!run) return; // the pending snapshot includes them
+    // New episodes are inserted above; the episode being read stays in place.
     if (!store.take(message.epoch, message.from, message.rows)) return load();
     take(message);
   });
@@ -398,7 +402,7 @@ export function startEpisodes(host: Host, root: HTMLElement): void {
     ']': () => goStep(1),
     Escape: back,
   });
-  // A hidden page gets no messages: what it missed comes with a fresh snapshot.
+  // A hidden page receives no messages, so it loads a new snapshot.
   document.addEventListener('visibilitychange', () => {
     if (document.visibilityState === 'visible') load();
   });

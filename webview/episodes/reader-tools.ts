@@ -1,4 +1,5 @@
-// The buttons above the open episode: how it is read, its raw text and tokens, its trace, and the way back to the list where that is hidden.
+// The buttons above the open episode: reading mode, raw text, tokens, trace, and the way back to the list if that is
+// hidden.
 import { h, replaceChildren } from '../shared/dom';
 import { icon } from '../shared/icons';
 import { button } from '../shared/toolkit';

@@ -1,4 +1,4 @@
-// The head of the Episodes page's list: run, step, which episodes, their order, filter line, and what the filter let through.
+// The header of the episode list: run, step, kind of episodes, sort order, filter, and a summary of the matches.
 import type { RunSummary } from '../../extension/protocol/pages';
 import { h, replaceChildren, setAttribute, setText } from '../shared/dom';
 import { icon } from '../shared/icons';
@@ -11,19 +11,22 @@ export type Mode = 'train' | 'val' | 'all';
 export interface SideBarState {
   run: RunSummary;
   mode: Mode;
-  /** Modes of which there are episodes. */
+  /** Modes for which there are episodes. */
   modes: readonly Mode[];
   sort: Sort | null;
-  /** The filter names training or validation itself: choosing has no effect. */
+  /** The filter itself sets training or validation, so the mode selection has no effect. */
   modeByFilter: boolean;
 }
 
 export interface SideBar {
   element: HTMLElement;
   update(state: SideBarState): void;
-  /** The step at the top of the list; null where the list is not by steps or empty. `newer`: the list stands below its beginning. */
+  /**
+   * Shows the step at the top of the list; null if the list is empty or not grouped by step. `newer`: the list is not
+   * scrolled to its start.
+   */
   showStep(step: { step: number; mode: 'train' | 'val' } | null, newer: boolean): void;
-  /** One line of facts, and what is wrong with the filter. */
+  /** Shows one line of facts, and the problems of the filter. */
   say(facts: string[], problems: string[]): void;
   focusFilter(): void;
   clearFilter(): void;
@@ -33,7 +36,7 @@ export interface SideBarEvents {
   filter(line: string): void;
   mode(mode: Mode): void;
   sort(sort: Sort | null): void;
-  /** To the step before (−1) or after (1) in training, or to the newest (0). */
+  /** To the previous (−1) or next (1) step of training, or to the newest (0). */
   goStep(by: -1 | 0 | 1): void;
 }
 
@@ -77,7 +80,7 @@ export function sideBar(filter: string, events: SideBarEvents): SideBar {
       setAttribute(name, 'title', state.run.id);
       dot.update(state.run);
       const { mode, modes, sort, modeByFilter } = state;
-      // A dropdown that is open is left alone unless what it says has changed.
+      // Rebuilding would close an open dropdown, so it happens only if the content has changed.
       if (drawn === (drawn = JSON.stringify([mode, modes, sort, modeByFilter]))) return;
       steps.hidden = sort !== null;
       const orders: [SortColumn | 'natural', string][] = [

@@ -1,4 +1,5 @@
-// Episodes side by side: the members of a prompt group, or a prompt at two times of the training, with what differs marked.
+// Episodes side by side: the members of a prompt group, or a prompt at two times of the training, with differences
+// marked.
 import type { EpisodeRow } from '../../extension/protocol/pages';
 import type { Episode } from '../../extension/protocol/run-folder';
 import { h } from '../shared/dom';
@@ -9,7 +10,7 @@ import { compareGrid, type GridColumn } from './compare-grid';
 import { occurrenceName, type Occurrence } from './over-training';
 import type { EpisodesView } from './view';
 
-/** How episodes are shown, and what a click on one's head does. */
+/** Display options of episodes, and the action of a click on a header. */
 export interface SideBySideOptions {
   theme: Theme;
   raw: boolean;
@@ -17,7 +18,7 @@ export interface SideBySideOptions {
   choose(id: string): void;
 }
 
-/** The members of `current`'s group; `episodes` stand as `rows` do, null where one is gone. */
+/** The members of `current`'s group; `episodes` corresponds to `rows`, null for an episode that no longer exists. */
 export function groupView(
   rows: readonly EpisodeRow[],
   episodes: readonly (Episode | null)[],
@@ -45,18 +46,18 @@ export function groupView(
   );
 }
 
-/** A prompt over training: the times it was played, and what the episode is compared with. */
+/** A prompt over training: its occurrences, and the episode with which the current one is compared. */
 export interface PromptHistory {
   all: readonly Occurrence[];
   against: EpisodesView['against'];
-  /** The line on which one goes from time to time. */
+  /** The element that selects an occurrence. */
   timeline: HTMLElement;
   compareWith(against: EpisodesView['against']): void;
-  /** Lists the validation, whose prompts come again; absent where there is none to list. */
+  /** Lists validation episodes, whose prompts recur; absent if there are none to list. */
   listValidation?(): void;
 }
 
-/** An episode beside another of its prompt; `other` is null for the first time. */
+/** An episode next to another one of the same prompt; `other` is null for the first occurrence. */
 export function trainingView(
   row: EpisodeRow,
   episode: Episode,

@@ -1,5 +1,5 @@
-// The sampled tokens of a turn by their log-probs. The page has ids, not pieces of text, and re-tokenising could lie; so tokens are
-// shown as the ids that were sampled, shaded by surprise, and summed up in one line.
+// The sampled tokens of a turn with their log-probs. The page has ids but no token texts, and re-tokenizing the text
+// could give other tokens; so tokens are shown as their sampled ids, shaded by surprise, with a one-line summary.
 import type { Episode, EpisodeTurn } from '../../extension/protocol/run-folder';
 import { h } from '../shared/dom';
 import { counted, formatNumber } from '../shared/format';
@@ -8,7 +8,7 @@ import type { Theme } from '../shared/theme';
 
 export interface SampledToken {
   id: number;
-  /** Natural logarithm; null where the sampler gave none. */
+  /** Natural logarithm; null if the sampler returned none. */
   logprob: number | null;
   advantage: number | null;
 }
@@ -34,12 +34,12 @@ export function tokenSummary(tokens: readonly SampledToken[]): string {
   return `${count} · mean log-prob ${formatNumber(known.reduce((total, value) => total + value, 0) / known.length)}`;
 }
 
-/** Log-prob at and below which a token is shaded fully. */
+/** Tokens with this log-prob or less are shaded fully. */
 const surprise = -4;
-/** Opacity of the fullest shade, low enough that the text on it keeps its contrast. */
+/** Maximum opacity of a shade, low enough to keep the contrast of the text on it. */
 const fullest = 0.35;
 
-/** The ids in a row, the less likely the stronger shaded. */
+/** The ids in a row; less likely tokens are shaded more strongly. */
 export function tokenStrip(tokens: readonly SampledToken[], theme: Theme): HTMLElement {
   const colour = theme.palette[hue.orange];
   const cells = tokens.map(({ id, logprob, advantage }, i) => {

@@ -1,4 +1,5 @@
-// One turn: what the model saw, thought and did, and what it got for it. Everything from the model and the environment is text.
+// One turn: the state shown to the model, its reasoning and actions, and the reward. Everything from the model and the
+// environment is inserted as text.
 import type { Episode, EpisodeTurn } from '../../extension/protocol/run-folder';
 import { h, type Child } from '../shared/dom';
 import { counted, formatSigned } from '../shared/format';
@@ -12,13 +13,16 @@ import { sampledTokens, tokenStrip, tokenSummary } from './tokens';
 
 export interface TurnOptions {
   theme: Theme;
-  /** The model's whole text and the state's text, as they are. */
+  /** Shows the model's complete text and the state's text unchanged. */
   raw: boolean;
-  /** The sampled ids, shaded by log-prob. */
+  /** Shows the sampled ids, shaded by log-prob. */
   tokens: boolean;
 }
 
-/** The section of a turn. `running` is the return up to and with this turn (without penalties); `largest` scales the reward's bar. */
+/**
+ * The section of a turn. `running` is the return up to and including this turn (without penalties); `largest` scales
+ * the reward's bar.
+ */
 export function turnView(
   episode: Episode,
   index: number,
@@ -58,7 +62,7 @@ export function turnView(
   );
 }
 
-/** Games of the episodes that were shown: told once by all their states. */
+/** Cache of the games of the shown episodes, each detected from all states of the episode. */
 const games = new WeakMap<Episode, Game | null>();
 
 function gameOfEpisode(episode: Episode): Game | null {
@@ -70,7 +74,7 @@ function gameOfEpisode(episode: Episode): Game | null {
   return game;
 }
 
-/** A state: as a board where it is one, else as text; what changed since `previous` is marked. */
+/** A state: as a board if it is one, else as text; changes since `previous` are marked. */
 export function stateView(
   state: string,
   previous: string | null,
@@ -125,7 +129,7 @@ export function actionsView(turn: EpisodeTurn, endsEpisode: boolean): HTMLElemen
   return h('ul', { class: 'chips', 'aria-label': 'Actions' }, ...chips);
 }
 
-/** `reward −0.10 · penalty −0.1 · return 10.8`, with a bar left or right of zero. */
+/** `reward −0.10 · penalty −0.1 · return 10.8`, with a bar to the left or right of zero. */
 export function rewardView(
   { reward, penalty }: EpisodeTurn,
   running: number,

@@ -1,25 +1,25 @@
-// The Episodes page's own navigation and settings: what is kept while the page is hidden and across a reload of the window.
+// Navigation and view settings of the Episodes page, kept while the page is hidden and across a window reload.
 import type { Sort } from './listing';
 
-/** What the right side shows: an episode's turns, its prompt group side by side, or its prompt over training. */
+/** Content of the right side: an episode's turns, its prompt group side by side, or its prompt over training. */
 export type Reading = 'episode' | 'group' | 'training';
 
 export interface EpisodesView {
-  /** Which episodes are listed, where the filter does not say. Null: training, where there is any. */
+  /** Which episodes are listed, unless the filter sets it. Null: training, if there is any. */
   mode: 'train' | 'val' | 'all' | null;
-  /** Null lists by step, group and member. */
+  /** Null: by step, group and member. */
   sort: Sort | null;
   /** Id of the open episode. */
   open: string | null;
   reading: Reading;
-  /** Over training, what an episode is compared with. */
+  /** Over training, which episode to compare with. */
   against: 'first' | 'before';
   filter: string;
   raw: boolean;
   tokens: boolean;
 }
 
-/** Raised when the meaning of a setting changes. */
+/** Increased when the meaning of a setting changes. */
 export const viewSchema = 2;
 
 export const firstView: EpisodesView = {

@@ -1,32 +1,35 @@
-// A list that holds only the rows on screen, all of one height, so that a hundred thousand episodes scroll as ten do. It is one stop of
-// the Tab key; arrows move the choice among the items that can be chosen.
+// A list that renders only the rows on screen, all of the same height, so that a hundred thousand episodes scroll as
+// fast as ten. It is a single tab stop; arrow keys move the selection among selectable items.
 import { h, replaceChildren, setAttribute } from '../shared/dom';
 
-/** What a list shows: items are made when they are drawn. */
+/** Content of a list; items are created when drawn. */
 export interface ListSource<T> {
   readonly length: number;
   at(index: number): T;
-  /** Where the item of a key stands; -1 where there is none. */
+  /** Index of the item with a key; -1 if there is none. */
   find(key: string): number;
-  /** The first place from `index` on, in a direction, whose item can be chosen; -1 where there is none. */
+  /** The first index from `index` on, in the given direction, whose item is selectable; -1 if there is none. */
   episodeFrom(index: number, direction: 1 | -1): number;
 }
 
 export interface VirtualListOptions<T extends { key: string }> {
   label: string;
   rowHeight: number;
-  /** A row's content and what a screen reader says of it. */
+  /** A row's content, accessible label and class. */
   render(item: T): { content: Node[]; label: string; class: string };
-  /** Headings cannot be chosen. */
+  /** Headings are not selectable. */
   selectable(item: T): boolean;
   onSelect(item: T): void;
-  /** The first place on screen has changed. */
+  /** Called when the first index on screen has changed. */
   onScroll(top: number): void;
 }
 
-/** Rows drawn above and below what is on screen. */
+/** Number of rows drawn above and below the visible ones. */
 const margin = 8;
-/** Browsers end an element at some 33 million pixels of the screen, of which there may be two to a pixel of ours. */
+/**
+ * Maximum height in CSS pixels: browsers limit elements to about 33 million device pixels, of which a CSS pixel may
+ * have two.
+ */
 const tallest = 15_000_000;
 
 export class VirtualList<T extends { key: string }> {
@@ -54,12 +57,12 @@ export class VirtualList<T extends { key: string }> {
     new ResizeObserver(() => this.draw()).observe(this.element);
   }
 
-  /** The first place on screen. */
+  /** The first index on screen. */
   get top(): number {
     return Math.floor(this.scrolled / this.options.rowHeight);
   }
 
-  /** Shows other items. What was at the top stays where it was, unless the list stood at its beginning. */
+  /** Replaces the items. The row at the top keeps its position, unless the list is scrolled to its start. */
   setSource(source: ListSource<T>): void {
     const { top } = this;
     const anchor = this.element.scrollTop > 0 ? this.source.episodeFrom(top, 1) : -1;
@@ -72,7 +75,7 @@ export class VirtualList<T extends { key: string }> {
     this.draw();
   }
 
-  /** Marks an item and brings it on screen; null marks none. */
+  /** Selects an item and scrolls to it; null clears the selection. */
   select(key: string | null): void {
     this.selected = key;
     const index = key === null ? -1 : this.source.find(key);
@@ -80,7 +83,7 @@ export class VirtualList<T extends { key: string }> {
     this.draw();
   }
 
-  /** Puts a place at the top. */
+  /** Scrolls an index to the top. */
   showFrom(index: number): void {
     this.scrollTo(index * this.options.rowHeight);
     this.draw();
@@ -112,12 +115,12 @@ export class VirtualList<T extends { key: string }> {
     if (next !== undefined) this.choose(source.at(next));
   }
 
-  /** Height on screen; a guess where there is no layout yet. */
+  /** Visible height; an estimate if there is no layout yet. */
   private get viewport(): number {
     return this.element.clientHeight || 600;
   }
 
-  /** Pixels of all rows to one that the element can scroll: 1 but for the longest of lists. */
+  /** Ratio of the height of all rows to the scrollable height: 1 except for the longest lists. */
   private get stretch(): number {
     const whole = this.source.length * this.options.rowHeight;
     return whole <= tallest ? 1 : (whole - this.viewport) / (tallest - this.viewport);
@@ -134,7 +137,7 @@ export class VirtualList<T extends { key: string }> {
   private bringInView(index: number): void {
     const { rowHeight } = this.options;
     const [top, bottom] = [index * rowHeight, (index + 1) * rowHeight];
-    // One row more on top, so that the group's heading is seen with its first member.
+    // One more row at the top, so that the group's heading is visible with its first member.
     if (top - rowHeight < this.scrolled) this.scrollTo(top - rowHeight);
     else if (bottom > this.scrolled + this.viewport) this.scrollTo(bottom - this.viewport);
   }

@@ -1,6 +1,6 @@
-// The Live page: an episode of a running run as it grows, token by token, then the next one. The host tells; the page decides what stays in
-// view: while it follows, it scrolls with what comes and goes on to the next episode when the one that ended has been seen; else it
-// stays where it is. Between rollouts it says what the trainer does.
+// The Live page: one episode of a running run as it grows, token by token, then the next one. The host sends updates;
+// the page decides what stays in view. While following, it scrolls with new content and switches to the next episode
+// shortly after one ends; otherwise it stays in place. Between rollouts it shows the trainer's phase.
 import { liveCommand, liveEpisode, liveReady, liveRun, liveTags, liveTokens } from '../../extension/protocol/live-page';
 import type { LiveSnapshot } from '../../extension/protocol/live-page';
 import type { RunSummary } from '../../extension/protocol/pages';
@@ -19,22 +19,22 @@ import { button, dropdown } from '../shared/toolkit';
 import { phaseWords } from './phase-words';
 import { stateView, TurnView } from './turn';
 
-/** How long an episode that ended is left in view, in ms. */
+/** Milliseconds for which a finished episode stays in view. */
 const lingerMs = 2500;
-/** So near the end of the page, in pixels, one is at its end. */
+/** Maximum distance in pixels from the end of the page that still counts as the end. */
 const nearEnd = 24;
 
 export function startLive(host: Host, root: HTMLElement): void {
   const state = viewState(host, 1, { tag: '', follow: true });
   let run: RunSummary | undefined;
   let tags: string[] = [];
-  /** The newest that was told; null between rollouts. */
+  /** The latest episode sent by the host; null between rollouts. */
   let told: WatchedEpisode | null = null;
   let shown: WatchedEpisode | undefined;
   let turns: TurnView[] = [];
   let theme = readTheme();
   let lingering: ReturnType<typeof setTimeout> | undefined;
-  /** The choice of tags that stands there. */
+  /** The tags currently offered for selection, serialized. */
   let offered = '';
 
   const title = h('h1');
@@ -94,7 +94,7 @@ export function startLive(host: Host, root: HTMLElement): void {
     draw();
   }
 
-  /** Goes on to what was told, at once or when what ended has been looked at. */
+  /** Switches to the latest episode, at once or after the finished one has been in view long enough. */
   function advance(): void {
     if (!told || told.id === shown?.id) {
       if (told) show(told);
@@ -113,7 +113,7 @@ export function startLive(host: Host, root: HTMLElement): void {
     draw();
   }
 
-  /** Draws an episode as far as it is there. */
+  /** Draws the available part of an episode. */
   function show(episode: WatchedEpisode): void {
     if (episode.id !== shown?.id) {
       turns = [];
@@ -221,7 +221,7 @@ export function startLive(host: Host, root: HTMLElement): void {
 
   function setFollow(on: boolean): void {
     state.change({ follow: on });
-    Object.assign(follow, { appearance: on ? 'primary' : 'secondary' }); // the toolkit reads the attribute once
+    Object.assign(follow, { appearance: on ? 'primary' : 'secondary' }); // the toolkit reads the attribute only once
     setAttribute(follow, 'aria-pressed', String(on));
     if (!on) {
       clearTimeout(lingering);
@@ -236,7 +236,7 @@ export function startLive(host: Host, root: HTMLElement): void {
     if (state.value.follow) main.scrollTop = main.scrollHeight;
   }
 
-  // Who scrolls back wants to read: nothing moves until they are at the end again.
+  // Scrolling back stops following.
   let [at, high] = [0, 0];
   main.addEventListener('scroll', () => {
     const back = main.scrollTop < at - 1 && main.scrollHeight >= high;

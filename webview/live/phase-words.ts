@@ -1,11 +1,11 @@
-// What the trainer is doing while no episode is played, in plain words.
+// Describes what the trainer is doing while no episode is running.
 import type { RunSummary } from '../../extension/protocol/pages';
 import { standingOf } from '../shared/run-status';
 
 export interface PhaseWords {
   title: string;
   text: string;
-  /** What can be done about it. */
+  /** The button to show. */
   action?: 'resume' | 'episodes' | 'log';
 }
 
@@ -16,7 +16,7 @@ const ended: Record<'stopped' | 'finished' | 'failed' | 'interrupted', PhaseWord
   interrupted: { title: 'The run was interrupted', text: 'Resume it, and its next episode shows here.', action: 'resume' }, // prettier-ignore
 };
 
-/** Of a run of which no episode is in hand; `chosen` where the reader watches episodes of one tag alone. */
+/** The phase of a run without a current episode; `chosen` if the user watches only one tag. */
 export function phaseWords(run: RunSummary, chosen: boolean): PhaseWords {
   const standing = standingOf(run);
   const { step, phase } = run.status;

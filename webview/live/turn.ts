@@ -1,5 +1,6 @@
-// One turn of the episode that is watched: its state, the tokens as they come, split at the end of the thought, and what came of the answer.
-// What is there stays where it is while more comes. All text of model and environment is put in as text.
+// One turn of the watched episode: its state, the tokens as they arrive, split at the end of the reasoning, and the
+// outcome of the answer. Existing elements stay in place while content is added. All text of model and environment is
+// inserted as text.
 import { gameOf, readBoard } from '../../extension/protocol/board';
 import type { WatchedEpisode, WatchedTurn } from '../../extension/protocol/trainer-link';
 import { boardPicture } from '../episodes/board-picture';
@@ -8,12 +9,12 @@ import { counted, formatNumber, formatSigned } from '../shared/format';
 import { hue, withAlpha } from '../shared/palette';
 import type { Theme } from '../shared/theme';
 
-/** Log-prob at and below which a token is shaded fully, and the opacity of that shade. */
+/** Tokens with this log-prob or less are shaded fully; opacity of the full shade. */
 const surprise = -4;
 const fullest = 0.35;
 
 const thoughtEnd = '</think>';
-/** What is written for the parser and not for readers. */
+/** Markup meant for the parser, not for readers. */
 const tag = /^\s*<\/?(?:think|answer)>\s*$|^<\|[\w]+\|>$/;
 
 export class TurnView {
@@ -55,7 +56,10 @@ export class TurnView {
     );
   }
 
-  /** Adds the tokens that are not drawn yet, and the outcome when the turn is over. `running` is the return with this turn (without penalties). */
+  /**
+   * Adds new tokens, and the outcome when the turn is over. `running` is the return including this turn (without
+   * penalties).
+   */
   update({ tokens, outcome, prefix }: WatchedTurn, running: number): void {
     if (this.text === '') this.text = prefix;
     for (; this.drawn < tokens.length; this.drawn++) this.add(tokens[this.drawn]);
@@ -78,14 +82,16 @@ export class TurnView {
     this.text += text;
   }
 
-  /** Where the next token goes. */
+  /** The element for the next token. */
   private place(): HTMLElement {
     const thinking = this.text.startsWith('<think>') && !this.text.includes(thoughtEnd);
     return thinking ? this.thought : this.answer;
   }
 }
 
-/** The state before turn `index`, or, behind the last, the state at the end; as a board where it is one. */
+/**
+ * The state before turn `index`, or the final state for an index after the last turn; drawn as a board if it is one.
+ */
 export function stateView(episode: WatchedEpisode, index: number, theme: Theme): HTMLElement {
   const stateAt = (i: number): string => episode.turns[i]?.state ?? episode.state;
   const game = gameOf({ ...episode, states: [...episode.turns.map(({ state }) => state), episode.state] });

@@ -1,5 +1,5 @@
-// Which environments are played, by tag: prompt groups a step in training, and in validation, which may be of others. An environment that
-// the configuration knows and nobody plays can be added.
+// The environments of a run by tag: number of prompt groups per step in training and in validation, which may use
+// different environments. Other environments of the configuration can be added.
 import type { GroupsByTag, PlannedRun } from '../../extension/protocol/new-run-page';
 import { h, replaceChildren } from '../shared/dom';
 import { dropdown, textField } from '../shared/toolkit';
@@ -12,7 +12,7 @@ export class Environments {
   readonly element = h('section', { class: 'field-group', 'data-key': 'es_manager' });
   private shown = '';
 
-  /** `onChange` is given all groups anew, or null for the preset's. */
+  /** `onChange` receives all groups, or null for the preset's. */
   constructor(private readonly onChange: (groups: Groups | null) => void) {}
 
   show(tags: PlannedRun['tags'], groups: Groups, changed: boolean, problem: string | undefined): void {
@@ -62,7 +62,7 @@ export class Environments {
     });
   }
 
-  /** Somebody is at one of the numbers, and only numbers differ: to make them anew would take the focus. */
+  /** Whether the user is editing a number and only numbers differ: rebuilding the inputs would lose the focus. */
   private typing(groups: Groups): boolean {
     const rows = [...this.element.querySelectorAll('tbody th')].map(th => th.firstChild?.textContent);
     const played = new Set(sides.flatMap(side => Object.keys(groups[side])));

@@ -1,10 +1,11 @@
-// What the run would take, beside the form: memory as a bar against what can be had, the time of a step with where the figure is from.
+// Estimated resources of the run, next to the form: memory as a bar against the available memory, and the time per step
+// with the source of the figure.
 import type { RunEstimate } from '../../extension/protocol/new-run-page';
 import { gibibytes } from '../../extension/protocol/numbers';
 import { h } from '../shared/dom';
 import { formatDuration, formatNumber } from '../shared/format';
 
-/** The estimate, or what stands in its place while there is none. */
+/** The estimate, or a placeholder. */
 export function estimateView(estimate: RunEstimate | null, waiting: boolean): HTMLElement {
   if (!estimate) {
     const text = waiting ? 'Planning …' : 'No estimate while the configuration is refused.';

@@ -1,13 +1,13 @@
-// A key of the configuration as a row of the form: title and key, its control, what it means, and what is wrong with it. A value that is
-// not the preset's is marked and can be taken back.
+// A configuration key as a row of the form: title and key, control, description, and error. A value that differs from
+// the preset's is marked and can be reset.
 import type { Field } from '../../extension/protocol/new-run-page';
 import { h, replaceChildren, setText } from '../shared/dom';
 import { checkbox, dropdown, textField } from '../shared/toolkit';
 
 export interface FieldEvents {
-  /** The reader gave the key a value. */
+  /** The user entered a value. */
   onChange(value: string): void;
-  /** The reader wants the preset's value. */
+  /** The user reset the key to the preset's value. */
   onReset(): void;
 }
 
@@ -36,7 +36,7 @@ export class FieldRow {
     );
   }
 
-  /** Shows a value; `changed` tells that it is not the preset's. What is being typed is left alone. */
+  /** Shows a value; `changed` if it differs from the preset's. A control that is being edited is not overwritten. */
   show(value: string, changed: boolean, problem: string | undefined): void {
     this.element.classList.toggle('changed', changed);
     this.reset.hidden = !changed;
@@ -46,7 +46,7 @@ export class FieldRow {
     this.write(value);
   }
 
-  /** Shows a value whatever has the focus. */
+  /** Shows a value regardless of the focus. */
   write(value: string): void {
     this.value = value;
     if (this.field.kind === 'flag') (this.control as HTMLElement & { checked: boolean }).checked = value === 'true';
@@ -56,7 +56,7 @@ export class FieldRow {
   private controlOf({ kind, key, title, choices }: Field): HTMLElement {
     const label = `${title} (${key})`;
     const changed = (value: string) => {
-      if (value === this.value) return; // a control also tells of what was written into it
+      if (value === this.value) return; // a control also reports values written by code
       this.value = value;
       this.events.onChange(value);
     };
@@ -66,7 +66,7 @@ export class FieldRow {
   }
 }
 
-/** Puts the rows of a group under its title. */
+/** The rows of a group under its title. */
 export function fieldSection(title: string, rows: readonly FieldRow[]): HTMLElement {
   const section = h('section', { class: 'field-group' });
   replaceChildren(section, h('h2', {}, title), ...rows.map(({ element }) => element));

@@ -1,5 +1,6 @@
-// The New Run page: a configuration to start from, the keys that matter, what the run would take, and the configuration that comes of it.
-// The page owns what was chosen, and keeps it over a reload; whatever it shows besides comes from the trainer's own plan.
+// The New Run page: a preset to start from, the important keys, the estimated resources, and the resulting
+// configuration. The page owns the user's choices and keeps them across a reload; everything else comes from the
+// trainer's plan.
 import {
   newRunPlan,
   newRunReady,
@@ -19,7 +20,7 @@ import { estimateView } from './estimate';
 import { FieldRow, fieldSection } from './field-row';
 
 const viewSchema = 1;
-/** How long after the last change the plan is asked for, in ms. */
+/** Milliseconds after the last change before a new plan is requested. */
 const settleMs = 350;
 
 const nothing: NewRunChoice = { preset: '', folder: '', values: {}, groups: null };
@@ -36,7 +37,7 @@ export function startNewRun(host: Host, root: HTMLElement): void {
   const start = button({ label: 'Start run', primary: true, title: 'Start the run (Ctrl+Enter)', onClick: begin });
   let form: NewRunForm | null = null;
   let planned: PlannedRun | null = null;
-  /** Refused by the start itself, until something is changed. */
+  /** Error of a failed start, cleared by the next change. */
   let refused = '';
   let asked = 0;
   let waiting = false;
@@ -132,7 +133,7 @@ export function startNewRun(host: Host, root: HTMLElement): void {
     show();
   }
 
-  /** Asks what the choice comes to; of several answers under way only the newest counts. */
+  /** Requests a plan of the choices; only the latest of several pending requests counts. */
   function plan(): void {
     const mine = ++asked;
     waiting = true;

@@ -1,4 +1,5 @@
-// Which key plays which action: arrows and WASD where an action is a direction by its name, digits by the order of the actions. Pure.
+// Assigns keys to actions: arrows and WASD for actions named after a direction, digits in the order of the actions.
+// Pure.
 
 export interface NamedAction {
   id: number;
@@ -13,7 +14,7 @@ const directions: Record<string, readonly [arrow: string, letter: string]> = {
 };
 const shownAs: Record<string, string> = { ArrowUp: '↑', ArrowLeft: '←', ArrowDown: '↓', ArrowRight: '→' };
 
-/** The keys (`KeyboardEvent.key`) of each action by id; the first is the one to be shown. */
+/** The keys (`KeyboardEvent.key`) of each action by id; the first one is displayed. */
 export function actionKeys(actions: readonly NamedAction[]): Map<number, string[]> {
   const keys = new Map<number, string[]>(actions.map(({ id }) => [id, []]));
   const taken = new Set<string>();
@@ -21,7 +22,7 @@ export function actionKeys(actions: readonly NamedAction[]): Map<number, string[
     const words = name.toLowerCase().match(/[a-z]+/g) ?? [];
     const direction = words.find(word => Object.hasOwn(directions, word));
     for (const key of direction === undefined ? [] : directions[direction]) {
-      if (taken.has(key)) continue; // a second action of that direction has its digit
+      if (taken.has(key)) continue; // a second action with this direction only has its digit
       taken.add(key);
       keys.get(id)!.push(key);
     }
@@ -30,5 +31,5 @@ export function actionKeys(actions: readonly NamedAction[]): Map<number, string[
   return keys;
 }
 
-/** A key as it is shown on its button. */
+/** The label of a key on its button. */
 export const shownKey = (key: string): string => shownAs[key] ?? key;

@@ -1,15 +1,15 @@
-// What the environment shows, large: its pictures, and its text as it is, with the characters marked that differ from the step before
-// where both have one form, as boards do.
+// The observation in large type: its pictures, and its unmodified text, in which characters that differ from the
+// previous step are marked if both texts have the same shape, as boards do.
 import type { Shown } from '../../extension/protocol/environment-tools';
 import { h, type Child } from '../shared/dom';
 
-/** A run of characters. */
+/** Consecutive characters with the same marking. */
 export interface Piece {
   text: string;
   changed: boolean;
 }
 
-/** The text in pieces; nothing is marked where the lines of the two differ in number or length. */
+/** The text in pieces; nothing is marked if the two texts differ in the number or length of lines. */
 export function changedPieces(text: string, before: string | undefined): Piece[] {
   const sameForm =
     before !== undefined &&
@@ -26,7 +26,7 @@ export function changedPieces(text: string, before: string | undefined): Piece[]
   return pieces;
 }
 
-/** A text of short lines is a board and drawn larger than prose. */
+/** Whether a text consists of short lines, like a board; boards are drawn larger than prose. */
 const isBoard = (text: string): boolean =>
   text.includes('\n') && text.split('\n').every(line => line.length <= 32) && !/[a-z]{3} [a-z]{2}/i.test(text);
 

@@ -1,5 +1,6 @@
-// The Play page: somebody plays an environment as the model does. The host holds the session and answers each wish with how it stands;
-// the page shows that, and which keys do what. One wish at a time: keys pressed meanwhile are dropped, not queued.
+// The Play page: the user plays an environment in the model's place. The host owns the session and replies to each
+// request with its state; the page shows the state and the key bindings. One request at a time: keys pressed meanwhile
+// are dropped, not queued.
 import type { PlayDo, PlayReply, PlaySession, Shown } from '../../extension/protocol/environment-tools';
 import { playCommand, playDo, playReady, playStale } from '../../extension/protocol/play-page';
 import { h, replaceChildren, setAttribute, setText, type Child } from '../shared/dom';
@@ -16,11 +17,11 @@ import { sideView } from './side';
 export function startPlay(host: Host, root: HTMLElement): void {
   const state = viewState(host, 1, {});
   let reply: PlayReply | undefined;
-  /** The step whose state is looked at; the newest where it is undefined. */
+  /** The step whose state is shown; undefined for the newest. */
   let looked: number | undefined;
   let stale: string | undefined;
   let busy = false;
-  /** The actions whose buttons stand there. */
+  /** The actions that currently have buttons, serialized. */
   let drawn = '';
 
   const answer = textField({
@@ -269,7 +270,7 @@ export function startPlay(host: Host, root: HTMLElement): void {
     draw();
   }
 
-  /** What is wished for by key and by button, where it makes sense. */
+  /** Makes a handler, for keys and buttons, that sends a request if it currently makes sense. */
   const wish = (asked: (session: PlaySession) => PlayDo | false) => () => {
     const what = reply?.session && asked(reply.session);
     if (what) void ask(what);
@@ -305,10 +306,10 @@ export function startPlay(host: Host, root: HTMLElement): void {
   load();
 }
 
-/** A seed that was not played before, for all one can tell: the next one. */
+/** A seed that was probably not played before: the next one. */
 const another = (seed: number): number => seed + 1;
 
-/** Not `disabled`: a disabled element that has the focus swallows all keys, the editor's too. */
+/** Uses `aria-disabled`, because a focused element with `disabled` swallows all keys, including the editor's. */
 function setEnabled(element: HTMLElement, enabled: boolean): void {
   setAttribute(element, 'aria-disabled', enabled ? null : 'true');
 }

@@ -1,10 +1,11 @@
-// The column beside the board: what the task is, what the symbols mean, what the new code does otherwise, and the steps so far.
+// The column next to the board: the task, the meaning of the symbols, how reloaded code behaves differently, and the
+// steps so far.
 import type { PlayDifference, PlaySession } from '../../extension/protocol/environment-tools';
 import { h, type Child } from '../shared/dom';
 import { formatSigned } from '../shared/format';
 
 export interface SideActions {
-  /** Looks at the state after a step; 0 is the beginning. */
+  /** Shows the state after a step; 0 is the initial state. */
   view(step: number): void;
 }
 
@@ -74,7 +75,7 @@ function configView(config: PlaySession['config']): HTMLElement {
   );
 }
 
-/** Differences shown before the rest is counted. */
+/** Maximum number of differences listed; the rest are counted. */
 const shownDifferences = 6;
 
 function differencesView(differences: readonly PlayDifference[], { steps }: PlaySession): HTMLElement {

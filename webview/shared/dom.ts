@@ -1,11 +1,11 @@
-// Elements without a framework. Invariant: every text reaches the page as a text node or an attribute, never as markup, since
-// model output and environments' states are shown here.
+// Creates elements without a framework. Invariant: every text is inserted as a text node or an attribute, never as
+// markup, because pages show untrusted model output and environment states.
 
 export type Child = Node | string | null | undefined | false;
 
 export interface Attributes {
   class?: string | null;
-  /** Other attributes; null, undefined and false leave the attribute out, true gives the empty value. */
+  /** Other attributes; null, undefined and false omit the attribute, true gives it an empty value. */
   [name: string]: string | number | boolean | null | undefined;
 }
 
@@ -31,18 +31,18 @@ export function svg(tag: string, attributes: Attributes = {}, ...children: Child
   return element;
 }
 
-/** Puts `children` in the place of what `parent` held. */
+/** Replaces the content of `parent` with `children`. */
 export function replaceChildren(parent: Element, ...children: Child[]): void {
   parent.replaceChildren();
   append(parent, children);
 }
 
-/** Sets the text only where it differs, so that a selection in it survives an update. */
+/** Sets the text only if it differs, so that an update does not clear the user's selection. */
 export function setText(element: Element, text: string): void {
   if (element.textContent !== text) element.textContent = text;
 }
 
-/** Sets or takes away one attribute, only where it differs. */
+/** Sets or removes an attribute, only if it differs. */
 export function setAttribute(element: Element, name: string, value: string | null): void {
   if (value === null) element.removeAttribute(name);
   else if (element.getAttribute(name) !== value) element.setAttribute(name, value);

@@ -1,5 +1,5 @@
-// Numbers as texts: three significant digits, SI prefixes, per cent, times as `1 m 12 s`. A proper minus sign is shown;
-// `plainNumbers` turns it back when numbers are copied.
+// Formats numbers: three significant digits, SI prefixes, percentages, durations such as `1 m 12 s`. Negative numbers
+// have a typographic minus sign; `plainNumbers` converts it back when numbers are copied.
 import {
   counted,
   formatNumber,
@@ -37,7 +37,7 @@ export function formatDuration(seconds: number): string {
   return `${sign}${Math.floor(hours / 24)} d ${hours % 24} h`;
 }
 
-/** How a metric's values are to be read. */
+/** Unit of a metric's values. */
 export type Unit = 'number' | 'share' | 'seconds';
 
 /** A value in its unit. */
@@ -46,26 +46,26 @@ export function formatValue(value: number, unit: Unit): string {
   return unit === 'seconds' ? formatDuration(value) : formatNumber(value);
 }
 
-/** A change of a value in its unit, with its sign. */
+/** A signed change of a value in its unit. */
 export function formatChange(change: number, unit: Unit): string {
   if (unit === 'share') return formatPoints(change);
   if (unit === 'number') return formatSigned(change);
   return change > 0 ? `+${formatDuration(change)}` : formatDuration(change);
 }
 
-/** A tick of an axis: as short as it can be said. */
+/** An axis tick, as short as possible. */
 export function formatTick(value: number, unit: Unit): string {
   if (unit === 'share') return `${value < 0 ? minus : ''}${trimZeros((Math.abs(value) * 100).toFixed(2))} %`;
   if (unit === 'seconds') return Math.abs(value) < 60 ? `${trimZeros(formatNumber(value))} s` : formatDuration(value);
   return trimZeros(formatNumber(value));
 }
 
-/** Text with plain ASCII minus signs before digits, for the clipboard. */
+/** Replaces typographic minus signs before digits with ASCII ones, for the clipboard. */
 export function plainNumbers(text: string): string {
   return text.replace(/−(?=[\d.])/g, '-');
 }
 
-/** Copied numbers can be pasted into code: the clipboard gets the plain minus sign. */
+/** Writes plain minus signs to the clipboard, so that copied numbers can be pasted into code. */
 export function copyPlainNumbers(root: Document): void {
   root.addEventListener('copy', event => {
     const text = root.getSelection()?.toString() ?? '';

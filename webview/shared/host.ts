@@ -1,20 +1,21 @@
-// The page's link to the extension host: requests, notifications, and the state that survives a hidden or restored page.
-// Pages know this interface alone and never touch acquireVsCodeApi, so that tests and previews run them with a host in memory.
+// The page's interface to the extension host: requests, notifications, and the state that survives a hidden or restored
+// page. Pages use only this interface and never acquireVsCodeApi, so tests and previews can run them with an in-memory
+// host.
 import { Messenger } from 'vscode-messenger-webview';
 import { HOST_EXTENSION, type NotificationType, type RequestType } from 'vscode-messenger-common';
 
 export interface Host {
-  /** Asks and waits; rejects with the host's error. */
+  /** Sends a request; rejects with the host's error. */
   request<P, R>(type: RequestType<P, R>, params: P): Promise<R>;
   notify<P>(type: NotificationType<P>, params: P): void;
-  /** One handler a type; a later one takes the place of an earlier. */
+  /** One handler per type; a later one replaces an earlier one. */
   onNotify<P>(type: NotificationType<P>, handler: (params: P) => void): void;
-  /** What `setState` kept, undefined at the first time. */
+  /** The state saved by `setState`; undefined initially. */
   getState(): unknown;
   setState(state: unknown): void;
 }
 
-/** What VS Code gives a webview, once a page. */
+/** The API that VS Code provides to a webview, once per page. */
 interface VsCodeApi {
   postMessage(message: unknown): void;
   getState(): unknown;
@@ -22,7 +23,7 @@ interface VsCodeApi {
 }
 declare function acquireVsCodeApi(): VsCodeApi;
 
-/** The link to the real host. To be called once. */
+/** Connects to the real host. Call once. */
 export function connectHost(): Host {
   const api = acquireVsCodeApi();
   const messenger = new Messenger(api);
@@ -36,7 +37,7 @@ export function connectHost(): Host {
   };
 }
 
-/** The sentence of whatever a request rejected with (an Error, or the messenger's plain `{message}`). */
+/** The message of a rejection (an Error, or the messenger's plain `{message}`). */
 export function messageOf(error: unknown): string {
   if (typeof error === 'object' && error !== null && 'message' in error) return String(error.message);
   return String(error);

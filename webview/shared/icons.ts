@@ -1,4 +1,4 @@
-// Small icons in the text's colour, 16 × 16, drawn as strokes so that they stay sharp and follow every theme.
+// Small 16 × 16 icons in the text colour, drawn as strokes so that they stay sharp and follow every theme.
 import { svg } from './dom';
 
 const paths = {

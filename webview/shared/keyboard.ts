@@ -1,8 +1,9 @@
-// Keys of a page. A key pressed while a text is typed belongs to the text; one with a modifier belongs to the editor.
+// Keyboard shortcuts of a page. Keys pressed while typing text belong to the text field; keys with a modifier belong to
+// the editor.
 
 export type KeyMap = Readonly<Record<string, () => void>>;
 
-/** Calls the function named by the key (`KeyboardEvent.key`) wherever on the page it is pressed. Escape works in text fields too. */
+/** Calls the function of a key (`KeyboardEvent.key`) pressed anywhere on the page. Escape also works in text fields. */
 export function onKeys(target: Document | HTMLElement, keys: KeyMap): void {
   target.addEventListener('keydown', event => {
     if (!(event instanceof KeyboardEvent) || event.defaultPrevented) return;
@@ -15,7 +16,7 @@ export function onKeys(target: Document | HTMLElement, keys: KeyMap): void {
   });
 }
 
-/** Whether the event comes from a place where letters are typed; looks into shadow roots. */
+/** Whether the event comes from a text input; also looks into shadow roots. */
 export function isTyping(event: Event): boolean {
   return event.composedPath().some(target => {
     if (!(target instanceof HTMLElement)) return false;

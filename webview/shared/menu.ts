@@ -1,16 +1,17 @@
-// A menu that drops from a button: by mouse, by arrow keys, closed by Escape, by choosing, or by going elsewhere.
+// A drop-down menu of a button: usable by mouse and arrow keys; closes on Escape, on selection, and when the focus
+// leaves it.
 import { h } from './dom';
 
 export interface MenuItem {
   label: string;
-  /** What the same does by key. */
+  /** Keyboard shortcut of the item. */
   key?: string;
-  /** A setting that is on or off. */
+  /** State of a setting that is on or off. */
   checked?: boolean;
   run(): void;
 }
 
-/** Shows the items under `anchor`, which gets the focus back at the end. A null stands for a line between groups. */
+/** Shows the items under `anchor`, which gets the focus back at the end. Null is a separator. */
 export function openMenu(anchor: HTMLElement, label: string, items: readonly (MenuItem | null)[]): void {
   const entries = items.map(item => {
     if (!item) return h('div', { class: 'menu-line', role: 'separator' });

@@ -1,9 +1,10 @@
-// What pages do with the data palette of extension/protocol/palette.ts: dashes where colour must not be needed, a run's own colour, opacity.
+// Helpers for the data palette of extension/protocol/palette.ts: dash patterns for high contrast, the colour of a run,
+// opacity.
 import { hue, paletteOf } from '../../extension/protocol/palette';
 
 export { hue, paletteOf };
 
-/** Dash patterns that tell lines apart where colour must not be needed (high contrast). The first is solid. */
+/** Dash patterns that distinguish lines without colour (high contrast). The first is solid. */
 export const dashes: readonly (readonly number[])[] = [
   [],
   [6, 3],
@@ -15,14 +16,14 @@ export const dashes: readonly (readonly number[])[] = [
   [10, 2, 2, 2, 2, 2],
 ];
 
-/** The place in the palette of a run, the same wherever the run is shown (FNV-1a of its id); never grey, which reads as disabled. */
+/** Palette index of a run, the same on all pages (FNV-1a of its id); never grey, which looks disabled. */
 export function colourOfRun(runId: string): number {
   let hash = 0x811c9dc5;
   for (let i = 0; i < runId.length; i++) hash = Math.imul(hash ^ runId.charCodeAt(i), 0x01000193) >>> 0;
   return hash % hue.grey;
 }
 
-/** `#rrggbb` with an opacity 0…1. */
+/** `#rrggbb` with an opacity from 0 to 1. */
 export function withAlpha(colour: string, alpha: number): string {
   const [red, green, blue] = [1, 3, 5].map(at => Number.parseInt(colour.slice(at, at + 2), 16));
   return `rgba(${red}, ${green}, ${blue}, ${alpha})`;

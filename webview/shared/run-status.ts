@@ -1,16 +1,16 @@
-// Where a run stands, as a dot with a word. A run that claims to be at work without a living trainer was interrupted.
+// A run's status as a dot with a label. A run whose status is active but whose trainer is not alive was interrupted.
 import type { RunSummary } from '../../extension/protocol/pages';
 import { h, setAttribute, setText } from './dom';
 
 export type Standing = RunSummary['status']['state'] | 'interrupted';
 
-/** The standing of a run. */
+/** The displayed status of a run. */
 export function standingOf({ status, live }: Pick<RunSummary, 'status' | 'live'>): Standing {
   const claimsLife = ['starting', 'running', 'paused', 'stopping'].includes(status.state);
   return claimsLife && !live ? 'interrupted' : status.state;
 }
 
-/** What can be asked of a run that stands so. */
+/** Commands available in a status. */
 export function commandsFor(standing: Standing): readonly ('pause' | 'resume' | 'stop')[] {
   switch (standing) {
     case 'starting':
@@ -28,7 +28,9 @@ export function commandsFor(standing: Standing): readonly ('pause' | 'resume' | 
   }
 }
 
-/** The dot and the word; `update` changes both in place, so that the pulse of a live run does not start anew. */
+/**
+ * The dot and its label; `update` changes both in place, so that the pulse animation of a live run does not restart.
+ */
 export function statusDot(): { element: HTMLElement; update(run: RunSummary): void } {
   const word = h('span', { class: 'status-word' });
   const element = h(

@@ -1,5 +1,5 @@
-// A page's navigation and view settings, kept by setState. What was written by another version of the page is dropped, not
-// guessed at. Beside the settings stands PageState's `folder`, by which the host restores the panel after a reload.
+// A page's navigation and view settings, saved by setState. Settings of another schema version are discarded. Stored
+// together with PageState's `folder`, from which the host restores the panel after a reload.
 import type { PageState } from '../../extension/protocol/pages';
 import type { Host } from './host';
 
@@ -10,15 +10,15 @@ interface Kept<T> extends PageState {
 
 export interface ViewState<T> {
   readonly value: T;
-  /** Changes some settings and keeps them. */
+  /** Changes and saves some settings. */
   change(part: Partial<T>): void;
-  /** Notes the run's folder for a restore. */
+  /** Saves the run's folder for a restore. */
   keepFolder(folder: string): void;
 }
 
 /**
- * Settings of a page, starting from what was kept or else from `defaults`.
- * @param schema the page's own number, raised when the meaning of a setting changes
+ * Settings of a page, initialized from the saved state or else from `defaults`.
+ * @param schema schema version of the page, increased when the meaning of a setting changes
  */
 export function viewState<T extends object>(host: Host, schema: number, defaults: T): ViewState<T> {
   const kept = host.getState() as Partial<Kept<T>> | undefined;

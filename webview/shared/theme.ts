@@ -1,5 +1,6 @@
-// The editor's theme as charts need it: canvas cannot read CSS variables by itself. VS Code names the kind in a class of the
-// body and writes the variables into the style of the root element; both are watched, so that a change of theme redraws.
+// The editor's theme for charts, because a canvas cannot read CSS variables. VS Code sets a body class for the kind of
+// theme and writes the variables into the root element's style; both are observed, so that charts are redrawn after a
+// change.
 import { paletteOf, type ThemeKind } from '../../extension/protocol/palette';
 
 export type { ThemeKind };
@@ -11,16 +12,16 @@ export interface Theme {
   palette: readonly string[];
   background: string;
   foreground: string;
-  /** Descriptions and axis texts. */
+  /** Colour of descriptions and axis labels. */
   muted: string;
-  /** Grid lines and borders. */
+  /** Colour of grid lines and borders. */
   border: string;
   warning: string;
   error: string;
   fontFamily: string;
 }
 
-/** The theme in use now. */
+/** The current theme. */
 export function readTheme(): Theme {
   const styles = getComputedStyle(document.documentElement);
   const variable = (name: string, otherwise: string) => styles.getPropertyValue(`--vscode-${name}`).trim() || otherwise;
@@ -41,14 +42,14 @@ export function readTheme(): Theme {
   };
 }
 
-/** The kind of theme named by the body's classes; dark when none is. */
+/** The kind of theme given by the body's classes; dark if there is none. */
 export function themeKind(classes: Pick<DOMTokenList, 'contains'>): ThemeKind {
   if (classes.contains('vscode-high-contrast-light')) return 'high-contrast-light';
   if (classes.contains('vscode-high-contrast')) return 'high-contrast';
   return classes.contains('vscode-light') ? 'light' : 'dark';
 }
 
-/** Calls back with the new theme once it has changed; several changes in one turn count as one. */
+/** Calls back with the new theme after a change; several changes in the same task count as one. */
 export function onThemeChange(changed: (theme: Theme) => void): void {
   let pending = false;
   const observer = new MutationObserver(() => {

@@ -1,5 +1,6 @@
-// The controls of the pages. The one file that knows @vscode/webview-ui-toolkit, so that its successor can take its place here.
-// Factories return plain elements; before `registerToolkit` (or in a test without it) they are inert tags that still take events.
+// The controls of the pages. Only this file uses @vscode/webview-ui-toolkit, so that it can be replaced here. Factories
+// return plain elements; before `registerToolkit` (or in tests without it) they are inert tags that still receive
+// events.
 import {
   provideVSCodeDesignSystem,
   vsCodeButton,
@@ -10,7 +11,7 @@ import {
 } from '@vscode/webview-ui-toolkit';
 import { h, setAttribute, type Child } from './dom';
 
-/** Defines the toolkit's elements. To be called once, by the page's entry. */
+/** Defines the toolkit's elements. Called once, by the page's entry. */
 export function registerToolkit(): void {
   provideVSCodeDesignSystem().register(
     vsCodeButton(),
@@ -22,14 +23,14 @@ export function registerToolkit(): void {
 }
 
 export interface ButtonOptions {
-  /** Shown on the button, or its accessible name when it has an icon alone. */
+  /** The button's text, or its accessible name if it only has an icon. */
   label: string;
   icon?: Child;
-  /** Shows the icon alone. */
+  /** Shows only the icon. */
   iconOnly?: boolean;
   primary?: boolean;
   title?: string;
-  /** Of a button that stays in or out. */
+  /** State of a toggle button. */
   pressed?: boolean;
   onClick(): void;
 }
@@ -60,7 +61,7 @@ export interface TextFieldOptions {
   onInput(value: string): void;
 }
 
-/** A text field; its `value` is read and written as a property. */
+/** A text field; read and write its text through the `value` property. */
 export function textField(options: TextFieldOptions): HTMLElement & { value: string } {
   const { label, placeholder, value = '', title, onInput } = options;
   const element = h('vscode-text-field', {
@@ -99,7 +100,7 @@ export function dropdown<V extends string>({
   return element;
 }
 
-/** A box that is ticked or not; `checked` is read and written as a property. */
+/** A checkbox; read and write its state through the `checked` property. */
 export function checkbox(label: string, onChange: (checked: boolean) => void): HTMLElement & { checked: boolean } {
   const element = h('vscode-checkbox', { 'aria-label': label }) as HTMLElement & { checked: boolean };
   keepLabel(element, label);
@@ -107,7 +108,9 @@ export function checkbox(label: string, onChange: (checked: boolean) => void): H
   return element;
 }
 
-/** The toolkit names controls without a text of their own “Text field” or “Checkbox” once they are on the page. */
+/**
+ * Restores the label: the toolkit names controls without a text “Text field” or “Checkbox” once they are on the page.
+ */
 function keepLabel(element: HTMLElement, label: string): void {
   const mend = () => setAttribute(element, 'aria-label', label);
   new MutationObserver(mend).observe(element, { attributeFilter: ['aria-label'] });

@@ -1,5 +1,5 @@
-// The Mersenne Twister MT19937 (Matsumoto and Nishimura, 1998) with its two ways of seeding. CPython's `random` seeds it by an
-// array of words, numpy's legacy RandomState by one word; both draw from the same recurrence, so both classes stand on this one.
+// The Mersenne Twister MT19937 (Matsumoto and Nishimura, 1998) with both of its seedings. CPython's `random` seeds it
+// with an array of words, numpy's legacy RandomState with one word; both classes build on this one.
 
 const size = 624;
 const middle = 397;
@@ -8,7 +8,7 @@ export class Mt19937 {
   private readonly words = new Int32Array(size);
   private next = size;
 
-  /** Seeds by one 32-bit word (`init_genrand`). */
+  /** Seeds with one 32-bit word (`init_genrand`). */
   seedByWord(seed: number): this {
     const { words } = this;
     words[0] = seed | 0;
@@ -20,7 +20,7 @@ export class Mt19937 {
     return this;
   }
 
-  /** Seeds by one or more 32-bit words (`init_by_array`). */
+  /** Seeds with one or more 32-bit words (`init_by_array`). */
   seedByArray(key: readonly number[]): this {
     const { words } = this.seedByWord(19650218);
     let i = 1;
@@ -55,7 +55,7 @@ export class Mt19937 {
     return (word ^ (word >>> 18)) >>> 0;
   }
 
-  /** A uniform double in [0, 1) with 53 bits, made of two words. */
+  /** A uniform double in [0, 1) with 53 bits, drawn from two words. */
   double(): number {
     const high = this.uint32() >>> 5;
     const low = this.uint32() >>> 6;

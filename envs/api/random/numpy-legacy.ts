@@ -1,11 +1,11 @@
-// numpy's legacy global generator (`np.random.seed`, `np.random.randint`, …; the class RandomState), number for number.
-// Checked against numpy in test/golden/envs/random.json.
+// numpy's legacy global generator (`np.random.seed`, `np.random.randint`, …; the class RandomState). Draws the same
+// numbers as numpy, checked in test/golden/envs/random.json.
 import { Mt19937 } from './mt19937';
 
 export class NumpyLegacy {
   private readonly generator = new Mt19937();
 
-  /** As `np.random.seed(seed)`; the seed is an integer in [0, 2³²). */
+  /** Equivalent to `np.random.seed(seed)`; the seed is an integer in [0, 2³²). */
   constructor(seed: number) {
     if (!Number.isInteger(seed) || seed < 0 || seed > 0xffffffff)
       throw new RangeError(`a numpy stream's seed is ${seed}: give an integer from 0 to 2^32 - 1`);
@@ -17,7 +17,10 @@ export class NumpyLegacy {
     return this.generator.double();
   }
 
-  /** A uniform integer in [low, high) by masked rejection; the range spans at most 2³² values. One value takes no draw. */
+  /**
+   * A uniform integer in [low, high) by masked rejection; the range spans at most 2³² values. A range of one value
+   * draws nothing.
+   */
   randint(low: number, high: number): number {
     const last = high - 1 - low;
     if (!(last >= 0 && last <= 0xffffffff))
@@ -29,7 +32,7 @@ export class NumpyLegacy {
     return low + drawn;
   }
 
-  /** An index in [0, n), uniform or by the probabilities `p` (length n, sum 1). */
+  /** An index in [0, n), uniform or with the probabilities `p` (length n, sum 1). */
   choice(n: number, p?: readonly number[]): number {
     if (!p) return this.randint(0, n);
     let total = 0;

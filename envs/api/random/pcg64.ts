@@ -1,6 +1,6 @@
-// numpy's `Generator(PCG64(seed))`, which is what `gymnasium.utils.seeding.np_random(seed)` gives, number for number.
-// PCG XSL RR 128/64 (O'Neill, 2014) on four 32-bit limbs, least significant first, without BigInt.
-// Checked against numpy in test/golden/envs/random.json.
+// numpy's `Generator(PCG64(seed))`, the generator of `gymnasium.utils.seeding.np_random(seed)`. Draws the same numbers
+// as numpy, checked in test/golden/envs/random.json. PCG XSL RR 128/64 (O'Neill, 2014) on four 32-bit limbs, least
+// significant first, without BigInt.
 import { seedSequence } from './seed-sequence';
 
 /** The limbs of PCG's default 128-bit multiplier. */
@@ -31,14 +31,14 @@ export class Pcg64 {
   private readonly i1: number;
   private readonly i2: number;
   private readonly i3: number;
-  /** The 64 bits of the newest draw. */
+  /** The 64 bits of the latest draw. */
   private high = 0;
   private low = 0;
-  /** 32-bit draws take the lower half of 64 bits and keep the upper for the next. */
+  /** A 32-bit draw takes the lower half of 64 bits and keeps the upper half for the next draw. */
   private spare = 0;
   private hasSpare = false;
 
-  /** Seeds with an integer in [0, 2⁵³); `key` names a child stream as `SeedSequence.spawn` does. */
+  /** Seeds with an integer in [0, 2⁵³); `key` selects a child stream as `SeedSequence.spawn` does. */
   constructor(seed: number, key: readonly number[] = []) {
     const words = seedSequence(seed, key, 8);
     this.i0 = ((words[6] << 1) | 1) >>> 0;
@@ -68,7 +68,10 @@ export class Pcg64 {
     return this.low;
   }
 
-  /** A uniform integer in [low, high) by Lemire's method; the range spans at most 2³² values. One value takes no draw. */
+  /**
+   * A uniform integer in [low, high) by Lemire's method; the range spans at most 2³² values. A range of one value draws
+   * nothing.
+   */
   integers(low: number, high: number): number {
     const count = high - low;
     if (!(count >= 1 && count <= word))
@@ -87,7 +90,7 @@ export class Pcg64 {
     return low + mulHigh(drawn, count);
   }
 
-  /** An index in [0, n), uniform or by the probabilities `p` (length n, sum 1). */
+  /** An index in [0, n), uniform or with the probabilities `p` (length n, sum 1). */
   choice(n: number, p?: readonly number[]): number {
     if (!p) return this.integers(0, n);
     let total = 0;

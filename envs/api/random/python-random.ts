@@ -1,12 +1,12 @@
-// CPython's `random.Random`, number for number: levels made by RAGEN's Sokoban generator come out the same here for the same seed.
-// Checked against CPython in test/golden/envs/random.json.
+// CPython's `random.Random`: draws the same numbers as CPython, so RAGEN's Sokoban generator gives the same levels for
+// the same seed. Checked against CPython in test/golden/envs/random.json.
 import { Mt19937 } from './mt19937';
 import { seedWords } from './seed-words';
 
 export class PythonRandom {
   private readonly generator = new Mt19937();
 
-  /** As `random.seed(seed)`; the seed is an integer in [0, 2⁵³). */
+  /** Equivalent to `random.seed(seed)`; the seed is an integer in [0, 2⁵³). */
   constructor(seed: number) {
     this.generator.seedByArray(seedWords(seed));
   }
@@ -16,14 +16,14 @@ export class PythonRandom {
     return this.generator.double();
   }
 
-  /** A uniform integer of so many bits, 1 to 53. */
+  /** A uniform integer of the given number of bits, 1 to 53. */
   getrandbits(bits: number): number {
     if (bits <= 32) return this.generator.uint32() >>> (32 - bits);
     const low = this.generator.uint32();
     return (this.generator.uint32() >>> (64 - bits)) * 0x100000000 + low;
   }
 
-  /** A uniform integer in [0, n), by drawing bits until they fit (`_randbelow`). */
+  /** A uniform integer in [0, n), by rejection sampling (`_randbelow`). */
   randbelow(n: number): number {
     if (!(n >= 1)) throw new RangeError(`randbelow of ${n}: the bound must be at least 1`);
     const bits = n < 0x80000000 ? 32 - Math.clz32(n) : Math.floor(Math.log2(n)) + 1;

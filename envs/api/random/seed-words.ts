@@ -1,8 +1,8 @@
-// A seed as the 32-bit words that the generators are seeded by, least significant first.
+// Splits a seed into the 32-bit words that seed a generator, least significant first.
 
 /**
  * The words of a seed, at least one.
- * @throws RangeError when the seed is no integer in [0, 2⁵³).
+ * @throws RangeError if the seed is not an integer in [0, 2⁵³)
  */
 export function seedWords(seed: number): number[] {
   if (!Number.isSafeInteger(seed) || seed < 0)

@@ -1,6 +1,7 @@
-// Actions that may not be taken in a state. A masked one never reaches the environment: nothing changes, it costs `penalty` and counts as
-// invalid. Where actions have names, the info tells which are open (`action_mask`, in the order of their ids).
-// A solution is given only where the mask lets it through, which a second environment finds out by playing it.
+// Forbids actions depending on the state. A masked action does not reach the environment: the state stays the same, the
+// reward is `penalty`, and the action counts as invalid. For named actions, the info lists which ones are allowed
+// (`action_mask`, in the order of their ids). A solution is returned only if the mask allows each of its actions, which
+// a second environment verifies by replaying it.
 import type { z } from 'zod';
 import type {
   Action,
@@ -13,25 +14,27 @@ import type {
 } from '../environment';
 import { actionNames, after, imagesOf, observationOf, textOf, wrap } from './wrap';
 
-/** A state, as the mask sees it. */
+/** The state passed to the mask. */
 export interface MaskedState<Config> {
   observation: Observation;
   info: Info;
-  /** Steps that the environment has taken; masked ones are none. */
+  /** Steps that the environment has taken; masked actions do not count. */
   steps: number;
   config: Config;
 }
 
 export interface ActionMaskOptions {
-  /** Reward of a masked action; 0 where not given. */
+  /** Reward of a masked action; default 0. */
   penalty?: number;
-  /** Name the open actions in a last line of each observation. */
+  /** Whether to list the allowed actions in a last line of each observation. */
   tell?: boolean;
 }
 
 type Allows<Config> = (action: Action, state: MaskedState<Config>) => boolean;
 
-/** @param allows whether the action may be taken in the state; it must follow from these two alone */
+/**
+ * @param allows whether the action may be taken in the state; must be a pure function of its two arguments
+ */
 export function withActionMask<Schema extends z.ZodType>(
   definition: EnvironmentDefinition<Schema>,
   allows: Allows<z.infer<Schema>>,
@@ -44,7 +47,7 @@ export function withActionMask<Schema extends z.ZodType>(
     let taken: Action[] = [];
     let over = false;
 
-    /** The state that was reached, with what the mask has to say of it. */
+    /** Records the new state and adds the mask to the result. */
     const arrive = <T extends { observation: Observation; info?: Info }>(result: T): T => {
       state = { observation: result.observation, info: result.info ?? {}, steps: taken.length, config };
       const ids = Object.keys(names).map(Number);
@@ -94,7 +97,7 @@ export function withActionMask<Schema extends z.ZodType>(
   });
 }
 
-/** Whether each action of a solution is open in the state that it is taken in. */
+/** Whether the mask allows each action of a solution in the state in which it is taken. */
 async function passes<Config>(
   environment: Environment,
   { begin, taken, solution }: { begin: ResetOptions; taken: readonly Action[]; solution: readonly Action[] },
@@ -107,7 +110,7 @@ async function passes<Config>(
     for (let steps = 0; steps < actions.length; steps++) {
       if (steps >= taken.length && !allows(actions[steps], { observation, info, steps, config })) return false;
       const result = await environment.step(actions[steps]);
-      if (result.terminated || result.truncated) return true; // by a limit, what is left cannot be taken
+      if (result.terminated || result.truncated) return true; // the remaining actions cannot be taken
       ({ observation, info } = result);
     }
     return true;

@@ -1,32 +1,34 @@
-// The last states in each observation, with the actions between them (Gymnasium's FrameStackObservation, for texts: at the beginning of
-// an episode there are fewer, and nothing is padded).
+// Shows the last states in each observation, with the actions between them (Gymnasium's FrameStackObservation, for
+// texts). At the start of an episode there are fewer states; nothing is padded.
 import type { z } from 'zod';
 import type { EnvironmentDefinition, Observation } from '../environment';
 import { actionNames, actionText, after, imagesOf, observationOf, textOf, wrap } from './wrap';
 
-/** One of the states that are shown. */
+/** One of the states shown. */
 export interface Frame {
-  /** Steps taken when it was seen; 0 is the state after the reset. */
+  /** Number of steps taken before this state; 0 is the state after the reset. */
   step: number;
-  /** The action that led to it, as the model writes it; undefined for the state after the reset. */
+  /** The action that led to this state, as the model writes it; undefined for the state after the reset. */
   action?: string;
   text: string;
 }
 
 export interface FrameHistoryOptions {
-  /** States that are shown, the present one included: a whole number from 1 on. */
+  /** Number of states shown, including the current one; an integer of at least 1. */
   frames: number;
-  /** The text of the states, oldest first; `<image>` marks must stay in their order. */
+  /** Joins the states, oldest first, into one text; `<image>` placeholders must keep their order. */
   join?: (frames: readonly Frame[]) => string;
 }
 
-/** `State 0:` and the state, `Action 1: Left`, `State 1:` and the state, and so on. */
+/** `State 0:` and the state, then `Action 1: Left`, `State 1:` and the state, and so on. */
 const numbered = (frames: readonly Frame[]): string =>
   frames
     .map(({ step, action, text }, i) => `${i > 0 ? `Action ${step}: ${action}\n` : ''}State ${step}:\n${text}`)
     .join('\n');
 
-/** @throws RangeError where `frames` is no whole number from 1 on */
+/**
+ * @throws RangeError if `frames` is not an integer of at least 1
+ */
 export function withFrameHistory<Schema extends z.ZodType>(
   definition: EnvironmentDefinition<Schema>,
   { frames, join = numbered }: FrameHistoryOptions,

@@ -1,12 +1,12 @@
-// Another form of each observation (Gymnasium's TransformObservation): made of the observation itself, or of what `render` shows in
-// another mode. What the system message says of the state can be replaced with it.
+// Replaces each observation (Gymnasium's TransformObservation), computed from the observation itself or from another
+// mode of `render`. The task description in the system message can be replaced with it.
 import type { z } from 'zod';
 import type { Action, EnvironmentDefinition, Info, MaybePromise, Observation } from '../environment';
 import { after, wrap } from './wrap';
 
-/** Where an observation stands in its episode. */
+/** The state of the episode at an observation. */
 export interface ObservedState<Config> {
-  /** The action that led here; undefined after a reset. */
+  /** The action that led to this state; undefined after a reset. */
   action?: Action;
   info: Info;
   /** Steps taken since the reset. */
@@ -14,14 +14,14 @@ export interface ObservedState<Config> {
   config: Config;
   /**
    * The state in another mode of the environment's `render`.
-   * @throws Error where the environment has no `render`
+   * @throws Error if the environment has no `render`
    */
   render(mode: string): MaybePromise<Observation>;
 }
 
 /**
- * @param observe gives the observation that is shown instead; it must follow from what it is told alone
- * @param texts what the system message says under the new form, where it has to say something else
+ * @param observe returns the observation to show; must be a pure function of its arguments
+ * @param texts replacements for the instruction and the legend, if the new form needs other ones
  */
 export function withObservation<Schema extends z.ZodType>(
   definition: EnvironmentDefinition<Schema>,

@@ -1,11 +1,11 @@
-// Notes each episode (Gymnasium's RecordEpisodeStatistics and what can be replayed): the last info tells `episode_return` and
-// `episode_length`, which a run averages into its metrics, and a listener is given the whole episode.
+// Records each episode (Gymnasium's RecordEpisodeStatistics, plus the data for a replay). The last info has
+// `episode_return` and `episode_length`, which a run averages into its metrics; a listener receives the whole episode.
 import { appendFileSync } from 'node:fs';
 import type { z } from 'zod';
 import type { Action, EnvironmentDefinition, Info, StepResult } from '../environment';
 import { after, textOf, wrap } from './wrap';
 
-/** An episode as plain data; images are left out. With `env`, `config`, `seed` and `actions` it can be played again. */
+/** An episode as plain data, without images. It can be replayed from `env`, `config`, `seed` and `actions`. */
 export interface RecordedEpisode {
   env: string;
   config: unknown;
@@ -18,8 +18,8 @@ export interface RecordedEpisode {
 }
 
 /**
- * @param onEpisode is given each episode once: when it ends, or when it is left (closed or reset) after at least one step. It only
- *   listens; what it throws ends the episode.
+ * @param onEpisode receives each episode once: when it ends, or when it is abandoned (closed or reset) after at least
+ * one step. An exception in it ends the episode.
  */
 export function withRecord<Schema extends z.ZodType>(
   definition: EnvironmentDefinition<Schema>,
@@ -62,7 +62,7 @@ export function withRecord<Schema extends z.ZodType>(
   });
 }
 
-/** A listener that appends each episode to a file as a line of JSON. */
+/** Returns a listener that appends each episode to a file as a line of JSON. */
 export function appendTo(file: string): (episode: RecordedEpisode) => void {
   return episode => appendFileSync(file, `${JSON.stringify(episode)}\n`);
 }

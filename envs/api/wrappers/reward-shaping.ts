@@ -1,22 +1,22 @@
-// Another reward for each step (Gymnasium's TransformReward). The environment's own is told as `raw_reward` in the info, where nothing
-// is told under that name yet, so that a run shows both.
+// Replaces the reward of each step (Gymnasium's TransformReward). The environment's own reward is kept in the info as
+// `raw_reward`, unless the info already has that key, so a run shows both.
 import type { z } from 'zod';
 import type { Action, EnvironmentDefinition, Observation, StepResult } from '../environment';
 import { after, wrap } from './wrap';
 
-/** A step, as the shaping sees it. */
+/** The step passed to the reward function. */
 export interface ShapedStep<Config> extends StepResult {
   action: Action;
   /** The observation before the step. */
   previous: Observation;
-  /** Steps taken, this one included. */
+  /** Steps taken, including this one. */
   steps: number;
   config: Config;
 }
 
 /**
- * @param reward gives the reward that takes the place of `step.reward`. It must follow from what it is told alone: no clock, no
- *   `Math.random`, nothing kept between calls, or else equal seeds and actions would no longer give equal rewards.
+ * @param reward returns the reward that replaces `step.reward`. Must be a pure function of its argument (no clock, no
+ * `Math.random`, no state between calls), otherwise equal seeds and actions would give different rewards.
  */
 export function withRewardShaping<Schema extends z.ZodType>(
   definition: EnvironmentDefinition<Schema>,

@@ -1,11 +1,13 @@
-// Ends an episode after so many steps (Gymnasium's TimeLimit). The end is a truncation, unless the task ended with that very step.
+// Ends an episode after a number of steps (Gymnasium's TimeLimit). The end is a truncation, unless the task terminates
+// at the same step.
 import type { z } from 'zod';
 import type { EnvironmentDefinition } from '../environment';
 import { after, wrap } from './wrap';
 
 /**
- * @param maxSteps steps an episode has, invalid ones included; a whole number from 1 on, or what gives one for a configuration
- * @throws RangeError for another number, when an environment is made
+ * @param maxSteps maximum number of steps of an episode, including invalid ones: an integer of at least 1, or a
+ * function of the configuration that returns one
+ * @throws RangeError for any other number, when an environment is created
  */
 export function withTimeLimit<Schema extends z.ZodType>(
   definition: EnvironmentDefinition<Schema>,

@@ -1,7 +1,11 @@
-// What the wrappers share: a wrapped definition is a definition again, with the same configuration, so that wrappers stack in any order.
-// Invariants: what a wrapper does not change passes through (render, solve and close exist where the inner environment has them); an
-// inner environment that answers at once is answered for at once; the episode stays a pure function of (config, seed, member, actions); a
-// step after the end is refused, since a wrapper may have ended an episode that goes on within, or change what its last step shows and earns.
+// Base of the wrappers. A wrapped definition is again a definition with the same configuration, so wrappers stack in
+// any order. Invariants:
+// * What a wrapper does not change passes through: `render`, `solve` and `close` exist if the inner environment has
+//   them.
+// * If the inner environment returns synchronously, the wrapped one does too.
+// * The episode stays a pure function of (config, seed, member, actions).
+// * A step after the end throws, because a wrapper may end an episode that the inner environment would continue, or
+//   change the observation and reward of the last step.
 import type { z } from 'zod';
 import type {
   Action,
@@ -13,8 +17,8 @@ import type {
 } from '../environment';
 
 /**
- * A definition whose environments are wrapped: what `around` gives takes the place of the inner environment's methods.
- * It is called once for each environment, so what it declares is the wrapper's state.
+ * Returns a definition whose environments are wrapped: the methods returned by `around` replace those of the inner
+ * environment. `around` is called once for each environment, so its local variables are the wrapper's state.
  */
 export function wrap<Schema extends z.ZodType>(
   definition: EnvironmentDefinition<Schema>,
@@ -51,12 +55,12 @@ export function wrap<Schema extends z.ZodType>(
   };
 }
 
-/** What follows a value that may still be on its way; without delay where it is not. */
+/** Applies `then` to a value or to the value of a promise; synchronous if the value is not a promise. */
 export function after<T, R>(value: MaybePromise<T>, then: (value: T) => MaybePromise<R>): MaybePromise<R> {
   return value instanceof Promise ? value.then(then) : then(value);
 }
 
-/** Names of a definition's actions under a configuration, by id; empty where it takes texts. */
+/** Names of a definition's actions under a configuration, by id; empty if its actions are texts. */
 export function actionNames<Schema extends z.ZodType>(
   { actions }: EnvironmentDefinition<Schema>,
   config: z.infer<Schema>,
@@ -73,6 +77,6 @@ export const textOf = (observation: Observation): string =>
 export const imagesOf = (observation: Observation): Uint8Array[] =>
   typeof observation === 'string' ? [] : observation.images;
 
-/** An observation of a text and the images at its marks; a plain text where there are none. */
+/** An observation of a text and the images for its placeholders; a plain string if there are no images. */
 export const observationOf = (text: string, images: Uint8Array[]): Observation =>
   images.length > 0 ? { text, images } : text;

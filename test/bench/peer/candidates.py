@@ -1,5 +1,6 @@
-"""The peer's ways of working: for each kind of benchmark the keywords that are tried, the best known first. `--tune` tries all and keeps
-the fastest; otherwise the first is taken. Which is best depends on the shape, so a name may have ways of its own."""
+"""The peer's candidates: for each kind of benchmark, the keyword arguments to try, the best known first. `--tune`
+tries all and keeps the fastest; otherwise the first is used. The best one depends on the shape, so a benchmark
+may have its own list."""
 
 WAYS = {
     "training": [

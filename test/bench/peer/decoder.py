@@ -1,7 +1,8 @@
-"""A Qwen2-shaped decoder for training in PyTorch, written by hand for speed rather than taken from transformers, whose code for any model
-does more work per token: one product for q, k and v and one for gate and up, fused attention with grouped heads. With adapters, every
-linear layer has its own pair of rank `lora_rank` (alpha twice that) as PEFT's all-linear gives, the first factors of a joined product in
-one matrix, and all else is frozen. Shapes: ids [rows, length] -> hidden states [rows, length, hidden]."""
+"""A Qwen2-shaped decoder for training in PyTorch, handwritten for speed, because the model-independent code of
+transformers does more work per token: one product for q, k and v, one for gate and up, fused attention with
+grouped heads. With adapters, every linear layer has its own pair of rank `lora_rank` (alpha twice that) as in
+PEFT's all-linear, the first factors of a joined product are one matrix, and everything else is frozen. Shapes:
+ids [rows, length] -> hidden states [rows, length, hidden]."""
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -12,7 +13,7 @@ EPS = 1e-6
 
 
 class Linear(nn.Module):
-    """One product for several layers of the same input; `outs` are their widths."""
+    """One product for several layers with the same input; `outs` are their widths."""
 
     def __init__(self, width, outs, bias, rank, dtype):
         super().__init__()
@@ -33,7 +34,7 @@ class Linear(nn.Module):
 
     @torch.no_grad()
     def merged(self):
-        """The weight with its adapters added, [out, in]; a copy."""
+        """A copy of the weight merged with its adapters, [out, in]."""
         if not self.rank:
             return self.weight.detach().clone()
         parts = zip(self.a.split(self.rank), self.b)
@@ -99,6 +100,6 @@ def rotary(x, cos, sin):
 
 
 def decoder(s):
-    """A decoder with random weights of the shape that the settings give."""
+    """A decoder with random weights, of the shape in the settings."""
     torch.manual_seed(1)
     return Decoder(s)

@@ -1,5 +1,5 @@
-"""Environments in Gymnasium and gym-sokoban, played as environment-benchmarks.ts does: levels are made, no text is rendered, which ours
-do, and no pictures. Units are steps, or levels where no action is taken."""
+"""Environments of Gymnasium and gym-sokoban, played as in environment-benchmarks.ts: levels are generated, no
+pictures are drawn, and no text is rendered (ours render it). Units are steps, or levels if there are no actions."""
 import os
 import random
 
@@ -7,7 +7,7 @@ os.environ.setdefault("GYM_DISABLE_WARNINGS", "1")
 
 
 def play(s, make):
-    """`make(seed)` resets and returns a step function that says whether the episode ended."""
+    """`make(seed)` resets and returns a step function that returns whether the episode ended."""
     state = {"seed": 10000}
 
     def run():
@@ -47,7 +47,7 @@ def sokoban(s, how):
     from gym_sokoban.envs.sokoban_env import SokobanEnv
 
     env = SokobanEnv(dim_room=(s["rows"], s["columns"]), max_steps=100, num_boxes=s["boxes"], reset=False)
-    env.get_image = env.render = lambda *_, **__: None  # no pictures: neither side paints
+    env.get_image = env.render = lambda *_, **__: None  # no pictures on either side
 
     def make(seed):
         random.seed(seed)

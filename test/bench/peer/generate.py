@@ -1,5 +1,5 @@
-"""Sampling as most do it in PyTorch: `generate` of transformers with its key-value cache, on a Qwen2 in float32. Every row has its prompt
-computed, each turn anew; a batch goes on until its longest row has ended."""
+"""Sampling as is common in PyTorch: `generate` of transformers with its KV cache, on a Qwen2 in float32. The prompt
+of every row is computed, and again in each turn; a batch continues until its longest row has ended."""
 import torch
 
 from rollout import until_stop
@@ -17,7 +17,7 @@ def qwen2(s):
 
 
 class GenerateSampler:
-    """Takes its weights, adapters merged, from the model that is trained. Rows are [rows, length] at all times."""
+    """Copies its weights, with merged adapters, from the model in training. Rows are always [rows, length]."""
 
     def __init__(self, model, s, rows, positions, cache="dynamic"):
         self.s, self.rows, self.cache, self.model = s, rows, cache, model
@@ -51,7 +51,8 @@ class GenerateSampler:
 
     @torch.inference_mode()
     def turn(self, first, tokens):
-        """`first`: None, or ids [rows, t] of which all but the first are appended before. Returns ids and log-probs, [rows, tokens]."""
+        """`first`: None, or ids [rows, t]; all except the first column are appended before sampling. Returns ids and
+        log-probs, [rows, tokens]."""
         if first is not None:
             self.ids = torch.cat((self.ids, first[:, 1:]), 1)
         start = self.ids.shape[1]
@@ -71,7 +72,7 @@ def options(stop_ids):
 
 
 def generate(s, how):
-    """`how`: `cache`, the implementation of the key-value cache. Units are sampled tokens."""
+    """`how`: `cache`, the KV cache implementation. Units are sampled tokens."""
     torch.manual_seed(1)
     model = qwen2(s)
     together = s["at_once"] // s["group_size"]

@@ -1,5 +1,6 @@
-"""A whole StarPO iteration in PyTorch: rollouts over turns with the cache kept, seeded random rewards, GRPO's advantages, one optimizer
-step a mini-batch on the sampled tokens with the log-probs of the rollout. Units are iterations."""
+"""A complete StarPO iteration in PyTorch: rollouts of several turns that keep the cache, seeded random rewards, GRPO
+advantages, and one optimizer step per mini-batch on the sampled tokens with the rollout's log-probs. Units are
+iterations."""
 import torch
 
 from decoder import decoder
@@ -9,7 +10,7 @@ from training import Step, micro_batches
 
 
 def iteration(s, how):
-    """`how`: `sampler` and `step`, the keywords of both."""
+    """`how`: `sampler` and `step`, the keyword arguments of both."""
     rows, turns, sampled, observed = s["groups"] * s["group_size"], s["turns"], s["sampled"], s["observed"]
     length = s["prompt"] + turns * sampled + (turns - 1) * observed
     model = decoder(s)

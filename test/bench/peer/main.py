@@ -1,5 +1,6 @@
-"""The benchmarks' peer: the same work in PyTorch, Gymnasium and gym-sokoban. Started by python-peer.ts; one JSON line in and out for each
-run. With --memory it does the one question of its input once and prints the peak of its resident memory."""
+"""The benchmarks' peer: the same work in PyTorch, Gymnasium and gym-sokoban. Started by python-peer.ts, with one
+JSON line in and out for each run. With --memory it runs the single request of its input once and prints its peak
+resident memory."""
 import json
 import re
 import sys
@@ -55,7 +56,7 @@ def rate(run):
 
 
 def ready(question):
-    """The workload and how it works: the fastest way of all that are known, or the first."""
+    """The workload with one candidate: the fastest of all with `tune`, else the first."""
     work = implementation(question["kind"], question["settings"])
     known = ways(question["kind"], question["name"], question["settings"])
     if not question["tune"] or len(known) == 1:
@@ -66,7 +67,7 @@ def ready(question):
             run = work(question["settings"], how)
             run()
             reached = max(rate(run) for _ in range(2))
-        except Exception as error:  # a way that this version of PyTorch lacks
+        except Exception as error:  # a candidate that this version of PyTorch does not support
             print(f"peer: {question['name']} {how}: {type(error).__name__}: {str(error)[:200]}", file=sys.stderr)
             continue
         print(f"peer: {question['name']} {how}: {reached:.4g}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""A big matrix product, the machine's limit as PyTorch reaches it. Units are 10^9 floating-point operations."""
+"""A large matrix product: the machine's limit as reached by PyTorch. Units are 10^9 floating-point operations."""
 import torch
 import torch.nn.functional as F
 

@@ -1,7 +1,7 @@
-"""Sampling in PyTorch: a decoder for inference alone, with a static key-value cache that keeps over turns, adapters merged into their
-weights, and weights laid out for oneDNN once (about twice as fast as MKL's product at 32 rows). Prompts are computed once a group.
-Draws are exact, by inverting the distribution function in two levels: torch.multinomial makes a random number for every token of the
-vocabulary, ten times the cost at 151,936."""
+"""Sampling in PyTorch: a decoder for inference only, with a static KV cache that is kept between turns, adapters
+merged into the weights, and weights packed for oneDNN once (about twice as fast as MKL's product at 32 rows).
+Prompts are computed once per group. Sampling is exact, by inverting the distribution function in two levels:
+torch.multinomial generates a random number for every token of the vocabulary, ten times the cost at 151,936."""
 import torch
 import torch.nn.functional as F
 
@@ -11,7 +11,7 @@ BLOCK = 128
 
 
 class Sampler:
-    """Rows advance together: every row has the same length at all times."""
+    """All rows have the same length at all times."""
 
     def __init__(self, model, s, rows, positions, compiled=False, packed=True):
         self.s, self.rows, self.packed = s, rows, packed
@@ -28,7 +28,7 @@ class Sampler:
             self.next = torch.compile(self.step, dynamic=True)
 
     def refresh(self):
-        """Takes over the model's weights after they were trained."""
+        """Copies the model's weights after training."""
         pack = lambda linear: (self.lay_out(linear.merged()), None if linear.bias is None else linear.bias.detach())
         self.layers = [
             (l.norm1.weight.detach(), pack(l.qkv), pack(l.out), l.norm2.weight.detach(), pack(l.gate_up), pack(l.down))
@@ -42,13 +42,14 @@ class Sampler:
         return torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], None) if self.packed else F.linear(x, weight, bias)
 
     def advance(self, ids, start, cache):
-        """Hidden states [rows, hidden] of the last of `ids` [rows, t], which stand at `start` in a cache of as many rows."""
+        """Hidden states [rows, hidden] of the last of `ids` [rows, t], which start at position `start` of a cache
+        with as many rows."""
         s = self.s
         (rows, t), size, kv = ids.shape, s["head_size"], s["kv_heads"]
         group, end = s["heads"] // kv, start + t
         cos, sin = self.cos[start:end], self.sin[start:end]
         x = F.embedding(ids, self.model.embed)
-        # Heads of a group are further queries of their key-value head, so that nothing is repeated.
+        # The heads of a group become additional queries of their key-value head, so keys and values are not repeated.
         seen = torch.ones(t, end, dtype=torch.bool).tril(start).repeat(group, 1) if t > 1 else None
         for (norm1, qkv, out, norm2, gate_up, down), (keys, values) in zip(self.layers, cache):
             y = self.product(F.rms_norm(x, (s["hidden"],), norm1, EPS), *qkv).view(rows, t, -1, size).transpose(1, 2)
@@ -63,7 +64,8 @@ class Sampler:
         return F.rms_norm(x[:, -1], (s["hidden"],), self.model.norm.weight, EPS)
 
     def draw(self, x, uniform):
-        """Tokens [rows, 1] and their log-probs at temperature 1 from hidden states [rows, hidden] and uniforms [rows, 1]."""
+        """Tokens [rows, 1] and their log-probs at temperature 1, from hidden states [rows, hidden] and uniforms
+        [rows, 1]."""
         logp = self.product(x, self.head).log_softmax(-1)
         p = logp.exp().view(self.rows, -1, BLOCK)
         blocks = p.sum(-1)
@@ -80,7 +82,8 @@ class Sampler:
 
     @torch.inference_mode()
     def prompt(self, prompts):
-        """Begins anew: prompts [groups, t], each for an equal share of the rows. Returns the hidden states to draw from."""
+        """Resets with prompts [groups, t], each for an equal share of the rows. Returns the hidden states to sample
+        from."""
         groups, self.length = prompts.shape
         copies = self.rows // groups
         x = self.advance(prompts, 0, self.cache[:, :, :groups])
@@ -91,8 +94,8 @@ class Sampler:
 
     @torch.inference_mode()
     def turn(self, first, tokens, stop_ids=0):
-        """Samples `tokens` a row, or until every row has had an id below `stop_ids`; `first` are hidden states, or ids [rows, t] to append
-        first. Returns ids and log-probs, [rows, sampled]."""
+        """Samples `tokens` per row, or until every row has had an id below `stop_ids`; `first` are hidden states, or
+        ids [rows, t] to append first. Returns ids and log-probs, [rows, sampled]."""
         uniform = lambda: torch.rand(self.rows, 1)
         if first.is_floating_point():
             drawn = [self.draw(first, uniform())]
@@ -111,7 +114,8 @@ class Sampler:
 
 
 def rollout(s, how):
-    """`how`: the keywords of Sampler. Batches of whole groups, each until its longest row has ended. Units are sampled tokens."""
+    """`how`: the keyword arguments of Sampler. Batches of whole groups, each until its longest row has ended. Units
+    are sampled tokens."""
     rows, together = s["at_once"], s["at_once"] // s["group_size"]
     model = decoder(s)
     sampler = Sampler(model, s, rows, s["prompt"] + s["tokens"], **how)
@@ -131,5 +135,5 @@ def rollout(s, how):
 
 
 def until_stop(ids, stop_ids):
-    """Tokens of ids [rows, t] up to the first of each row that is below `stop_ids`, itself included."""
+    """Number of tokens in ids [rows, t] up to and including the first id of each row below `stop_ids`."""
     return int((((ids < stop_ids).cumsum(1) - (ids < stop_ids).int()) == 0).sum())

@@ -1,6 +1,6 @@
-"""Optimizer steps on the clipped policy loss over a mini-batch of episodes: rows sorted by length and padded within micro-batches,
-logits at the loss's positions alone, gradients clipped, AdamW fused. Episodes of a group share their prompt, and every one of them is
-computed whole, as padded batches do. It computes no entropy and no KL."""
+"""Optimizer steps with the clipped policy loss over a mini-batch of episodes: rows sorted by length and padded
+within micro-batches, logits only at the loss's positions, gradients clipped, fused AdamW. Episodes of a group
+share their prompt, but each is computed completely, as usual for padded batches. Computes no entropy and no KL."""
 import torch
 import torch.nn.functional as F
 from torch.utils.checkpoint import checkpoint
@@ -9,7 +9,8 @@ from decoder import decoder
 
 
 def episodes(s):
-    """Per episode its ids [length] and the positions trained on: turns of `sampled` tokens, then `observed` that are not."""
+    """Yields per episode its ids [length] and the positions trained on: turns of `sampled` tokens, then `observed`
+    that are not trained on."""
     dice = torch.Generator().manual_seed(2)
     lengths, turn = iter(s["lengths"]), s["sampled"] + s["observed"]
     for _ in range(s["groups"]):
@@ -21,7 +22,8 @@ def episodes(s):
 
 
 def micro_batches(rows, size):
-    """Padded batches of rows of like length: ids, flat places that predict, targets, and which of all trained tokens they are."""
+    """Yields padded batches of rows of similar length: ids, flat positions whose logits are used, targets, and their
+    indices among all trained tokens."""
     starts = [0]
     for _, trained in rows:
         starts.append(starts[-1] + len(trained))
@@ -41,7 +43,8 @@ def micro_batches(rows, size):
 
 
 def logprobs(model, ids, places, targets, chunk=0):
-    """Log-probs of the targets [tokens]. `chunk` tokens go through the head at a time and are computed again on the way back; 0: all."""
+    """Log-probs of the targets [tokens]. `chunk` tokens pass through the head at a time and are recomputed in the
+    backward pass; 0: all at once."""
     hidden = model(ids).flatten(0, 1)[places]
 
     def head(x, t):
@@ -54,14 +57,14 @@ def logprobs(model, ids, places, targets, chunk=0):
 
 
 def policy_loss(logp, old, advantage):
-    """Clipped surrogate with the dual clip, summed."""
+    """Clipped surrogate loss with dual clip, summed."""
     ratio = (logp - old).clamp(-20, 20).exp()
     worst = torch.maximum(-advantage * ratio, -advantage * ratio.clamp(0.8, 1.28))
     return torch.where(advantage < 0, torch.minimum(worst, -advantage * 3.0), worst).sum()
 
 
 class Step:
-    """One optimizer step on a mini-batch; how it is computed is the candidate's."""
+    """One optimizer step on a mini-batch, computed as the candidate specifies."""
 
     def __init__(self, model, micro, compiled=False, checkpointing=False, chunk=0):
         self.model, self.micro = model, micro
@@ -74,7 +77,7 @@ class Step:
         self.loss = torch.compile(loss, dynamic=True) if compiled else loss
 
     def __call__(self, batches, old, advantage):
-        """`batches` from micro_batches; `old` and `advantage` of all trained tokens."""
+        """`batches` from micro_batches; `old` and `advantage` for all trained tokens."""
         self.optimizer.zero_grad(set_to_none=True)
         for ids, places, targets, numbers in batches:
             (self.loss(ids, places, targets, old[numbers], advantage[numbers]) / len(old)).backward()
@@ -83,7 +86,7 @@ class Step:
 
 
 def training(s, how):
-    """`how`: the keywords of Step. Units are real tokens, prompts counted in every episode."""
+    """`how`: the keyword arguments of Step. Units are real tokens, with the prompt counted in every episode."""
     model = decoder(s)
     step = Step(model, **how)
     rows = list(episodes(s))

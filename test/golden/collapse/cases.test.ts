@@ -1,4 +1,5 @@
-// The collapse metrics against PyTorch's float32 (test/golden/make/collapse.py): every metric of RAGEN's, averages included.
+// Compares the collapse metrics with PyTorch in float32 (test/golden/make/collapse.py): all of RAGEN's metrics,
+// including running averages.
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { collapseMetrics } from '../../../extension/trainer/diagnostics/collapse-metrics';

@@ -1,5 +1,6 @@
-// Recorded exchanges with the projects' own clients and servers, replayed without them: their clients' requests get from our server what
-// they got then, and our client asks their servers for what it asked then and makes the same episodes of their answers.
+// Replays recorded exchanges with the clients and servers of OpenEnv and VAGEN. Requests of their clients must get the
+// recorded responses from our server; our client must send the recorded requests to their servers and build the same
+// episodes from the responses.
 import { createServer, type Server } from 'node:http';
 import { readFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
@@ -73,7 +74,7 @@ describe('clients of', () => {
   beforeAll(async () => void (serving = await startServing()));
   afterAll(() => serving.stop());
 
-  /** Sends what was sent and takes what is answered. */
+  /** Sends the recorded messages and returns the responses. */
   async function converse(url: string, frames: readonly Frame[]): Promise<Json[]> {
     const socket = new WebSocket(url.replace('http', 'ws'));
     const answers: Json[] = [];
@@ -91,10 +92,10 @@ describe('clients of', () => {
     return answers;
   }
 
-  /** An answer with the parts that are drawn anew each time left out. */
+  /** A response without the parts that are random each time. */
   const fixed = (answer: Json): Json =>
     answer.type === 'state' ? { ...answer, data: { ...(answer.data as Json), episode_id: '' } } : answer;
-  /** The words about a mistake are not the protocol's. */
+  /** Error messages are not part of the protocol. */
   const withoutWords = (answer: Json): Json =>
     answer.type === 'error' ? { type: 'error', code: (answer.data as Json).code } : fixed(answer);
 
@@ -156,7 +157,7 @@ describe('clients of', () => {
       const size = (png: Uint8Array) => [16, 20].map(at => Buffer.from(png).readUInt32BE(at));
       answers.push({ ...answer.data, sizes: answer.images.map(size) });
     }
-    // Each result of VAGEN's client is made of one answer; the session's end has none.
+    // Each result of VAGEN's client corresponds to one response; the end of the session has no result.
     expect(answers).toHaveLength(results.length + 1);
     results.forEach(([text, sizes, ...more], i) => {
       const { obs, info, reward, done } = answers[i];
@@ -181,7 +182,7 @@ describe('servers of', () => {
     return `http://127.0.0.1:${(made.address() as AddressInfo).port}`;
   };
 
-  /** Plays a recorded episode with the environment itself. */
+  /** Plays a recorded episode with the product's environment. */
   async function replayed(
     definition: typeof remote | typeof alfworld,
     config: Json,
@@ -207,7 +208,7 @@ describe('servers of', () => {
     return { transcript: { ...seen(observation), steps }, environment };
   }
 
-  /** A server that answers as the recorded one did, and what it was asked. */
+  /** A server that returns the recorded responses, with the requests it received. */
   async function openEnvTape(recorded: readonly Frame[], documents: Record<string, Json> = {}) {
     const frames = [...recorded];
     const asked: Json[] = [];
@@ -238,7 +239,7 @@ describe('servers of', () => {
       const { transcript, environment } = await replayed(remote, { url, ...config }, played);
       expect(transcript).toEqual(played.transcript);
       await environment.close?.();
-      // OpenEnv's own client made the same of the same steps.
+      // OpenEnv's client got the same results from the same steps.
       const [first, ...steps] = played.theirs as { observation: Json; reward: number; done: boolean }[];
       expect(Object.values(first.observation)).toContain(played.transcript.observation);
       played.transcript.steps.forEach(({ observation, reward, terminated }, i) => {
@@ -255,7 +256,7 @@ describe('servers of', () => {
     await environment.close?.();
     expect(transcript).toEqual(played.transcript);
     expect(beforeClose(asked)).toEqual(beforeClose(played.frames.map(({ sent }) => sent)));
-    // ALFWorld, played directly.
+    // The episode played directly in ALFWorld.
     const { observation, steps } = transcript as { observation: string; steps: Json[] };
     const flat = steps.map(({ observation, reward, terminated, truncated, info }) => {
       return [observation, reward, terminated || truncated, info];

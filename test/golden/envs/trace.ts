@@ -1,8 +1,9 @@
-// The trace of an episode, as test/golden/make/envs_trace.py makes it of the originals': a line of state, reward and flags for each step.
+// The trace of an episode: one line of state, reward and flags per step. test/golden/make/envs_trace.py writes the same
+// trace for the original environments.
 import { createHash } from 'node:crypto';
 import type { StepResult } from '../../../envs/api/environment';
 
-/** A number as Python prints a float. */
+/** A number formatted like a Python float. */
 const pythonFloat = (value: number): string => (Number.isInteger(value) ? value.toFixed(1) : String(value));
 
 export class Trace {
@@ -16,13 +17,16 @@ export class Trace {
     this.lines.push(`${state} ${pythonFloat(reward)} ${Number(terminated)}${Number(truncated)}`);
   }
 
-  /** First ten hex digits of the sha256. */
+  /** First ten hex digits of the sha256 of the trace. */
   get digest(): string {
     return createHash('sha256').update(this.lines.join('\n')).digest('hex').slice(0, 10);
   }
 }
 
-/** Checks all rows within one test, since a test for each of thousands of seeds takes longer than what it checks; an error names its seed. */
+/**
+ * Checks all rows within one test, because a separate test for each of thousands of seeds is slower than its checks; an
+ * error names the seed.
+ */
 export function checkSeeds<Row extends readonly [seed: number, ...rest: unknown[]]>(
   rows: readonly Row[],
   check: (...row: Row) => void,

@@ -1,5 +1,5 @@
-// Whole episodes as text, to be read as the specification of what a model sees: instruction, observations, actions, rewards.
-// After a change that is meant: npx vitest run test/golden/envs -u, and read the difference.
+// Complete episodes as text, readable as the specification of what a model sees: instruction, observations, actions,
+// rewards. After an intended change, run `npx vitest run test/golden/envs -u` and review the diff.
 import { expect, test } from 'vitest';
 import type { ActionLookup, EnvironmentDefinition } from '../../../envs/api/environment';
 import bandit from '../../../envs/bandit/index';
@@ -14,7 +14,7 @@ import webshop from '../../../envs/webshop/index';
 import staticQuestions from '../../../envs/static/index';
 import sudoku from '../../../envs/sudoku/index';
 
-/** An episode that takes the given actions, or the solver's when there are none. */
+/** Plays an episode with the given actions, or with the solver's if there are none. */
 async function episode(definition: EnvironmentDefinition, given: object, seed: number, member: number, actions?: (number | string)[]): Promise<string> {
   const config = definition.config.parse(given);
   const resolve = <T>(value: T | ((config: unknown) => T)) => (value instanceof Function ? value(config) : value);

@@ -1,7 +1,8 @@
-"""Token ids by the tokenizers library where added tokens match whole words only, or take the white space beside them.
+"""Token ids of the tokenizers library for added tokens that match whole words only, or strip adjacent white space.
 
-Run: python test/golden/make/added_tokens.py  (needs tokenizers). Writes test/golden/chat/added-tokens.json: byte-level tokenizers without merges that differ
-in normaliser and added tokens, texts made of tokens and of what may stand beside them, and the ids of each text under each tokenizer.
+Run: python test/golden/make/added_tokens.py  (needs tokenizers)
+Writes test/golden/chat/added-tokens.json: byte-level tokenizers without merges that differ in normaliser and added
+tokens, texts of tokens and adjacent characters, and the ids of each text under each tokenizer.
 """
 import json
 import pathlib

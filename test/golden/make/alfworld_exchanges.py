@@ -1,6 +1,7 @@
-"""Makes test/golden/environment-server/alfworld.json with ALFWorld itself (alfworld and textworld of PyPI) behind the server that
-docs/environments/alfworld.md has, on houses written by hand in its planning language: what `ragen env play` (env_type alfworld) and that server say
-to each other, and the transcripts; beside them what ALFWorld gives for the same actions when it is played directly, in RAGEN's form.
+"""Writes test/golden/environment-server/alfworld.json with ALFWorld itself (alfworld and textworld from PyPI) behind
+the server of docs/environments/alfworld.md, on handwritten houses in its planning language. Contains the exchange
+between `ragen env play` (env_type alfworld) and that server, the transcripts, and ALFWorld's results for the same
+actions when played directly, in RAGEN's format.
 
 Run: python test/golden/make/alfworld_exchanges.py   (needs alfworld 0.4.2, openenv-core 0.3.0, uvicorn; node; and npm run build)
 """
@@ -24,7 +25,7 @@ data = Path(alfworld.__file__).parent / "data"
 
 
 def write_game(folder, kind, task, mug):
-    """A house with a cabinet, a countertop and a sink, and a mug that is to be moved."""
+    """Writes a house with a cabinet, a countertop and a sink, and a mug to be moved."""
     problem = f"""(define (problem house)
  (:domain alfred)
  (:objects agent1 - agent start cabinetplace counterplace sinkplace - location
@@ -45,7 +46,7 @@ def write_game(folder, kind, task, mug):
 
 
 def documented(config_file):
-    """The server's code as it stands in the documentation."""
+    """Loads the server's code from the documentation."""
     [code] = re.findall(r"```python\n(.*?)```", (root / "docs/environments/alfworld.md").read_text(), re.S)
     sys.argv = ["alfworld_server.py", str(config_file), "0"]
     module = {"__name__": "alfworld_server"}
@@ -54,7 +55,7 @@ def documented(config_file):
 
 
 def directly(module, seed, actions):
-    """The same actions in ALFWorld itself, in RAGEN's terms."""
+    """Plays the same actions in ALFWorld directly, with results in RAGEN's format."""
     game = module["Household"]()
     scene = game.reset(seed=seed)
     form = lambda scene: f"{scene.text}\n\nAdmissible actions: [{', '.join(scene.info['admissible_commands'])}]"

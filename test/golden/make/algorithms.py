@@ -1,8 +1,9 @@
-"""Golden values of the advantage estimators and losses on random batches, in PyTorch's float32, by the formulas as verl writes them.
+"""Golden values of the advantage estimators and losses on random batches, in PyTorch float32, by verl's formulas.
 
-Run: python test/golden/make/algorithms.py  (needs torch). Writes test/golden/algorithms.json: for each name of `ragen algo` its cases and
-results. Batches are rectangular with gaps in their masks; turns end where a stretch of sampled tokens does. Values at tokens with mask 0
-are compared only where every implementation has the same.
+Run: python test/golden/make/algorithms.py  (needs torch)
+Writes test/golden/algorithms.json: for each name of `ragen algo` its cases and results. Batches are rectangular with
+gaps in their masks; a turn ends with its run of sampled tokens. Values at tokens with mask 0 are compared only if
+all implementations agree on them.
 """
 import json
 import pathlib
@@ -29,7 +30,8 @@ def whiten(x, mask):
 
 
 def batch(rows, length):
-    """Masks of turns of 1 to 4 sampled tokens with gaps of 1 to 3, rewards at their ends (some of them 0), and values."""
+    """Masks with turns of 1 to 4 sampled tokens and gaps of 1 to 3, rewards at their ends (some of them 0), and
+    values."""
     mask, rewards, ends = torch.zeros(rows, length), torch.zeros(rows, length), []
     for row in range(rows):
         at, found = random.randint(0, 2), []
@@ -96,7 +98,8 @@ for gamma, lam, high in [(1.0, 1.0, 0.95), (0.99, 0.95, 0.9), (0.9, 0.5, 1.0)]:
         add("advantage", dict(estimator="gae", whiten=whitens, **given),
             dict(advantages=whiten(raw, mask) if whitens else raw * mask, returns=(raw + values) * mask))
         for explicit in (True, False):
-            # Without turn ends those with a reward are; the last sampled token then gets one, since the original needs it.
+            # Without explicit turn ends, turns end at rewards; the last sampled token then gets one, because the
+            # original needs it.
             if not explicit:
                 for row, own in enumerate(ends):
                     rewards[row, own[-1]] = rewards[row, own[-1]] + 0.5

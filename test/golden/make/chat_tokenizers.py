@@ -1,10 +1,12 @@
-"""Token ids and rendered conversations by transformers, for tokenizers of the kinds that Qwen2.5, Qwen3, Llama 3 and SmolLM2 come with.
+"""Token ids and rendered conversations by transformers, for the kinds of tokenizers in Qwen2.5, Qwen3, Llama 3 and
+SmolLM2.
 
-Run: python test/golden/make/chat_tokenizers.py [--train NAME ...]  (needs transformers, tokenizers). With --train it makes tokenizer.json and
-the other settings in test/golden/chat/NAME (qwen2.5, qwen3, llama3, smollm2): small BPEs, trained on this repository's documents and the passages
-below, with the models' own normaliser, pre-tokenizer, post-processor and added tokens. The chat templates there are written by hand.
-Always it writes strings.json (ids of the texts, without special tokens added) and conversations.json (text and ids of
-apply_chat_template) beside them. No file of a model is in these folders.
+Run: python test/golden/make/chat_tokenizers.py [--train NAME ...]  (needs transformers, tokenizers)
+With --train it writes tokenizer.json and the other settings to test/golden/chat/NAME (qwen2.5, qwen3, llama3,
+smollm2): small BPEs, trained on this repository's documents and the passages below, with the models' normaliser,
+pre-tokenizer, post-processor and added tokens. The chat templates in these folders are handwritten. It always writes
+strings.json (ids of the texts, without special tokens added) and conversations.json (text and ids of
+apply_chat_template) next to them. These folders contain no files of the models.
 """
 import json
 import pathlib
@@ -29,7 +31,7 @@ LLAMA = ["<|begin_of_text|>", "<|end_of_text|>", "<|reserved_special_token_0|>",
 SMOLLM = ["<|endoftext|>", "<|im_start|>", "<|im_end|>", "<repo_name>", "<reponame>", "<file_sep>", "<filename>", "<gh_stars>", "<issue_start>",
           "<issue_comment>", "<issue_closed>", "<jupyter_start>", "<jupyter_text>", "<jupyter_code>", "<jupyter_output>", "<jupyter_script>",
           "<empty_output>"]
-# Words that no merge leads to: with ignore_merges they are tokens all the same.
+# Words that no merge produces: with ignore_merges they are tokens nevertheless.
 UNMERGED = [" strawberry", " FrozenLake", "Reinforcement", " bandit", "kaleidoscope", " Überraschung", " водопад", "你好世界", "٢٠٢٤", "777",
             "123", " zigzag", "())){", " 🙂🙂", "\n\n\n\n\n", "          "]
 
@@ -137,14 +139,14 @@ CONVERSATIONS = [
 
 
 def goldens(folders):
-    """Strings and conversations of tokenizer folders by transformers."""
+    """Strings and conversations of tokenizer folders, by transformers."""
     strings, conversations = {"texts": TEXTS, "ids": {}, "decoded": {}}, {}
     for folder in folders:
         tokenizer = AutoTokenizer.from_pretrained(folder)
         ids = [tokenizer(text, add_special_tokens=False)["input_ids"] for text in TEXTS]
         strings["ids"][folder.name] = ids
         decoded = [tokenizer.decode(x, skip_special_tokens=False, clean_up_tokenization_spaces=False) for x in ids]
-        # Only where it is not the text itself, by place.
+        # Decoded texts that differ from the original, by index.
         strings["decoded"][folder.name] = {i: d for i, (d, text) in enumerate(zip(decoded, TEXTS)) if d != text}
         rows = conversations[folder.name] = []
         for place, messages in enumerate(CONVERSATIONS):
@@ -223,17 +225,17 @@ def train(name, vocabulary, digits, special, plain):
 
 
 def byte_letters():
-    """ByteLevel's letter for each byte: printable ones stand for themselves, the others for code points from 256 on."""
+    """ByteLevel's letter for each byte: printable bytes map to themselves, the others to code points from 256 on."""
     own = [*range(33, 127), *range(161, 173), *range(174, 256)]
     other = [byte for byte in range(256) if byte not in own]
     return own + other, [chr(byte) for byte in own] + [chr(256 + i) for i in range(len(other))]
 
 
 def train_smollm2():
-    """GPT-2's byte-level BPE behind a splitter that isolates every numeric character. The special tokens come first.
+    """GPT-2's byte-level BPE behind a splitter that isolates every numeric character. Special tokens come first.
 
-    The model's own files name GPT2Tokenizer, for which transformers 5 leaves that splitter out of what tokenizer.json says. Models were trained with it, so that
-    the class here is the one that takes tokenizer.json as it is.
+    SmolLM2's own files name GPT2Tokenizer, for which transformers 5 drops the splitter of tokenizer.json. The models
+    were trained with the splitter, so the class here is one that uses tokenizer.json unchanged.
     """
     tokenizer = Tokenizer(models.BPE(fuse_unk=False, byte_fallback=False))
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence([

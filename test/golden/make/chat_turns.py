@@ -1,8 +1,9 @@
-"""Chat templates with other newlines than \\n, and conversations that go on after an answer, by transformers.
+"""Chat templates with other newlines than \\n, and conversations that continue after an answer, by transformers.
 
-Run: python test/golden/make/chat_turns.py  (needs transformers, jinja2). It reads the tokenizer folders in test/golden/chat and writes
-turns.json beside them: `newlines` holds templates as the file chat_template.jinja or as text of tokenizer_config.json, and what
-apply_chat_template makes of them; `continued` holds, by folder, conversations of several turns as text and ids.
+Run: python test/golden/make/chat_turns.py  (needs transformers, jinja2)
+Reads the tokenizer folders in test/golden/chat and writes turns.json next to them: `newlines` has templates as the
+file chat_template.jinja or as text in tokenizer_config.json, with the result of apply_chat_template; `continued`
+has, by folder, conversations of several turns as text and ids.
 """
 import json
 import pathlib

@@ -1,8 +1,10 @@
-"""Check by hand of an exported ONNX decoder (needs torch, transformers, onnx, onnxruntime).
+"""Manual check of an exported ONNX decoder (needs torch, transformers, onnx, onnxruntime).
 
-python test/golden/make/check_onnx.py EXPORTED    the checker of onnx finds nothing, every operator is ONNX's own, and onnxruntime's
-    logits equal transformers' on the same folder: whole rows, rows padded on the left and on the right, one token.
-Ends with an error when something differs.
+python test/golden/make/check_onnx.py EXPORTED
+    the checker of onnx reports nothing, every operator is a standard ONNX one, and onnxruntime's logits equal those of
+    transformers on the same folder: whole rows, rows padded on the left and on the right, one token.
+
+Exits with an error if anything differs.
 """
 import collections
 import pathlib

@@ -1,7 +1,8 @@
-"""Golden values of the collapse metrics: random cross-scoring matrices measured in PyTorch's float32.
+"""Golden values of the collapse metrics: random cross-scoring matrices, measured in PyTorch float32.
 
-Run: python test/golden/make/collapse.py  (needs torch). Writes test/golden/collapse/cases.json: a list of
-{log_probs_per_token, lengths, column, signatures, metrics} with RAGEN's suffixes and running averages that go on from case to case.
+Run: python test/golden/make/collapse.py  (needs torch)
+Writes test/golden/collapse/cases.json: a list of {log_probs_per_token, lengths, column, signatures, metrics} with
+RAGEN's suffixes and with running averages that continue from case to case.
 """
 import json
 import math

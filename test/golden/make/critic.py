@@ -1,8 +1,10 @@
-"""Golden values of a critic: the trunk of test/golden/qwen2 (made by decoders.py) with a value head, in PyTorch and transformers.
+"""Golden values of a critic: the trunk of test/golden/qwen2 (made by decoders.py) with a value head, in PyTorch and
+transformers.
 
-Run: python test/golden/make/critic.py  (needs torch, transformers, safetensors). Writes test/golden/critic/golden.safetensors:
-inputs, the head, values at the positions that predict tokens 1…t−1, the clipped value loss as verl's compute_value_loss has it,
-the gradient of every parameter, and the parameters after one AdamW step.
+Run: python test/golden/make/critic.py  (needs torch, transformers, safetensors)
+Writes test/golden/critic/golden.safetensors: inputs, the head, values at the positions that predict tokens 1…t−1,
+the clipped value loss of verl's compute_value_loss, the gradient of every parameter, and the parameters after one
+AdamW step.
 """
 import pathlib
 import torch

@@ -1,4 +1,4 @@
-"""Small Parquet files as published data sets have them, for test/golden/data-sets. Needs pyarrow.
+"""Small Parquet files in the formats of published data sets, for test/golden/data-sets (needs pyarrow).
 python test/golden/make/data_sets.py test/golden/data-sets"""
 import os
 import sys

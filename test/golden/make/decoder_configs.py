@@ -1,8 +1,9 @@
-"""What transformers reads from config.json where keys are absent, null or under their older names.
+"""The values that transformers reads from config.json if keys are absent, null or have their older names.
 
-Run: python test/golden/make/decoder_configs.py  (needs transformers). Writes test/golden/decoder-configs.json: `read` holds a config.json
-and the attributes of its configuration object, null where transformers refuses it; `others` holds the config.json of other families, as
-their configuration classes write it, as far as its keys are those of a decoder.
+Run: python test/golden/make/decoder_configs.py  (needs transformers)
+Writes test/golden/decoder-configs.json: `read` has a config.json and the attributes of its configuration object,
+null if transformers refuses it; `others` has the config.json of other families as written by their configuration
+classes, limited to the keys of a decoder.
 """
 import json
 import pathlib
@@ -46,7 +47,7 @@ def read(config):
         found = AutoConfig.for_model(**{**config, "model_type": config["model_type"]})
     except Exception:
         return None
-    found.standardize_rope_params()  # as each rotary embedding does when it is made
+    found.standardize_rope_params()  # as each rotary embedding does when it is created
     types = getattr(found, "layer_types", None) or []
     return {
         **{key: getattr(found, key) for key in KEYS},

@@ -1,9 +1,10 @@
 """Golden values of small random decoders, made with PyTorch and transformers.
 
-Run: python test/golden/make/decoders.py  (needs torch, transformers, safetensors). Writes test/golden/{qwen2,llama,qwen3,llama3,
-qwen2-yarn}/: config.json and the weights as transformers saves them (in half precision or shards where `storage` says so), and
-golden.safetensors with inputs, logits, log-probs of the next tokens, the gradient of every parameter of a weighted policy loss, and
-the parameters after one AdamW step. All computed in single precision, on the weights as they were stored.
+Run: python test/golden/make/decoders.py  (needs torch, transformers, safetensors)
+Writes test/golden/{qwen2,llama,qwen3,llama3,qwen2-yarn}/: config.json and the weights as saved by transformers (in
+half precision or shards according to `storage`), and golden.safetensors with inputs, logits, log-probs of the next
+tokens, the gradient of every parameter of a weighted policy loss, and the parameters after one AdamW step. All
+computed in single precision, on the weights as stored.
 """
 import pathlib
 import torch
@@ -15,7 +16,7 @@ common = dict(num_hidden_layers=2, num_attention_heads=4, max_position_embedding
               attn_implementation="eager")
 shape = dict(vocab_size=61, hidden_size=24, intermediate_size=40, **common)
 larger = dict(vocab_size=97, hidden_size=32, intermediate_size=48, **common)
-# The waves of 10000^(-2i/16) are 6, 20, 63, 199, ... positions long: some are kept, some blended, some stretched.
+# The wavelengths of 10000^(-2i/16) are 6, 20, 63, 199, ... positions: some are kept, some blended, some stretched.
 llama3 = dict(rope_type="llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=32)
 yarn = dict(type="yarn", factor=4.0, original_max_position_embeddings=16)
 families = {
@@ -39,7 +40,7 @@ for name, (cls, config) in families.items():
     folder = here / name
     dtype, shard = storage.get(name, (torch.float32, "1GB"))
     model.to(dtype).save_pretrained(folder, max_shard_size=shard)
-    if dtype != torch.float32:  # read back, since .to() rounds the rotary frequencies too
+    if dtype != torch.float32:  # read back, because .to() rounds the rotary frequencies too
         model = cls.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager").eval()
     b, t = 3, length[name]
     ids = torch.randint(0, config.vocab_size, (b, t))

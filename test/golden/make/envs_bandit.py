@@ -1,8 +1,8 @@
-"""Bandits of RAGEN on Gymnasium's generator, for test/golden/envs/bandit.json. Needs numpy and gymnasium:
+"""RAGEN's bandits on Gymnasium's generator, for test/golden/envs/bandit.json (needs numpy and gymnasium):
 python test/golden/make/envs_bandit.py > test/golden/envs/bandit.json
-RAGEN draws pair, order and payout from np_random(seed + number of the instance). Here pair and order are those of the first instance and the
-payout is drawn from the member's own stream, SeedSequence(seed, spawn_key=(member,)). A row: seed, member, the two arms as shown, and what
-each pays (the arm shown first, the other)."""
+RAGEN draws pair, order and payout from np_random(seed + index of the instance). Here pair and order are those of
+the first instance, and the payout comes from the member's own stream, SeedSequence(seed, spawn_key=(member,)).
+Row: seed, member, the two arms as shown, and the payout of each (the arm shown first, the other)."""
 import random
 import numpy as np
 from gymnasium.utils import seeding

@@ -1,6 +1,8 @@
-"""Countdown by RAGEN's procedure on the shipped problems, judged by Python's own `eval`, for test/golden/envs/countdown.json.
+"""Countdown by RAGEN's procedure on the built-in problems, judged by Python's `eval`, for
+test/golden/envs/countdown.json.
 python test/golden/make/envs_countdown.py > test/golden/envs/countdown.json
-`episodes`: seed, observation, an answer, its reward. `values`: expressions with what `eval` makes of them, null for an error."""
+`episodes`: seed, observation, an answer, its reward. `values`: expressions with their value by `eval`, null for
+an error."""
 import itertools
 import json
 import random
@@ -37,7 +39,7 @@ def reward(text, nums, target):
 
 
 def expression(r, parts):
-    """The parts in some order, joined by signs, with parentheses here and there."""
+    """The parts in random order, joined by operators, some in parentheses."""
     while len(parts) > 1:
         a, b = parts.pop(r.randrange(len(parts))), parts.pop(r.randrange(len(parts)))
         joined = f"{a}{r.choice(['', ' '])}{r.choice(['+', '-', '+', '-', '*', '/', '//', '%'])}{r.choice(['', ' '])}{b}"
@@ -46,7 +48,7 @@ def expression(r, parts):
 
 
 def answer(r, nums, target):
-    if r.random() < 0.3:  # right
+    if r.random() < 0.3:  # right answer
         for signs in itertools.product([1, -1], repeat=len(nums)):
             if sum(s * n for s, n in zip(signs, nums)) == target:
                 return " ".join(f"{'-' if s < 0 else '+'} {n}" for s, n in zip(signs, nums))

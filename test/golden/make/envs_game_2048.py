@@ -1,7 +1,8 @@
 """Games of RAGEN's 2048 by its procedure on numpy's generator, for test/golden/envs/game-2048.json. Needs numpy.
 python test/golden/make/envs_game_2048.py > test/golden/envs/game-2048.json
-A row: seed, the first grid, random moves, what each gave (sum of the merged tiles, "x" for a move that changed nothing), the last grid,
-whether the game was over then, the trace (states are grids, rewards raw ones). A grid is a text with one letter a cell: 0 empty, else the exponent of two in base 36."""
+Row: seed, the first grid, random moves, the result of each (sum of the merged tiles, "x" for a move that changed
+nothing), the last grid, whether the game was over then, the trace (states are grids, rewards are raw). A grid is
+a string with one character per cell: 0 for empty, else the exponent of two in base 36."""
 import json
 import random
 import numpy as np
@@ -9,7 +10,7 @@ from envs_trace import Trace
 
 
 def merge(line):
-    """A line packed towards its start, and the sum of the tiles made."""
+    """A line packed towards its start, and the sum of the merged tiles."""
     tiles, made, gained = [int(t) for t in line if t], [], 0
     while tiles:
         tile = tiles.pop(0)
@@ -21,7 +22,7 @@ def merge(line):
 
 
 def moved(grid, move):
-    """0 up, 1 right, 2 down, 3 left: turned so that the move goes left, merged row by row, turned back."""
+    """Move 0 up, 1 right, 2 down, 3 left: rotates so that the move goes left, merges each row, rotates back."""
     turns = {3: 0, 0: 1, 1: 2, 2: 3}[move]
     rows = [merge(row) for row in np.rot90(grid, turns)]
     return np.rot90(np.array([row for row, _ in rows]), -turns), sum(gained for _, gained in rows)

@@ -1,13 +1,15 @@
-"""Cubes and turns of RAGEN's 2 x 2 Rubik's Cube by its procedure on numpy's generator, for test/golden/envs/rubikscube.json. Needs numpy.
+"""Cubes and turns of RAGEN's 2 x 2 Rubik's Cube by its procedure on numpy's generator, for
+test/golden/envs/rubikscube.json. Needs numpy.
 python test/golden/make/envs_rubikscube.py > test/golden/envs/rubikscube.json
-A row: seed, the scrambled cube, random moves (letters a to l for the actions 1 to 12), the cube after each up to the end, whether it is
-solved then, the trace with the moves as max_steps. A cube is its 24 stickers, faces U L F R B D, by their colours' letters."""
+Row: seed, the scrambled cube, random moves (letters a to l for the actions 1 to 12), the cube after each move
+until the end, whether it is solved then, the trace with the number of moves as max_steps. A cube is its 24
+stickers, faces U L F R B D, by the letters of their colours."""
 import json
 import random
 import numpy as np
 from envs_trace import Trace
 
-# Stickers that take each other's place at a clockwise turn: each group takes the values of the group behind it.
+# Stickers exchanged by a clockwise turn: each group takes the values of the following group.
 rings = {
     1: (0, [(8, 9), (12, 13), (16, 17), (4, 5)]),
     3: (5, [(10, 11), (6, 7), (18, 19), (14, 15)]),

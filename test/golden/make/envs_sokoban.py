@@ -1,8 +1,10 @@
-"""Rooms, solutions and step transcripts of RAGEN's Sokoban, for test/golden/envs/sokoban.json, on gym-sokoban's own topology, moves and
-rewards; what RAGEN changed (seeds, reverse play, the walk at the end, the oracle) stands here. Needs numpy, gym and gym-sokoban:
+"""Rooms, solutions and step transcripts of RAGEN's Sokoban, for test/golden/envs/sokoban.json, with gym-sokoban's
+topology, moves and rewards. RAGEN's changes (seeds, reverse play, the final walk, the oracle) are reimplemented
+here. Needs numpy, gym and gym-sokoban:
 python test/golden/make/envs_sokoban.py > test/golden/envs/sokoban.json
-A row: seed, the room's rows of codes (6 = player on target), the oracle's moves and what each gave, 20 random moves and what each gave up to the end ("!"
-moved, "." did not; a reward other than -0.1 behind it), the trace of these with max_steps 15. A row of the seed alone: it gives no room."""
+Row: seed, the room's rows of codes (6 = player on target), the oracle's moves and the result of each, 20 random
+moves and the result of each until the end ("!" moved, "." did not; followed by the reward unless it is -0.1), the
+trace of these with max_steps 15. A row with only a seed: the seed gives no room."""
 import random
 import warnings
 from collections import deque
@@ -17,7 +19,7 @@ changes = [(-1, 0), (1, 0), (0, -1), (0, 1)]
 
 
 def reverse_play(state, fixed, depth):
-    """gym-sokoban's search with the last pull handed on, a depth of its own and pulls only."""
+    """gym-sokoban's search, with RAGEN's changes: passes on the last pull, has its own depth, and only pulls."""
     targets = [tuple(at) for at in np.argwhere(fixed == 2).tolist()]
     best = {"score": -1, "room": None, "mapping": {t: t for t in targets}}
     explored = set()
@@ -62,7 +64,7 @@ def wander(state, fixed, probability):
 
 
 def generate_room(dim, boxes, depth, seed):
-    """None where RAGEN gives the seed up."""
+    """None if RAGEN rejects the seed."""
     random.seed(seed)
     np.random.seed(seed)
     for _ in range(4):
@@ -99,7 +101,7 @@ def placed(fixed, state, boxes, max_steps):
 
 
 def oracle(fixed, state, boxes):
-    """The shortest solution, breadth first in the order up, down, left, right."""
+    """The shortest solution by breadth-first search, in the order up, down, left, right."""
     queue, seen = deque([(state, "")]), {state.tobytes()}
     while queue:
         now, path = queue.popleft()

@@ -1,7 +1,8 @@
-"""Pixels of Sokoban rooms by gym-sokoban's tiny world, for test/golden/envs/sokoban-pictures.json. Needs what envs_sokoban.py needs:
+"""Pixels of Sokoban rooms in gym-sokoban's tiny world, for test/golden/envs/sokoban-pictures.json. Needs the same
+packages as envs_sokoban.py:
 python test/golden/make/envs_sokoban_pictures.py > test/golden/envs/sokoban-pictures.json
-For some rooms: random moves, the picture's rows and columns with 16 pixels a cell, the colours of the first state's cells, and the sha256 of
-the RGB bytes of each state."""
+For some rooms: random moves, rows and columns of the picture at 16 pixels per cell, the colours of the first
+state's cells, and the sha256 of each state's RGB bytes."""
 import hashlib
 import json
 import random

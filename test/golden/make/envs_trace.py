@@ -1,5 +1,6 @@
-"""What the scripts for test/golden/envs share: the trace of an episode, a line of state, reward and flags for each step, of which the
-first ten hex digits of the sha256 are kept. test/golden/envs/trace.ts makes the same of ours."""
+"""Shared by the scripts for test/golden/envs: the trace of an episode, one line of state, reward and flags per step;
+the first ten hex digits of its sha256 are stored. test/golden/envs/trace.ts builds the same trace for our
+environments."""
 import hashlib
 import json
 
@@ -17,7 +18,7 @@ class Trace:
 
 
 def dump(sets):
-    """Sets of rows as JSON, a row a line."""
+    """Sets of rows as JSON, one row per line."""
     def rows(entry):
         head = json.dumps({**entry, "rows": 0})[:-2]
         return head + "[\n" + ",\n".join(json.dumps(r, separators=(",", ":"), ensure_ascii=False) for r in entry["rows"]) + "]}"

@@ -1,7 +1,7 @@
-"""What transformers' template engine writes of values, for the places where Python and JavaScript differ.
+"""How transformers' template engine formats values, for cases in which Python and JavaScript differ.
 
-Run: python test/golden/make/jinja_values.py  (needs transformers, jinja2). Writes test/golden/chat/jinja-values.json: templates, and the text of each
-or null where Python refuses it.
+Run: python test/golden/make/jinja_values.py  (needs transformers, jinja2)
+Writes test/golden/chat/jinja-values.json: templates with the text of each, or null if Python refuses it.
 """
 import json
 import pathlib

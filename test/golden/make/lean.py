@@ -1,5 +1,5 @@
-"""Makes test/golden/envs/lean.json with the Kimina project's own client: the request it sends, as the stand-in for Lean receives it, and
-how it reads the stand-in's answers, which shows that these have the server's form.
+"""Writes test/golden/envs/lean.json with the Kimina project's own client: the request it sends, as received by the
+stand-in for Lean, and how it parses the stand-in's responses, which shows that they have the server's format.
 
 Run: python test/golden/make/lean.py   (needs kimina-client 0.2.1, and node)
 """
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import typing_extensions
 
-typing.TypedDict = typing_extensions.TypedDict  # what the client's models need before Python 3.12
+typing.TypedDict = typing_extensions.TypedDict  # required by the client's models before Python 3.12
 from kimina_client import KiminaClient, Infotree, Snippet
 
 root = Path(__file__).parent.parent.parent

@@ -1,10 +1,11 @@
-"""Makes test/golden/environment-server/openenv.json with OpenEnv's own package, both ways, over real connections:
+"""Writes test/golden/environment-server/openenv.json with OpenEnv's own package, in both directions, over real
+connections:
+* `client`: requests of its client to `ragen env serve`, the responses, and the client's results; and its validation
+  of the server.
+* `server`: requests of our client (env_type remote) to servers made with its package, their responses, and the
+  results of `ragen env play` and of OpenEnv's client.
 
-* `client`: what its client sends to `ragen env serve`, what it is answered, and what it makes of that; and its validation of the server.
-* `server`: what our client (env_type remote) sends to servers made with its package, what these answer, and what `ragen env play` and
-  OpenEnv's client make of it.
-
-Run: python test/golden/make/openenv_exchanges.py   (needs openenv-core 0.3.0, uvicorn, pillow; node; and the product built: npm run build)
+Run: python test/golden/make/openenv_exchanges.py   (needs openenv-core 0.3.0, uvicorn, pillow; node; and npm run build)
 """
 import asyncio
 import base64
@@ -29,7 +30,7 @@ cli = ["node", str(root / "dist/cli.cjs")]
 
 
 class Recorded(GenericEnvClient):
-    """OpenEnv's client, with all that it sends and is answered."""
+    """OpenEnv's client, recording everything that it sends and receives."""
 
     def __init__(self, url):
         super().__init__(url)
@@ -50,7 +51,7 @@ def result(step):
 
 
 async def conversation(url, acts):
-    """Frames of a session, and what the client made of them; an error is told by its words."""
+    """Frames of a session, and the client's results; an error is recorded by its message."""
     made = []
     async with Recorded(url) as client:
         for name, given in acts:
@@ -105,7 +106,7 @@ class Place(Observation):
 
 
 class Corridor(Environment):
-    """A corridor of five cells with a picture; the end is reached by going east from where the seed puts the walker."""
+    """A corridor of five cells with a picture; the goal is at the east end, and the seed sets the start."""
 
     SUPPORTS_CONCURRENT_SESSIONS = True
 
@@ -147,7 +148,7 @@ class Heard(Observation):
 
 
 class Echo(Environment):
-    """OpenEnv's first example: says again what it was told."""
+    """OpenEnv's first example: repeats its input."""
 
     SUPPORTS_CONCURRENT_SESSIONS = True
 

@@ -1,8 +1,9 @@
 """Golden values of GSPO's and CISPO's losses over test/golden/qwen2 (made by decoders.py), in PyTorch and transformers.
 
-Run: python test/golden/make/policy_losses.py  (needs torch, transformers, safetensors). Writes test/golden/policy-losses/golden.safetensors:
-inputs, and for each loss its value, the share of clipped tokens, the mean of old − new log-probs, and the gradient of every parameter.
-The stop-gradients are PyTorch's detach, as in the papers' formulas; GSPO's tokens are averaged by sequence, CISPO's over the batch.
+Run: python test/golden/make/policy_losses.py  (needs torch, transformers, safetensors)
+Writes test/golden/policy-losses/golden.safetensors: inputs, and for each loss its value, the share of clipped
+tokens, the mean of old − new log-probs, and the gradient of every parameter. Stop-gradients are PyTorch's detach, as
+in the papers' formulas; GSPO's tokens are averaged by sequence, CISPO's over the batch.
 """
 import pathlib
 import torch

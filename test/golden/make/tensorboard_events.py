@@ -1,8 +1,9 @@
-"""The event file that TensorBoard's own writer makes of a few scalars: test/golden/tensorboard/.
+"""The event file that TensorBoard's own writer produces for a few scalars: test/golden/tensorboard/.
 
-Run: python test/golden/make/tensorboard_events.py  (needs tensorboard). Writes `scalars.json` (the time, the step that the run was resumed at, and
-the scalars by step) and `events.out.tfevents.golden` (the same as TensorBoard's protocol buffers and record writer put them down), and
-reads the file back with TensorBoard's event accumulator.
+Run: python test/golden/make/tensorboard_events.py  (needs tensorboard)
+Writes `scalars.json` (the time, the step at which the run was resumed, and the scalars by step) and
+`events.out.tfevents.golden` (the same, written by TensorBoard's protocol buffers and record writer), and reads the
+file back with TensorBoard's event accumulator.
 """
 import json
 import pathlib

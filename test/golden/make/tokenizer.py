@@ -1,8 +1,10 @@
-"""Token ids by the Python `tokenizers` library, for the product's own tokenizer and for the form that Qwen's models come in.
+"""Token ids by the Python `tokenizers` library, for the product's own tokenizer and for one in the format of Qwen's
+models.
 
-Run: python test/golden/make/tokenizer.py  (needs tokenizers). Reads test/golden/tokenizer/own.json (written by
-`npx vitest run test/unit/warm-start -u`), trains qwen.json on corpus.txt with Qwen2's normaliser and pre-tokenizer, and writes
-ids.json: for each tokenizer, texts with their ids and the decoded text with and without special tokens.
+Run: python test/golden/make/tokenizer.py  (needs tokenizers)
+Reads test/golden/tokenizer/own.json (written by `npx vitest run test/unit/warm-start -u`), trains qwen.json on
+corpus.txt with Qwen2's normaliser and pre-tokenizer, and writes ids.json: for each tokenizer, texts with their ids
+and the decoded text with and without special tokens.
 """
 import json
 import pathlib

@@ -1,9 +1,10 @@
-"""Makes test/golden/environment-server/vagen.json with the client and the server of VAGEN's GymService (vagen/envs_remote), over real connections:
+"""Writes test/golden/environment-server/vagen.json with the client and the server of VAGEN's GymService
+(vagen/envs_remote), over real connections:
+* `client`: requests of its client to `ragen env serve`, byte for byte, and its results from the responses.
+* `server`: responses of a GymService to our client (env_type remote), byte for byte, the requests, and the results
+  of `ragen env play`.
 
-* `client`: what its client sends to `ragen env serve`, byte for byte, and what it makes of the answers.
-* `server`: what our client (env_type remote) is answered by a GymService, byte for byte, what it sent, and what `ragen env play` made of it.
-
-VAGEN is not on PyPI (the package of that name is another one), so its source is named by the path.
+VAGEN is not on PyPI (the package of that name is unrelated), so its source is given by path.
 Run: PYTHONPATH=<VAGEN> python test/golden/make/vagen_exchanges.py   (needs httpx, fastapi, uvicorn, pillow; node; npm run build)
 """
 import asyncio
@@ -69,7 +70,7 @@ async def our_server(arguments, seed, answers, token):
 
 
 class Corridor:
-    """A corridor of five cells with a picture, as VAGEN's environments are written."""
+    """A corridor of five cells with a picture, in the style of VAGEN's environments."""
 
     def __init__(self, config):
         self.length = config.get("length", 5)
@@ -102,7 +103,7 @@ class Handler(BaseGymHandler):
 
 
 class Tape:
-    """An ASGI application that notes the requests and answers of another."""
+    """An ASGI application that records the requests and responses of another."""
 
     def __init__(self, app):
         self.app, self.frames = app, []

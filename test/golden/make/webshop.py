@@ -1,5 +1,5 @@
-"""Makes test/golden/envs/webshop.json: thefuzz's token_set_ratio on pairs of phrases, and CPython's permutation of goals.
-
+"""Writes test/golden/envs/webshop.json: thefuzz's token_set_ratio on pairs of phrases, and CPython's permutation of
+goals.
 Run: python test/golden/make/webshop.py   (needs thefuzz)
 """
 import json

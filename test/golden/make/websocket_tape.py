@@ -1,9 +1,9 @@
-"""What a server and its clients say to each other over WebSockets, for the exchanges that are kept as golden files."""
+"""Records WebSocket messages between a server and its clients, for the exchanges stored as golden files."""
 import json
 
 
 class Tape:
-    """An ASGI application that notes the WebSocket messages of another."""
+    """An ASGI application that records the WebSocket messages of another."""
 
     def __init__(self, app):
         self.app, self.frames = app, []

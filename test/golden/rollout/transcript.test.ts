@@ -1,5 +1,6 @@
-// One whole rollout as text: what the model was shown, what it wrote («…» marks the tokens that are trained on), and what came of
-// it. The file beside this one reads as the specification of the turn protocol; `vitest -u` rewrites it after a wanted change.
+// One complete rollout as text: the prompt, the response («…» marks the tokens that are trained on), and the results.
+// The golden file next to this one is readable as the specification of the turn protocol; `vitest -u` rewrites it after
+// an intended change.
 import { expect, it } from 'vitest';
 import { AgentProxy } from '../../../extension/trainer/rollout/agent-proxy';
 import type { RolloutEpisode } from '../../../extension/trainer/rollout/rollout-batch';

@@ -1,5 +1,5 @@
-// Rollouts of the other context windows and without thinking, as text: what the model was shown at each turn and what it was trained
-// on («…»), one block a training sample. `vitest -u` rewrites the files after a wanted change.
+// Rollouts in the other context window modes and without thinking, as text: the prompt of each turn and the tokens
+// trained on («…»), one block per training sample. `vitest -u` rewrites the files after an intended change.
 import { expect, it } from 'vitest';
 import { AgentProxy } from '../../../extension/trainer/rollout/agent-proxy';
 import { characterTokenizer, corridor, corridorOptions, CorridorPool, ScriptedGenerator, showIds } from '../../unit/rollout/scripted-rollout';

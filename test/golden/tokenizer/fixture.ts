@@ -1,5 +1,6 @@
-// A small tokenizer of the product's own making, from corpus.txt, with pre-tokenizer and added tokens like the tiny model's. Its
-// tokenizer.json lies beside it as own.json: trainBpe must give it byte for byte, and the Python library reads it (make/tokenizer.py).
+// A small tokenizer trained by the product on corpus.txt, with the tiny model's kind of pre-tokenizer and added tokens.
+// Its tokenizer.json is own.json in this folder: trainBpe must reproduce it byte for byte, and the Python library reads
+// it (make/tokenizer.py).
 import { readFileSync } from 'node:fs';
 import { trainBpe } from '../../../extension/trainer/warm-start/bpe';
 
@@ -18,7 +19,7 @@ export const ownTokenizer = (): object =>
     minFrequency: 2,
   });
 
-/** ChatML as Qwen's templates write it, with a system message where there is none. */
+/** ChatML as in Qwen's templates, with a default system message. */
 export const chatMl =
   "{% if messages[0].role != 'system' %}{{ '<|im_start|>system\\nYou are a helpful assistant.<|im_end|>\\n' }}{% endif %}" +
   "{% for message in messages %}{{ '<|im_start|>' + message.role + '\\n' + message.content + '<|im_end|>' + '\\n' }}{% endfor %}" +
