@@ -1,4 +1,5 @@
-// Environments with packages and data files, in the environment process as a run has them: bundled, in a worker, solved by their oracle.
+// Environments with packages and data files run in the environment process as in training: bundled, in a worker, and
+// solved by their oracle.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { readFileSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';

@@ -1,4 +1,4 @@
-// Scores of answers against worked examples, and what free texts are taken to answer.
+// Scores of answers against worked examples, and the answers extracted from free text.
 import { describe, expect, test } from 'vitest';
 import { answerIn, normalized, scoreAnswer } from '../../../../envs/search/scoring';
 
@@ -25,11 +25,11 @@ test.each([
   expect(score.f1).toBeCloseTo(f1, 9);
 });
 
-test('the best of several right answers counts', () => {
+test('the best of several correct answers counts', () => {
   expect(scoreAnswer('Platt', ['Smith', 'Henry Platt', 'J Platt Major'])).toEqual({ exact: false, f1: 2 / 3 });
 });
 
-describe('a free text answers', () => {
+describe('the answer extracted from a free text', () => {
   test.each([
     ['<think>so it is 5</think> It must be \\boxed{ 42 } or **43**.', '42'],
     ['I found ** ** and **Henry Platt** here', 'Henry Platt'],
