@@ -1,4 +1,4 @@
-// Merged weights are peft's, however many rows are merged at a time.
+// Merged weights equal peft's, however many rows are merged at a time.
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { AdapterMerge } from '../../../extension/trainer/models/merge';
