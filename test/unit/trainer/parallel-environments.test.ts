@@ -1,5 +1,5 @@
-// A run with slow environments, trained in lock step with one process and again asynchronously with several: the same metrics, episodes
-// and weights to the bit. Which calls wait, and how long, differs from run to run.
+// A run with slow environments, trained in lock step with one process and asynchronously with several: the same
+// metrics, episodes and weights bit by bit, although waiting times differ.
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { results } from './terminal';
 import { trainHere } from './train-here';
