@@ -218,44 +218,47 @@ scenario('an untrusted folder starts nothing, whatever command is used', async (
   await cleared();
 });
 
-scenario('texts of an untrusted folder stay plain text in tree, status bar, lists, prompts, hovers and notifications', async () => {
-  const item = editor.page.locator('.part.sidebar').getByRole('treeitem', { name: /click me/ });
-  await harmless('the tree');
-  await item.hover();
-  const tooltip = editor.page.locator('.monaco-hover:not(.hidden)', { hasText: 'Configuration' }).last();
-  await tooltip.waitFor();
-  assert.match(plain(await tooltip.innerText()), /\[click me\]\(command:/);
-  await harmless('the tooltip of a run');
-  const status = editor.page.locator('.statusbar-item', { hasText: 'click me' });
-  assert.match(plain(await status.innerText()), /\[click me\]\(command:.*\$\(bug\) <img src=x/);
-  await harmless('the status bar');
-  await editor.command('RAGEN: Compare Configurations');
-  await rows().filter({ hasText: 'click me' }).waitFor();
-  await harmless('a list of runs');
-  await editor.page.keyboard.press('Escape');
-  await editor.takeFromMenu(item, 'Rename');
-  const prompt = editor.page.locator('.quick-input-message', { hasText: 'click me' });
-  await prompt.waitFor();
-  assert.equal(await prompt.locator('a').count(), 0);
-  await harmless('a prompt');
-  await editor.page.keyboard.press('Escape');
-  await editor.page.keyboard.press('Escape');
-  await tokens();
-  await editor.command('RAGEN: Show Configuration');
-  await harmless('the configuration of a run');
-  // A failing run triggers a notification.
-  const file = join(run, 'status.json');
-  const before = JSON.parse(readFileSync(file, 'utf8'));
-  writeFileSync(file, JSON.stringify({ ...before, state: 'failed' }));
-  const failed = toast('failed');
-  await failed.waitFor();
-  assert.match(plain(await failed.innerText()), /Run \[click me\]\(command:/);
-  assert.equal(await failed.locator('.notification-list-item-message a').count(), 0);
-  await harmless('a notification');
-  await editor.picture('isolation-notification');
-  writeFileSync(file, JSON.stringify(before));
-  await cleared();
-});
+scenario(
+  'texts of an untrusted folder stay plain text in tree, status bar, lists, prompts, hovers and notifications',
+  async () => {
+    const item = editor.page.locator('.part.sidebar').getByRole('treeitem', { name: /click me/ });
+    await harmless('the tree');
+    await item.hover();
+    const tooltip = editor.page.locator('.monaco-hover:not(.hidden)', { hasText: 'Configuration' }).last();
+    await tooltip.waitFor();
+    assert.match(plain(await tooltip.innerText()), /\[click me\]\(command:/);
+    await harmless('the tooltip of a run');
+    const status = editor.page.locator('.statusbar-item', { hasText: 'click me' });
+    assert.match(plain(await status.innerText()), /\[click me\]\(command:.*\$\(bug\) <img src=x/);
+    await harmless('the status bar');
+    await editor.command('RAGEN: Compare Configurations');
+    await rows().filter({ hasText: 'click me' }).waitFor();
+    await harmless('a list of runs');
+    await editor.page.keyboard.press('Escape');
+    await editor.takeFromMenu(item, 'Rename');
+    const prompt = editor.page.locator('.quick-input-message', { hasText: 'click me' });
+    await prompt.waitFor();
+    assert.equal(await prompt.locator('a').count(), 0);
+    await harmless('a prompt');
+    await editor.page.keyboard.press('Escape');
+    await editor.page.keyboard.press('Escape');
+    await tokens();
+    await editor.command('RAGEN: Show Configuration');
+    await harmless('the configuration of a run');
+    // A failing run triggers a notification.
+    const file = join(run, 'status.json');
+    const before = JSON.parse(readFileSync(file, 'utf8'));
+    writeFileSync(file, JSON.stringify({ ...before, state: 'failed' }));
+    const failed = toast('failed');
+    await failed.waitFor();
+    assert.match(plain(await failed.innerText()), /Run \[click me\]\(command:/);
+    assert.equal(await failed.locator('.notification-list-item-message a').count(), 0);
+    await harmless('a notification');
+    await editor.picture('isolation-notification');
+    writeFileSync(file, JSON.stringify(before));
+    await cleared();
+  },
+);
 
 /** Opens the token cards, states and refused actions of the open trace. */
 async function tokens() {

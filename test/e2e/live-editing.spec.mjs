@@ -97,22 +97,25 @@ scenario('a save changes the episodes that start afterwards, and the charts mark
   await editor.keep('live-editing-dashboard-dark');
 });
 
-scenario('a mistake is shown in the Problems view at its line, and the run continues with the previous code', async () => {
-  await showSource();
-  edit("name: 'maze',", "name: 'maze',\n  actoins: 1,");
-  await until('the refusal', () => events('environment_refused').length > 0);
-  await editor.command('View: Focus Problems');
-  const problem = editor.page
-    .locator('.markers-panel')
-    .getByText(/actoins/)
-    .first();
-  await problem.waitFor();
-  await editor.picture('live-editing-problem-dark');
-  await furtherSteps(1);
-  edit('\n  actoins: 1,', '');
-  await problem.waitFor({ state: 'detached' });
-  await editor.command('View: Toggle Panel Visibility');
-});
+scenario(
+  'a mistake is shown in the Problems view at its line, and the run continues with the previous code',
+  async () => {
+    await showSource();
+    edit("name: 'maze',", "name: 'maze',\n  actoins: 1,");
+    await until('the refusal', () => events('environment_refused').length > 0);
+    await editor.command('View: Focus Problems');
+    const problem = editor.page
+      .locator('.markers-panel')
+      .getByText(/actoins/)
+      .first();
+    await problem.waitFor();
+    await editor.picture('live-editing-problem-dark');
+    await furtherSteps(1);
+    edit('\n  actoins: 1,', '');
+    await problem.waitFor({ state: 'detached' });
+    await editor.command('View: Toggle Panel Visibility');
+  },
+);
 
 scenario('two versions open side by side in the diff editor, with the effect of the change on reward', async () => {
   await editor.command('RAGEN: Compare Environment Versions');
@@ -122,16 +125,19 @@ scenario('two versions open side by side in the diff editor, with the effect of 
   await editor.keep('live-editing-compare-dark');
 });
 
-scenario('coverage of the policy is shown behind the lines, and a reward that was never given is highlighted', async () => {
-  await showSource();
-  await editor.command('RAGEN: Toggle Environment Coverage');
-  await editor.command('Go to Line/Column');
-  await editor.answer(`:${lineOf('if (steps > 1000)')}`);
-  const told = async pattern => (await behindLines()).filter(text => pattern.test(text)).length;
-  await until('hits of many episodes behind lines', async () => (await told(/\d{2,}×/)) > 5, 180_000);
-  await until('the reward that was never given', async () => (await told(/never given/)) > 0);
-  await editor.keep('live-editing-coverage-dark');
-});
+scenario(
+  'coverage of the policy is shown behind the lines, and a reward that was never given is highlighted',
+  async () => {
+    await showSource();
+    await editor.command('RAGEN: Toggle Environment Coverage');
+    await editor.command('Go to Line/Column');
+    await editor.answer(`:${lineOf('if (steps > 1000)')}`);
+    const told = async pattern => (await behindLines()).filter(text => pattern.test(text)).length;
+    await until('hits of many episodes behind lines', async () => (await told(/\d{2,}×/)) > 5, 180_000);
+    await until('the reward that was never given', async () => (await told(/never given/)) > 0);
+    await editor.keep('live-editing-coverage-dark');
+  },
+);
 
 scenario('a breakpoint halts the environment, the trainer waits, and the run continues afterwards', async () => {
   const { page } = editor;

@@ -87,17 +87,20 @@ async function hover(words, expected) {
   });
 }
 
-scenario('an episode opens as a document with its facts, turns and rewards, and the best episode is listed first', async () => {
-  await editor.command('RAGEN: Open Reasoning Trace');
-  await editor.choose('+1');
-  assert.match(await shown(), /^train-000002-/);
-  const words = await text();
-  assert.match(words, /run lake · step 2 · training/);
-  assert.match(words, /success · score \+1 · return \+1 · penalty 0 · advantage/);
-  assert.match(words, /## Turn 1 · reward/);
-  await status(/log-prob −/).waitFor();
-  await lens('what if').waitFor();
-});
+scenario(
+  'an episode opens as a document with its facts, turns and rewards, and the best episode is listed first',
+  async () => {
+    await editor.command('RAGEN: Open Reasoning Trace');
+    await editor.choose('+1');
+    assert.match(await shown(), /^train-000002-/);
+    const words = await text();
+    assert.match(words, /run lake · step 2 · training/);
+    assert.match(words, /success · score \+1 · return \+1 · penalty 0 · advantage/);
+    assert.match(words, /## Turn 1 · reward/);
+    await status(/log-prob −/).waitFor();
+    await lens('what if').waitFor();
+  },
+);
 
 scenario('turns fold, and the outline lists states, thoughts and actions', async () => {
   await editor.command('Fold All');
@@ -193,36 +196,39 @@ const same = async () => {
   await editor.command('Notifications: Clear All Notifications');
 };
 
-scenario('a run of another user is replayed only after its manifest was shown and accepted, once or permanently', async () => {
-  await editor.command('RAGEN: Open Reasoning Trace');
-  await editor.choose('+1');
-  await shown();
-  const ask = async () => {
-    await editor.command('RAGEN: Replay Episode');
-    await dialog().waitFor();
-    await tab('manifest.json').waitFor();
-  };
-  await ask();
-  assert.match(
-    plain(await dialog().innerText()),
-    /manifest\.json\s+sha256 [0-9a-f]{64}\s+The run names:\s+environment \w+/,
-  );
-  await editor.picture('trust-manifest-dark');
-  await press('Cancel');
-  await tab('manifest.json').click(); // the manifest stays open for reading
-  await editor.page.keyboard.type('x');
-  assert.doesNotMatch(await editor.page.title(), /●/);
-  await editor.command('View: Close Editor');
-  assert.equal(await editor.page.locator('.notification-toast', { hasText: 'every turn' }).count(), 0);
-  await shown();
-  await ask();
-  await press('Run Once');
-  await same();
-  await shown();
-  await ask();
-  await press('Trust This Run’s Code');
-  await same();
-});
+scenario(
+  'a run of another user is replayed only after its manifest was shown and accepted, once or permanently',
+  async () => {
+    await editor.command('RAGEN: Open Reasoning Trace');
+    await editor.choose('+1');
+    await shown();
+    const ask = async () => {
+      await editor.command('RAGEN: Replay Episode');
+      await dialog().waitFor();
+      await tab('manifest.json').waitFor();
+    };
+    await ask();
+    assert.match(
+      plain(await dialog().innerText()),
+      /manifest\.json\s+sha256 [0-9a-f]{64}\s+The run names:\s+environment \w+/,
+    );
+    await editor.picture('trust-manifest-dark');
+    await press('Cancel');
+    await tab('manifest.json').click(); // the manifest stays open for reading
+    await editor.page.keyboard.type('x');
+    assert.doesNotMatch(await editor.page.title(), /●/);
+    await editor.command('View: Close Editor');
+    assert.equal(await editor.page.locator('.notification-toast', { hasText: 'every turn' }).count(), 0);
+    await shown();
+    await ask();
+    await press('Run Once');
+    await same();
+    await shown();
+    await ask();
+    await press('Trust This Run’s Code');
+    await same();
+  },
+);
 
 scenario('a replay reports that it reproduces the episode', async () => {
   await editor.command('RAGEN: Open Reasoning Trace');

@@ -63,7 +63,7 @@ function gapAt(x: number, scale: number, levels: number, power: number): number 
   return (scale * ((level + 1) ** power - level ** power)) / levels ** power;
 }
 
-describe('moments in bytes', () => {
+describe('8-bit moments', () => {
   it('return within one level, by block, with their signs; zeros stay zeros', async () => {
     await fc.assert(
       fc.asyncProperty(blocks, step, async (numbers, t) => {

@@ -35,7 +35,7 @@ test.each<[string, number, Failure['after']]>([
   ['the process dies', 2, 'dead'],
   ['the disk is full while a checkpoint is written again', 1, 'works'],
   ['the process dies while a checkpoint is written again', 1, 'dead'],
-])('%s', async (_, step, after) => {
+])('%s: the old or the new checkpoint remains', async (_, step, after) => {
   const outcomes = new Set<string>();
   for (let at = 1; ; at++) {
     const folder = mkdtempSync(join(tmpdir(), 'ragen-checkpoint-'));

@@ -174,10 +174,13 @@ describe("tags of RAGEN's envs.yaml", () => {
     expect(Object.keys(custom_envs)).toEqual(expect.arrayContaining(rows.map(([tag]) => tag)));
   });
 
-  test.each(rows)('%s', (tag, env_type, max_actions_per_traj, max_tokens, parallel_friendly, max_workers) => {
-    expect(custom_envs[tag]).toMatchObject({ env_type, max_actions_per_traj, max_tokens });
-    expect(custom_envs[tag]).toMatchObject({ parallel_friendly, max_workers });
-  });
+  test.each(rows)(
+    '%s has the values of RAGEN',
+    (tag, env_type, max_actions_per_traj, max_tokens, parallel_friendly, max_workers) => {
+      expect(custom_envs[tag]).toMatchObject({ env_type, max_actions_per_traj, max_tokens });
+      expect(custom_envs[tag]).toMatchObject({ parallel_friendly, max_workers });
+    },
+  );
 
   let builtIn: string;
   beforeAll(() => {

@@ -139,7 +139,7 @@ describe('tokens sampled after cuts, at a temperature', () => {
     [{ temperature: 1.5, min_p: 0.05 }, 10],
     [{ temperature: 0.7, top_k: 40, top_p: 0.95 }, 8],
     [{ temperature: 1.5, top_k: 60, top_p: 0.95, min_p: 0.02 }, 15],
-  ])('%j', (change, least) => {
+  ])('follow the reference distribution with %j', (change, least) => {
     const cuts = { ...plain, ...change };
     const stream = new RandomStream(31);
     const counts = new Array<number>(vocab).fill(0);

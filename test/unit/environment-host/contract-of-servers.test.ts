@@ -39,7 +39,7 @@ test.each<[string, EnvironmentDefinition, () => Record<string, unknown>]>([
   ['alfworld', alfworld, () => ({ url: house.url, protocol: 'gym_service' })],
   ['remote, OpenEnv', remote, () => ({ url: `${lakes}/frozen_lake`, protocol: 'openenv' })],
   ['remote, GymService', remote, () => ({ url: `${lakes}/frozen_lake`, protocol: 'gym_service' })],
-])('%s', async (_, definition, given) => {
+])('%s keeps the contract', async (_, definition, given) => {
   const config = definition.config.parse(given()) as Record<string, unknown>;
   await definition.dependencies?.(config);
   const results = await checkContract(definition, config, options);

@@ -70,7 +70,7 @@ test('counts start with the episodes that begin afterwards, and are reported onc
   expect(lines.get(17)).toEqual([3, 3]); // if
   expect(lines.get(18)).toEqual([0, 0]);
   expect(lines.get(19)).toEqual([0, 0]);
-  expect(lines.get(14)).toEqual([2, 2]); // return: once when the code reloaded for counting is tried, once for the episode
+  expect(lines.get(14)).toEqual([2, 2]); // return: once to try the reloaded code, once for the episode
   expect(lines.get(21)).toEqual([3, 3]);
   expect(lines.get(22)).toEqual([3, 0]); // the reward of 1 was never reached
   expect(lines.get(6)).toBeUndefined(); // a type

@@ -35,7 +35,7 @@ async function load(text: string, config: Record<string, unknown> = {}, name = '
 const begin = (ids: string[], tag = 'Bad') =>
   running.reset(ids.map((episode, member) => ({ episode, tag, seed: 7, member, mode: 'train' })));
 
-describe('in a step', () => {
+describe('a fault in a step', () => {
   const when = (statement: string) => counter(`if (action === 2) { ${statement} }`);
   const line = 19;
 
@@ -186,7 +186,7 @@ describe('in a step', () => {
   });
 });
 
-describe('in other calls', () => {
+describe('a fault in other calls', () => {
   test('actions that do not map numbers to names fail their episode; those of other episodes are returned', async () => {
     const own = `return { observation: 'o', actions: options.member === 1 ? ['Left', 2] : { 4: 'Nurse' } };`;
     await load(counter('', { reset: own }));
@@ -249,13 +249,13 @@ describe('in other calls', () => {
     const [step] = await running.step([{ episode: 'a', actions: [1] }]);
     expect(step.observation).toBe('count 1');
     const text = () => notices.map(notice => notice.text).join('');
-    await expect.poll(text, { timeout: 20_000 }).toContain('further output of this second is left out'); // reported beside the answer
+    await expect.poll(text, { timeout: 20_000 }).toContain('further output of this second is left out'); // sent separately
     const seconds = Math.ceil((performance.now() - began) / 1000) + 1; // including partial seconds
     expect(text().length).toBeLessThan(70_000 * seconds);
   });
 });
 
-describe('at load', () => {
+describe('a fault at load', () => {
   test('a missing file is reported', async () => {
     const source = join(files.folder, 'none.ts');
     const { error } = await running.load([{ tag: 'Bad', env_type: 'none', source, config: {} }]);

@@ -69,17 +69,13 @@ describe('the channel', () => {
   });
 });
 
-test(
-  'a stopped process is ended, and only the episode that stopped it fails',
-  { timeout: 60_000 },
-  async () => {
-    const { running } = await begin(`process.kill(process.pid, 'SIGSTOP'); for (;;);`, { watch: { stoppedMs: 300, silentMs: 5000 } }); // prettier-ignore
-    const [a, ...others] = await running.step([...steps(['a'], 2), ...steps(['b', 'g', 'h'])]);
-    expect(a.error).toMatchObject({ kind: 'timed_out' });
-    expect(a.error?.message).toMatch(/environment Bad .* its process .*in step\(/);
-    expect(outcomes(others)).toEqual(['count 2', 'count 2', 'count 2']);
-  },
-);
+test('a stopped process is ended, and only the episode that stopped it fails', { timeout: 60_000 }, async () => {
+  const { running } = await begin(`process.kill(process.pid, 'SIGSTOP'); for (;;);`, { watch: { stoppedMs: 300, silentMs: 5000 } }); // prettier-ignore
+  const [a, ...others] = await running.step([...steps(['a'], 2), ...steps(['b', 'g', 'h'])]);
+  expect(a.error).toMatchObject({ kind: 'timed_out' });
+  expect(a.error?.message).toMatch(/environment Bad .* its process .*in step\(/);
+  expect(outcomes(others)).toEqual(['count 2', 'count 2', 'count 2']);
+});
 
 describe.runIf(linux)('memory', () => {
   const memoryBytes = 400 * 2 ** 20;

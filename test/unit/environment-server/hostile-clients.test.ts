@@ -143,28 +143,32 @@ describe('the API key', () => {
 });
 
 describe('a client that never reads', () => {
-  it('a WebSocket has one pending answer, is not read meanwhile, and is disconnected', { timeout: 60_000 }, async () => {
-    const server = await serving.serve([large()], { limits: { sendMs: 1000 } });
-    const socket = new WebSocket(`${server.url.replace('http', 'ws')}/ws`);
-    socket.on('error', () => undefined);
-    await new Promise(resolve => socket.once('open', resolve));
-    let steps = 0;
-    const { pool } = serving;
-    const step = pool.step.bind(pool);
-    pool.step = (...args) => (steps++, step(...args));
-    const gone = new Promise(resolve => socket.once('close', resolve));
-    socket.send('{"type":"reset","data":{}}');
-    await new Promise(resolve => socket.once('message', resolve));
-    socket.pause();
-    for (let i = 0; i < 1000; i++) socket.send('{"type":"step","data":{"action":"Add"}}');
-    await expect.poll(() => server.connections, { timeout: 30_000 }).toBe(0);
-    pool.step = step;
-    // The system's buffers accept a few MiB; the rest of the thousand requests is never read.
-    expect(steps).toBeLessThan(60);
-    socket.resume();
-    await gone;
-    await expect.poll(() => server.sessions.list().length).toBe(0);
-  });
+  it(
+    'a WebSocket has one pending answer, is not read meanwhile, and is disconnected',
+    { timeout: 60_000 },
+    async () => {
+      const server = await serving.serve([large()], { limits: { sendMs: 1000 } });
+      const socket = new WebSocket(`${server.url.replace('http', 'ws')}/ws`);
+      socket.on('error', () => undefined);
+      await new Promise(resolve => socket.once('open', resolve));
+      let steps = 0;
+      const { pool } = serving;
+      const step = pool.step.bind(pool);
+      pool.step = (...args) => (steps++, step(...args));
+      const gone = new Promise(resolve => socket.once('close', resolve));
+      socket.send('{"type":"reset","data":{}}');
+      await new Promise(resolve => socket.once('message', resolve));
+      socket.pause();
+      for (let i = 0; i < 1000; i++) socket.send('{"type":"step","data":{"action":"Add"}}');
+      await expect.poll(() => server.connections, { timeout: 30_000 }).toBe(0);
+      pool.step = step;
+      // The system's buffers accept a few MiB; the rest of the thousand requests is never read.
+      expect(steps).toBeLessThan(60);
+      socket.resume();
+      await gone;
+      await expect.poll(() => server.sessions.list().length).toBe(0);
+    },
+  );
 
   it('a slow reader is still served', { timeout: 60_000 }, async () => {
     const { url } = await serving.serve([large()], { limits: { sendMs: 2000 } });
@@ -225,7 +229,7 @@ describe('a client that never reads', () => {
   });
 });
 
-describe('a client that never ends', () => {
+describe('an endless client', () => {
   it('is disconnected when its headers, its body or the rest of a refused body do not arrive', async () => {
     const server = await serving.serve([counting()], {
       apiKey: 'secret',

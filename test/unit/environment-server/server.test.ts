@@ -186,7 +186,7 @@ describe('client errors', () => {
     const config = (env_config: unknown, id = 'a') => ({
       ids2configs: { [id]: { env_name: 'frozen_lake', env_config } },
     });
-    expect((await request(strict.url, '/vagen/environments', config({ size: 5 }))).status).toBe(200); // equal to the server's value
+    expect((await request(strict.url, '/vagen/environments', config({ size: 5 }))).status).toBe(200); // the same value
     expect(await request(strict.url, '/vagen/environments', config({ size: 6 }, 'b'))).toMatchObject({
       status: 403,
       json: { error: expect.stringMatching(/^env_config\.size is not this server's: .* --allow-config$/) },

@@ -26,7 +26,7 @@ test.for([
   ['search', { embedding_model: join(root, 'test/golden/search-embedder') }],
   ['webshop', {}],
   ['deepcoder', { total_timeout: 20 }],
-] as const)('%s', async ([env_type, config], { skip }) => {
+] as const)('%s is solved by its oracle', async ([env_type, config], { skip }) => {
   const missing = env_type === 'deepcoder' && (await isolationMissing());
   if (missing) skip(missing);
   const source = join(root, 'envs', registry[env_type]);

@@ -290,7 +290,7 @@ describe('a search', () => {
     expect(await search(group(['a wall', 'a box', 'a wall and a box']), ['wall'], ['box', true])).toEqual([0]);
   });
 
-  it('finds the same as a plain text search, whatever the texts are', () => {
+  it('equals a case-insensitive search of states and answers for any text', () => {
     const text = fc.string({
       unit: fc.constantFrom('a', 'B', '"', '\\', '\n', 'é', 'ß', ':', '{', 'n', '😀', '\u0001'),
       maxLength: 12,

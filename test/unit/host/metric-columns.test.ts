@@ -105,7 +105,7 @@ test('parsed columns are cached, reused by the next reader, and dropped when the
   expect(readFileSync(join(root, 'other'))).toEqual(kept);
   // Cached columns are used: a modified value in them shows.
   const marked = Buffer.from(kept);
-  marked.writeDoubleLE(123.5, marked.length - 8 * segmentRows * 2); // the first value of the last segment's second-to-last column
+  marked.writeDoubleLE(123.5, marked.length - 8 * segmentRows * 2); // first value of the second-to-last column
   writeFileSync(join(cache, name), marked);
   expect((await new MetricColumns(folder, cache).update()).column('x/y')[segmentRows]).toBe(123.5);
   appendFileSync(metrics(), lines(segmentRows * 2 + 8, segmentRows * 3));

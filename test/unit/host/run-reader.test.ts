@@ -220,7 +220,7 @@ test('user labels override the manifest, take effect at once, and can be removed
     archived: true,
     notes: 'Entropy fell *too* fast.',
   });
-  expect(readFileSync(await notesFile(folder, 'other'), 'utf8')).toContain('# lake'); // existing notes are never overwritten
+  expect(readFileSync(await notesFile(folder, 'other'), 'utf8')).toContain('# lake'); // notes are never overwritten
   await changeLabels(folder, () => ({ name: undefined, tags: [], archived: undefined }));
   await run.refresh();
   expect(run.summary?.name).toBe('lake');

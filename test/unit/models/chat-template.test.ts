@@ -14,7 +14,7 @@ const render = (source: string, options?: ChatTemplateOptions, config = {}): str
   new ChatTemplate(source, 'a-model', config, options).render(asked, true);
 const write = (name: string, content: unknown): void => writeFileSync(join(folder(), name), JSON.stringify(content));
 
-describe('today', () => {
+describe('the date of a template', () => {
   it('is a fixed date, in English, in the format of Python’s strftime', () => {
     expect(render('{{ strftime_now("%d %b %Y") }}')).toBe('26 Jul 2024');
     expect(render('{{ strftime_now("%A, %-d %B %Y, %Y-%m-%d %H:%M:%S %%") }}', { today: '2030-09-01' })).toBe(
@@ -33,7 +33,7 @@ describe('today', () => {
     expect(readTokenizer(llama).render(asked, true)).toContain('Today Date: 26 Jul 2024\n');
   });
 
-  it('is refused when it is invalid or used without a setting', () => {
+  it('is refused when it is invalid, and so is an unknown format code', () => {
     expect(() => render('x', { today: 'tomorrow' })).toThrow(
       /a-model: the day of the chat template is tomorrow: write/,
     );

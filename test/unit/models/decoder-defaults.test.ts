@@ -22,38 +22,43 @@ const sentence = (config: unknown): string => {
   }
   throw new Error('nothing was refused');
 };
-/** Whether key heads divide the heads: transformers accepts other numbers and fails when it computes. */
+/** Whether the key-value heads divide the query heads: transformers accepts other numbers and fails when it computes. */
 const computes = (read: Json): boolean => Number(read.num_attention_heads) % Number(read.num_key_value_heads) === 0;
 
-it.each(golden.read.map(({ config, read }) => [JSON.stringify(config), read] as const))('%s', (text, read) => {
-  const config = JSON.parse(text) as Json;
-  if (read === null || !computes(read)) {
-    expect(sentence(config)).toMatch(read ? /num_key_value_heads is 32/ : /hidden_size is 66, .+ multiple of num_att/);
-    return;
-  }
-  const ours = parse(config);
-  const family = String(config.model_type);
-  expect(ours).toMatchObject({
-    family,
-    vocabSize: read.vocab_size,
-    hiddenSize: read.hidden_size,
-    intermediateSize: read.intermediate_size,
-    layers: read.num_hidden_layers,
-    heads: read.num_attention_heads,
-    kvHeads: read.num_key_value_heads,
-    headSize: read.head_dim,
-    maxPositions: read.max_position_embeddings,
-    normEps: read.rms_norm_eps,
-    tiedHead: read.tie_word_embeddings,
-    ropeTheta: read.rope_parameters.rope_theta,
-    outputBias: family !== 'qwen2' && read.attention_bias,
-    mlpBias: family === 'llama' && read.mlp_bias,
-  });
-  const { rope_theta, type, ...scaling } = read.rope_parameters;
-  expect([rope_theta, type ?? scaling.rope_type]).toEqual([ours.ropeTheta, ours.ropeScaling.rope_type]);
-  expect(ours.ropeScaling).toMatchObject(scaling);
-  for (const window of read.windows) expect(window).toBeGreaterThanOrEqual(ours.maxPositions);
-});
+it.each(golden.read.map(({ config, read }) => [JSON.stringify(config), read] as const))(
+  '%s is read as by transformers',
+  (text, read) => {
+    const config = JSON.parse(text) as Json;
+    if (read === null || !computes(read)) {
+      expect(sentence(config)).toMatch(
+        read ? /num_key_value_heads is 32/ : /hidden_size is 66, .+ multiple of num_att/,
+      );
+      return;
+    }
+    const ours = parse(config);
+    const family = String(config.model_type);
+    expect(ours).toMatchObject({
+      family,
+      vocabSize: read.vocab_size,
+      hiddenSize: read.hidden_size,
+      intermediateSize: read.intermediate_size,
+      layers: read.num_hidden_layers,
+      heads: read.num_attention_heads,
+      kvHeads: read.num_key_value_heads,
+      headSize: read.head_dim,
+      maxPositions: read.max_position_embeddings,
+      normEps: read.rms_norm_eps,
+      tiedHead: read.tie_word_embeddings,
+      ropeTheta: read.rope_parameters.rope_theta,
+      outputBias: family !== 'qwen2' && read.attention_bias,
+      mlpBias: family === 'llama' && read.mlp_bias,
+    });
+    const { rope_theta, type, ...scaling } = read.rope_parameters;
+    expect([rope_theta, type ?? scaling.rope_type]).toEqual([ours.ropeTheta, ours.ropeScaling.rope_type]);
+    expect(ours.ropeScaling).toMatchObject(scaling);
+    for (const window of read.windows) expect(window).toBeGreaterThanOrEqual(ours.maxPositions);
+  },
+);
 
 describe('another family', () => {
   it.each(Object.keys(golden.others))('%s is refused by its name', family => {

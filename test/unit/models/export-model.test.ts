@@ -134,7 +134,7 @@ describe('with an adapter', () => {
   });
 });
 
-describe('refused', () => {
+describe('a failed export', () => {
   test('a non-empty folder or a file is refused, an empty folder is accepted', async () => {
     mkdirSync(path('out'));
     writeFileSync(path('out/mine'), '');

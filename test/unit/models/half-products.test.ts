@@ -35,7 +35,7 @@ describe.each<[string, Network]>([
     ...(network === inFiles ? [] : [imitateGraph(of, shape)]),
   ];
 
-  it('multiply in float16, and do nothing else in it', () => {
+  it('use float16 for products only', () => {
     for (const graph of build(halves(network))) {
       const type = (name: string): string | undefined => graph.values.get(name)?.type;
       const nodes = executionOrder(graph);

@@ -194,7 +194,7 @@ describe('dropout', () => {
       expect(variance).toBeGreaterThan(0);
       const z = (mean - expected) / Math.sqrt(variance / seeds);
       squares += z ** 2;
-      expect(Math.abs(z), `output ${i}`).toBeLessThan(4.5); // for all of them together, exceeded once in a thousand
+      expect(Math.abs(z), `output ${i}`).toBeLessThan(4.5); // exceeded by any output once in a thousand times
     });
     // Joint deviation as expected by chance: the mean of z² is 1, within 3 σ, as if a token's outputs were `rank`
     // independent numbers.

@@ -6,7 +6,7 @@ import { readAdapter } from '../../../extension/trainer/models/peft-adapter';
 import { tensorsOf } from '../../golden/tensors';
 import { goldenConfig, goldenFolder, goldenWeights, relativeError } from './models';
 
-test.each(['all-linear', 'q-v'])('%s', async name => {
+test.each(['all-linear', 'q-v'])('merged weights of %s equal those of peft', async name => {
   const folder = join('test/golden/lora', name);
   const adapter = await readAdapter(folder, { config: goldenConfig('qwen2'), folder: goldenFolder('qwen2') });
   const merge = await AdapterMerge.create(adapter);

@@ -15,15 +15,18 @@ const points = JSON.parse(readFileSync(join(__dirname, 'planned-runs.json'), 'ut
   measured: number;
 }[];
 
-test.each(points.map(point => [point.name, point] as const))('%s: the plan is within a fifth of the measured memory', async (_, point) => {
-  const { config } = loadConfig({
-    configName: point.config,
-    overrides: point.overrides,
-    presetFolders: [join(root, 'media/presets')],
-    workspace: root,
-  });
-  const { peak } = planMemory(await planInput(config, join(root, 'media/models/ragen-tiny'), root));
-  const ratio = peak.bytes / point.measured;
-  expect(ratio).toBeGreaterThan(0.9);
-  expect(ratio).toBeLessThan(1.2);
-});
+test.each(points.map(point => [point.name, point] as const))(
+  '%s: the plan is within a fifth of the measured memory',
+  async (_, point) => {
+    const { config } = loadConfig({
+      configName: point.config,
+      overrides: point.overrides,
+      presetFolders: [join(root, 'media/presets')],
+      workspace: root,
+    });
+    const { peak } = planMemory(await planInput(config, join(root, 'media/models/ragen-tiny'), root));
+    const ratio = peak.bytes / point.measured;
+    expect(ratio).toBeGreaterThan(0.9);
+    expect(ratio).toBeLessThan(1.2);
+  },
+);

@@ -100,19 +100,22 @@ describe('an update', () => {
     expect((await policy.score([bare], wholeBatch, 1)).logprobs).toEqual([new Float32Array(9)]);
   });
 
-  it.each([NaN, Infinity])('with an advantage of %f is skipped, reports it, and leaves the policy usable', async bad => {
-    const policy = load();
-    const samples = await onPolicy(policy, [9], () => 1);
-    const broken = [{ ...samples[0], advantages: new Float32Array(9).fill(bad) }];
-    const { flat } = await policy.bank.read();
-    const before = flat.slice();
-    const metrics = await policy.update(broken, wholeBatch, loss, optimizer);
-    expect(metrics.skipped).toBe(1);
-    expect(Number.isFinite(metrics.grad_norm)).toBe(false);
-    expect(flat).toEqual(before);
-    expect((await policy.update(samples, wholeBatch, loss, optimizer)).skipped).toBe(0);
-    expect(flat).not.toEqual(before);
-  });
+  it.each([NaN, Infinity])(
+    'with an advantage of %f is skipped, reports it, and leaves the policy usable',
+    async bad => {
+      const policy = load();
+      const samples = await onPolicy(policy, [9], () => 1);
+      const broken = [{ ...samples[0], advantages: new Float32Array(9).fill(bad) }];
+      const { flat } = await policy.bank.read();
+      const before = flat.slice();
+      const metrics = await policy.update(broken, wholeBatch, loss, optimizer);
+      expect(metrics.skipped).toBe(1);
+      expect(Number.isFinite(metrics.grad_norm)).toBe(false);
+      expect(flat).toEqual(before);
+      expect((await policy.update(samples, wholeBatch, loss, optimizer)).skipped).toBe(0);
+      expect(flat).not.toEqual(before);
+    },
+  );
 
   it('has the metrics of the reference loss after the weights have moved', async () => {
     const policy = load();

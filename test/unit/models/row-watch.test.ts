@@ -27,7 +27,7 @@ it('is reported in order, also to a late subscriber', async () => {
   expect(heard.r1.ids).toEqual(alone[1].ids.slice(0, 4));
   expect(heard.r1.logprobs).toEqual(alone[1].logprobs.slice(0, 4));
   expect(heard.r2.ids).toEqual(alone[2].ids);
-  expect(heard.r2.calls).toBe(1 + alone[2].ids.length - 4); // one report of the tokens sampled so far, then one per token
+  expect(heard.r2.calls).toBe(1 + alone[2].ids.length - 4); // the tokens so far, then one call per token
 
   generator.watch(null);
   const before = heard.r2.ids.length;

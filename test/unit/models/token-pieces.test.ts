@@ -10,7 +10,7 @@ it.each([
   '<think>Go Up\n\n  twice</think><answer>Up || Up</answer>',
   'Ωmega 🧊 naïve — 走る',
   '<|im_start|>user\nx<|im_end|>',
-])('%s', text => {
+])('the pieces of %s concatenate to the text', text => {
   const ids = tiny.encode(text);
   const pieces = tokenPieces(tiny, ids);
   expect(pieces).toHaveLength(ids.length);

@@ -58,7 +58,7 @@ describe('the estimated step time', () => {
     expect(stepTime(large, 'large', 1, [])!).toMatchObject({ basis: 'assumed', run: null });
   });
 
-  it('is not estimated on a GPU', () => {
+  it('on a GPU is estimated only from a run on a GPU', () => {
     expect(stepTime({ ...work, device: 'cuda' }, 'ragen-tiny', 1, [measured])).toBeNull();
     const onGpu = { ...measured, work: { ...measured.work, device: 'cuda' } };
     expect(stepTime({ ...work, device: 'cuda' }, 'ragen-tiny', 1, [onGpu])!.step_s).toBeCloseTo(4);

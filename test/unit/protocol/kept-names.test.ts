@@ -17,9 +17,12 @@ it.each(['../x.ts', '..', 'a/../../x.ts', '/etc/passwd', 'C:/x.ts', '..\\x.ts', 
   expect(keptEnvironmentSchema.safeParse({ ...kept, entry: name }).success).toBe(false);
 }); // prettier-ignore
 
-it.each(['x.ts', 'lib/arms.ts', '..x/y..ts', '.hidden', 'my file (1).ts', 'é.ts'])('%j is a valid source name', name => {
-  expect(keptEnvironmentSchema.safeParse({ ...kept, sources: [name] }).success).toBe(true);
-});
+it.each(['x.ts', 'lib/arms.ts', '..x/y..ts', '.hidden', 'my file (1).ts', 'é.ts'])(
+  '%j is a valid source name',
+  name => {
+    expect(keptEnvironmentSchema.safeParse({ ...kept, sources: [name] }).success).toBe(true);
+  },
+);
 
 it('a version that leads out of the folder is refused', async () => {
   mkdirSync(join(folder(), 'elsewhere'));

@@ -56,7 +56,8 @@ describe('exit codes', () => {
     expect(explainExit(code, null)).toBe(`ended with code ${code}`),
   );
 
-  test('an exit without code and signal is described', () => expect(explainExit(null, null)).toBe('ended without a word'));
+  test('an exit without code and signal is described', () =>
+    expect(explainExit(null, null)).toBe('ended without a word'));
 });
 
 test('every explanation is one sentence that continues its subject', () => {

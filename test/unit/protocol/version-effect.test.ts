@@ -21,12 +21,15 @@ interface Case {
 }
 const cases = JSON.parse(readFileSync(join(__dirname, '../../golden/version-effect.json'), 'utf8')) as Case[];
 
-test.each(cases)('the interval equals SciPy’s ($x.length and $y.length values, $low to $high)', ({ x, y, low, high }) => {
-  const [from, to] = welchInterval(x, y)!;
-  const width = high - low;
-  expect(Math.abs(from - low)).toBeLessThan(1e-4 * width);
-  expect(Math.abs(to - high)).toBeLessThan(1e-4 * width);
-});
+test.each(cases)(
+  'the interval equals SciPy’s ($x.length and $y.length values, $low to $high)',
+  ({ x, y, low, high }) => {
+    const [from, to] = welchInterval(x, y)!;
+    const width = high - low;
+    expect(Math.abs(from - low)).toBeLessThan(1e-4 * width);
+    expect(Math.abs(to - high)).toBeLessThan(1e-4 * width);
+  },
+);
 
 test('constant values have an interval of width 0; a single value has none', () => {
   expect(welchInterval([1, 1], [3, 3, 3])).toEqual([2, 2]);

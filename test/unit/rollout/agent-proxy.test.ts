@@ -224,7 +224,7 @@ describe('slow episodes', () => {
   it('join the others when they are only slightly behind', async () => {
     const { agent, generator, pool } = slowProxy();
     const generate = generator.generate.bind(generator);
-    generator.generate = async (...call) => (await sleep(400), generate(...call)); // of which a twentieth is waited
+    generator.generate = async (...call) => (await sleep(400), generate(...call)); // a twentieth of it is spent waiting for slow episodes
     pool.delay = episode => (episode.endsWith(slow) ? 3 : 0);
     await agent.rollout(train);
     expect(generator.calls.map(({ rows }) => rows.length)).toEqual([8, 8, 8]);
@@ -237,7 +237,7 @@ describe('slow episodes', () => {
     expect(await slowProxy({ agent_proxy }).agent.rollout(train)).toEqual({ ...expected, environmentSeconds: waited });
   });
 
-  it('fail alone; after an error elsewhere ends the rollout, nothing continues in the background', async () => {
+  it('fail alone; when an error elsewhere ends the rollout, nothing continues in the background', async () => {
     const { agent, pool } = slowProxy();
     pool.failure = (episode, actions) => (episode.endsWith(slow) && actions.length > 0 ? 'late and wrong' : undefined);
     const { episodes } = await agent.rollout(train);

@@ -368,7 +368,7 @@ describe('a broken connection', () => {
   test('in the list, or a briefly overloaded hub, is retried', async () => {
     peer.fails = [503, 429, 500];
     expect((await fetchModel()).commit).toBe(commit);
-    peer.models[repo] = { ...single({ fails: [502, 403] }), commit: 'd'.repeat(40) }; // 403 from the store: an expired link
+    peer.models[repo] = { ...single({ fails: [502, 403] }), commit: 'd'.repeat(40) }; // 403: an expired store link
     expect((await fetchModel('d'.repeat(40))).commit).toBe('d'.repeat(40));
   });
 

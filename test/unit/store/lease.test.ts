@@ -143,15 +143,18 @@ test.each([
   expect(readFileSync(file(), 'utf8')).toContain('"pid":2'); // the lease is no longer theirs
 });
 
-test.each([0, -1, 1.5, 2 ** 31, 1e300, null, '1', [1], {}])('the pid %j is invalid: the lease has no owner', async pid => {
-  const world = new TestWorld();
-  world.isAlive = () => true;
-  leaveEarlier(pid, zero);
-  expect(readLease(folder(), world)).toEqual({ lease: null, live: true }); // by its last touch
-  world.time += leaseStaleMs;
-  expect(readLease(folder(), world)).toEqual({ lease: null, live: false });
-  expect((await take(world, 2)).lease.pid).toBe(2);
-});
+test.each([0, -1, 1.5, 2 ** 31, 1e300, null, '1', [1], {}])(
+  'the pid %j is invalid: the lease has no owner',
+  async pid => {
+    const world = new TestWorld();
+    world.isAlive = () => true;
+    leaveEarlier(pid, zero);
+    expect(readLease(folder(), world)).toEqual({ lease: null, live: true }); // by its last touch
+    world.time += leaseStaleMs;
+    expect(readLease(folder(), world)).toEqual({ lease: null, live: false });
+    expect((await take(world, 2)).lease.pid).toBe(2);
+  },
+);
 
 test('an earlier version’s lease of a dead process is taken over once it is no longer touched, also one with a future time', async () => {
   for (const touched of [zero, zero + 86_400_000, zero - 86_400_000]) {

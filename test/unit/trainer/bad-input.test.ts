@@ -191,7 +191,7 @@ describe('model', () => {
     expect(checkpoints).toEqual(['step-000001']);
     const told = events.filter(({ message }) => message.startsWith('step 2 changed nothing: engine: '));
     expect(told).toMatchObject([{ kind: 'warning', step: 1 }]);
-    expect(events.filter(({ message }) => message.includes('changed nothing: '))).toEqual(told); // once, not in each step
+    expect(events.filter(({ message }) => message.includes('changed nothing: '))).toEqual(told); // once
   });
 
   test('a context too short for the first prompt is refused', async () => {

@@ -55,7 +55,7 @@ test('without any one of its files or folders a run continues, or is refused wit
   const refused: string[] = [];
   const whole = readdirSync(join(kept, 'checkpoints')).at(-1)!;
   for (const name of namesIn(kept)) {
-    if (/^(checkpoints|environments|tensorboard|diagnostics).*\/.*\//.test(name) && !name.includes(whole)) continue; // older ones, which nothing reads
+    if (/^(checkpoints|environments|tensorboard|diagnostics).*\/.*\//.test(name) && !name.includes(whole)) continue; // older ones are not read
     rmSync(run, { recursive: true });
     cpSync(kept, run, { recursive: true, preserveTimestamps: true });
     rmSync(join(run, name), { recursive: true });

@@ -145,7 +145,7 @@ describe('a run', () => {
     expect(after.metrics[1]).toEqual(before.metrics[1]);
     expect(after.metrics[2]['actor/entropy']).not.toBe(before.metrics[2]['actor/entropy']);
     expect(after.episodes['step-000001.jsonl']).toBe(before.episodes['step-000001.jsonl']);
-    expect(after.episodes['step-000002.jsonl']).not.toBe(before.episodes['step-000002.jsonl']); // sampled at a lower temperature
+    expect(after.episodes['step-000002.jsonl']).not.toBe(before.episodes['step-000002.jsonl']); // lower temperature
     const kept = (lines: typeof metrics) => lines.slice(2).map(line => Number(line['rollout/filter_kept_ratio']));
     expect(Math.max(...kept(readRun(plain).metrics))).toBe(1);
     expect(Math.max(...kept(metrics))).toBe(0.5);

@@ -100,7 +100,7 @@ describe.skipIf(process.platform === 'win32').each(kinds)('a %s', kind => {
     try {
       const refused = await bundleEnvironment(source).then(() => undefined, (error: unknown) => error); // prettier-ignore
       expect(refused).toBeInstanceOf(BuildError);
-      expect((refused as Error).message).toContain(kind === 'device' ? '/dev/zero' : 'part.ts'); // esbuild names the target of a link
+      expect((refused as Error).message).toContain(kind === 'device' ? '/dev/zero' : 'part.ts'); // esbuild names a link's target
     } finally {
       rmSync(path, { recursive: true, force: true });
     }

@@ -14,7 +14,7 @@ test('scores are counted individually, by tag, in ascending order', () => {
   });
 });
 
-test('many different scores are binned without losing an episode, each within half an interval of its value', () => {
+test('many different scores are binned without losing an episode, and each within half an interval of its score', () => {
   fc.assert(
     fc.property(fc.array(fc.double({ min: -50, max: 50, noNaN: true }), { minLength: 1, maxLength: 300 }), scores => {
       const spread = spreadOf(scores);

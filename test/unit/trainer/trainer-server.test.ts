@@ -73,12 +73,15 @@ async function friend(): Promise<Watcher> {
   return watcher;
 }
 
-test.skipIf(process.platform === 'win32')('the socket is accessible to its owner only, and is removed with the server', async () => {
-  expect(statSync(endpoint).mode & 0o777).toBe(0o600);
-  await server.close();
-  expect(() => statSync(endpoint)).toThrow();
-  server = await TrainerServer.listen(endpoint, { id: 'run-1', token: 'secret', control, status: () => status });
-});
+test.skipIf(process.platform === 'win32')(
+  'the socket is accessible to its owner only, and is removed with the server',
+  async () => {
+    expect(statSync(endpoint).mode & 0o777).toBe(0o600);
+    await server.close();
+    expect(() => statSync(endpoint)).toThrow();
+    server = await TrainerServer.listen(endpoint, { id: 'run-1', token: 'secret', control, status: () => status });
+  },
+);
 
 test.skipIf(process.platform === 'win32')(
   'a run folder with a long path gets its socket in the temporary folder',

@@ -63,19 +63,16 @@ describe('estimators', () => {
   test.each([
     ['full', []],
     ['windowed', windowed],
-  ])(
-    'reinforce_plus_plus with turn scores gives each token its whitened return-to-go (%s)',
-    async (_, window) => {
-      const run = await trained([turnScores, 'algorithm.adv_estimator=reinforce_plus_plus', ...window]);
-      expectTrained(run);
-      expect(run.episodes.some(({ turns }) => turns.length === 2)).toBe(true);
-      const returns = run.episodes.flatMap(e =>
-        e.turns.flatMap(({ span: [a, b] }, i) => Array(b - a).fill(earnedFrom(e)[i]) as number[]),
-      );
-      const expected = returns.map(r => (r - mean(returns)) / deviation(returns));
-      sampledAdvantages(run.episodes).forEach((a, i) => expect(a).toBeCloseTo(expected[i], 2));
-    },
-  );
+  ])('reinforce_plus_plus with turn scores gives each token its whitened return-to-go (%s)', async (_, window) => {
+    const run = await trained([turnScores, 'algorithm.adv_estimator=reinforce_plus_plus', ...window]);
+    expectTrained(run);
+    expect(run.episodes.some(({ turns }) => turns.length === 2)).toBe(true);
+    const returns = run.episodes.flatMap(e =>
+      e.turns.flatMap(({ span: [a, b] }, i) => Array(b - a).fill(earnedFrom(e)[i]) as number[]),
+    );
+    const expected = returns.map(r => (r - mean(returns)) / deviation(returns));
+    sampledAdvantages(run.episodes).forEach((a, i) => expect(a).toBeCloseTo(expected[i], 2));
+  });
 
   test.each([
     ['with turn scores', [turnScores]],

@@ -113,7 +113,7 @@ describe('columns of a run', () => {
   it('can be placed by step, by time, and by episodes as played or as configured', async () => {
     const { store, answer } = storeWith({ wall_s: whole(2, 5), 'train/num_episodes': whole(10, NaN) }, 2);
     expect(store.axes).toEqual(['step', 'time', 'episodes']);
-    for (const axis of ['time', 'episodes'] as const) expect(store.places(axis).axis).toBe('step'); // until the column is loaded
+    for (const axis of ['time', 'episodes'] as const) expect(store.places(axis).axis).toBe('step'); // until loaded
     await answer();
     expect([...store.places('time').xs]).toEqual([2, 5]);
     expect([...store.places('episodes').xs]).toEqual([10, 18]);

@@ -135,7 +135,7 @@ describe('the episode', () => {
     await settle();
     expect(asked).toEqual([]);
     expect(root.querySelector('.action')!.getAttribute('aria-disabled')).toBe('true');
-    expect(root.querySelector('.action')!.hasAttribute('disabled')).toBe(false); // a disabled button would swallow the next keys
+    expect(root.querySelector('.action')!.hasAttribute('disabled')).toBe(false); // it would swallow the next keys
   });
 
   it('shows a selected earlier state, with its changes marked', async () => {

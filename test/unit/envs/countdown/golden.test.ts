@@ -24,15 +24,18 @@ test.each(golden.episodes as [number, string, string, number][])(
 );
 
 /** In the golden data, integers are strings and floats are numbers. */
-test.each(golden.values as [string, string | number | null][])('%j', (text, value) => {
-  const found = evaluate(text);
-  if (value === null) expect(found).toBeUndefined();
-  else if (typeof value === 'string') expect(found).toBe(BigInt(value));
-  else {
-    expect(typeof found).toBe('number');
-    expect(Math.abs((found as number) - value)).toBeLessThanOrEqual(1e-12 * Math.abs(value));
-  }
-});
+test.each(golden.values as [string, string | number | null][])(
+  'the expression %j has the value that Python gives it',
+  (text, value) => {
+    const found = evaluate(text);
+    if (value === null) expect(found).toBeUndefined();
+    else if (typeof value === 'string') expect(found).toBe(BigInt(value));
+    else {
+      expect(typeof found).toBe('number');
+      expect(Math.abs((found as number) - value)).toBeLessThanOrEqual(1e-12 * Math.abs(value));
+    }
+  },
+);
 
 test('validation has problems that never occur in training', async () => {
   const environment = countdown.create(config);

@@ -404,7 +404,7 @@ print("gone")`;
 test.each<[Language, string]>([
   ['python', 'import os\nprint(sorted(os.environ))'],
   ['javascript', 'process.stdout.write(Object.keys(process.env).sort().join())'],
-])("without isolation a program has the user’s rights, but not the user's variables: %s", async (language, source) => {
+])('without isolation a program has the user’s rights, but not the user’s variables: %s', async (language, source) => {
   process.env.RAGEN_TEST_SECRET = 'of the environment';
   const program = { ...runnerOf(language, null)!, source, stdin: '' };
   const outcome = await runProgram(program, { seconds: enough, megabytes: 256 }, 'none');

@@ -12,13 +12,15 @@ test.each([
   ['```py```\n```', '', 'python'],
   ['``` x', '``` x', 'python'],
   ['\n\n', '', 'python'],
-])('%j', (answer, code, language) => expect(codeOf(answer, 'python')).toEqual({ code, language }));
+])('the program in the answer %j is extracted', (answer, code, language) =>
+  expect(codeOf(answer, 'python')).toEqual({ code, language }),
+);
 
 test.each(['`', '```', '\n', '```x\n', '\n```'])('an answer of repeated %j is parsed in linear time', part => {
   const answer = part.repeat(2 ** 16) + 'x';
   const start = process.cpuUsage();
   codeOf(answer, 'python');
-  expect(process.cpuUsage(start).user).toBeLessThan(1_000_000); // microseconds; quadratic parsing would take many seconds
+  expect(process.cpuUsage(start).user).toBeLessThan(1_000_000); // µs; quadratic time would take many seconds
 });
 
 describe('starter code', () => {
@@ -96,7 +98,7 @@ test.each([
   ['1\n2\n', ['1', '2'], true],
   ['1  2', '1 2', false],
   ['\n5', 5, true],
-])('output %j for %j', (stdout, expected, same) => expect(isOutput(stdout, expected)).toBe(same));
+])('output %j is compared with %j', (stdout, expected, same) => expect(isOutput(stdout, expected)).toBe(same));
 
 test.each([
   [{ text: '[1, 2]', value: [1, 2] }, '[1,2]', true],
@@ -109,7 +111,9 @@ test.each([
   [{ text: '{1}' }, '{1}', true],
   [{ text: '1', value: 1 }, '2', false],
   [{ text: '1', value: 1 }, 'nonsense', false],
-])('%j for %j', (returned, expected, same) => expect(isReturned(returned, expected)).toBe(same));
+])('return value %j is compared with %j', (returned, expected, same) =>
+  expect(isReturned(returned, expected)).toBe(same),
+);
 
 test.each(['null', '5', '"x"', '[]', '{}', '{"text":5}', '{"text":{}}', '{"text":null,"value":1}', '{"text":'])(
   'a program that forges its return value with %s returns nothing',

@@ -19,7 +19,7 @@ test.each([
   ['Yes.', 'yes', true, 1],
   ['red red', 'red', false, 2 / 3],
   ['', 'Henry Platt', false, 0],
-])('%j for %j', (answer, gold, exact, f1) => {
+])('the answer %j is scored against %j', (answer, gold, exact, f1) => {
   const score = scoreAnswer(answer, [gold]);
   expect(score.exact).toBe(exact);
   expect(score.f1).toBeCloseTo(f1, 9);
@@ -38,5 +38,5 @@ describe('the answer extracted from a free text', () => {
     ['He was old, therefore Platt it is! Yes', 'Platt it is'],
     ['Hm. It was Henry who sang. Later', 'It was Henry who sang'],
     ['a b', 'a b'],
-  ])('%j', (text, answer) => expect(answerIn(text)).toBe(answer));
+  ])('is found in %j', (text, answer) => expect(answerIn(text)).toBe(answer));
 });

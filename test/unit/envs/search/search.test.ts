@@ -89,7 +89,7 @@ test('a search shows ranked passages, truncated when they are long', async () =>
   expect((await other.step('search[beacon]')).observation).toContain(`${'x'.repeat(793)}...\n\n[Document 2]`);
 });
 
-test('rewards are exact, by overlap above the threshold, or the configured value of a wrong answer', async () => {
+test('the reward is full for an exact answer, the overlap above the threshold, or the value of a wrong answer', async () => {
   const file = join(folder, 'own.jsonl');
   writeFileSync(file, `${JSON.stringify({ question: 'Who?', ground_truth: ['Henry Platt', 'H. Platt'] })}\n`);
   const config = { train_path: file, correct_reward: 2, incorrect_reward: -0.5 };

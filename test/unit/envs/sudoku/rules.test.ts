@@ -17,7 +17,7 @@ test.each([
   ['(4,1,7)', 27, 7],
   ['4,1,7', 27, 7],
   ['that is (7,4,1)', 27, 7], // "at" within a word puts the number first, as in RAGEN
-])('%s', (answer, cell, number) => {
+])('the answer "%s" is read as a placement', (answer, cell, number) => {
   expect(readPlacement(answer, 9)).toEqual({ cell, number });
 });
 
@@ -85,7 +85,7 @@ describe('an episode', () => {
     environment.reset({ seed: 2 });
     const steps = Array.from({ length: 9 }, () => play(way[0]));
     expect(steps.map(({ truncated }) => truncated)).toEqual([...new Array<boolean>(8).fill(false), true]);
-    expect(steps.map(({ reward }) => reward)).toEqual([1, ...new Array<number>(8).fill(-0.1)]); // repeating the placed number conflicts as well
+    expect(steps.map(({ reward }) => reward)).toEqual([1, ...new Array<number>(8).fill(-0.1)]); // repeating the number conflicts too
     expect(environment.solve!()).toBeUndefined();
   });
 });

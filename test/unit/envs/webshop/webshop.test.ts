@@ -53,7 +53,7 @@ describe('the shipped catalogue', () => {
       expect([observation, told]).toEqual([observation, { actions: true, valid: true, early: false }]);
       expect(steps.at(-1)).toMatchObject({ terminated: true, reward: 1, info: { success: true, raw_reward: 1 } });
     }
-    expect(seen.size).toBeGreaterThan(goals.length - 500 - 60); // goals reserved for tests are not used; few instructions are identical
+    expect(seen.size).toBeGreaterThan(goals.length - 500 - 60); // test goals are not used; few texts are equal
   });
 });
 
