@@ -224,7 +224,7 @@ describe('slow episodes', () => {
   it('join the others when they are only slightly behind', async () => {
     const { agent, generator, pool } = slowProxy();
     const generate = generator.generate.bind(generator);
-    generator.generate = async (...call) => (await sleep(400), generate(...call)); // a twentieth of it is spent waiting for slow episodes
+    generator.generate = async (...call) => (await sleep(400), generate(...call)); // gathering waits 1/20 of it
     pool.delay = episode => (episode.endsWith(slow) ? 3 : 0);
     await agent.rollout(train);
     expect(generator.calls.map(({ rows }) => rows.length)).toEqual([8, 8, 8]);

@@ -16,7 +16,7 @@ afterEach(async () => {
 test.each([
   ['an exception', `throw new Error('boom')`],
   ['a rejection', `Promise.reject(new Error('boom'))`],
-])('an unexpected %s becomes the run’s status, and a resume continues', { timeout: 120_000 }, async (_, statement) => {
+])('%s without a handler is recorded in the run’s status, and a resume continues', { timeout: 120_000 }, async (_, statement) => {
   const flag = join(workspace.folder, 'crash');
   const preload = `if (process.argv[1]?.endsWith('trainer.cjs')) setInterval(() => { if (require('node:fs').existsSync(${JSON.stringify(flag)})) { ${statement}; } }, 20).unref();`;
   process.env.NODE_OPTIONS = `--require=${JSON.stringify(workspace.write('preload.cjs', preload))}`;

@@ -86,7 +86,7 @@ export function stubVisibility(): { show(element: Element, visible: boolean): vo
   };
 }
 
-/** Removes the listeners that earlier pages left on the shared document. */
+/** Callbacks that remove the listeners of earlier pages from the shared document. */
 let leftovers: (() => void)[] = [];
 
 /** An empty page with a theme, isolated from the pages of earlier tests. */

@@ -355,7 +355,7 @@ time.sleep(60)`;
     ['of names of files', 'python', 'import os\nn = 0\nwhile True:\n    os.mkdir(f"/tmp/{n}")\n    n += 1'],
     ['in buffers', 'javascript', 'const held = []; for (;;) held.push(Buffer.alloc(1 << 20, 1));'],
     ['in objects', 'javascript', 'const held = []; for (;;) held.push(new Array(1e5).fill(1.5));'],
-  ] as const)('cannot exhaust memory by %s, in %s', async (_, language, source) => {
+  ] as const)('cannot exhaust memory (%s) in %s', async (_, language, source) => {
     const { by, code } = await run(source, language, '', enough);
     expect(by === 'memory' || (by === 'exit' && code !== 0)).toBe(true);
   });
