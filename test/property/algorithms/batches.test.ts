@@ -19,7 +19,7 @@ const selection = fc.record({
 const scores = fc.float32Array({ min: -2, max: 12, minLength: 1, maxLength: 24 });
 
 describe('rollout filter', () => {
-  it('keeps each group at most once, and only groups there are', () => {
+  it('keeps each group at most once, and only existing groups', () => {
     fc.assert(
       fc.property(scores, selection, (values, options) => {
         const kept = selectGroups(values, options);
@@ -29,7 +29,7 @@ describe('rollout filter', () => {
     );
   });
 
-  it('never leaves out a better group than one it keeps', () => {
+  it('never drops a group that ranks above one it keeps', () => {
     fc.assert(
       fc.property(scores, selection, (values, options) => {
         fc.pre(!values.some(Number.isNaN));
@@ -48,7 +48,7 @@ describe('rollout filter', () => {
 const lengths = fc.array(fc.integer({ min: 1, max: 200 }), { minLength: 1, maxLength: 60 });
 
 describe('loss weights', () => {
-  it('of the mean modes sum to 1 over all sampled tokens', () => {
+  it('sum to 1 over all sampled tokens in the mean modes', () => {
     fc.assert(
       fc.property(lengths, counts => {
         for (const mode of ['token-mean', 'seq-mean-token-mean'] as const) {
@@ -92,7 +92,7 @@ describe('loss weights', () => {
 });
 
 describe('mini-batches', () => {
-  it('hold every sample exactly once, and are full but for the last', () => {
+  it('contain every sample exactly once, and are full except for the last', () => {
     fc.assert(
       fc.property(lengths, fc.integer({ min: 1, max: 40 }), fc.integer(), (sizes, miniBatch, seed) => {
         const minis = splitMiniBatches(sizes.length, miniBatch, new RandomStream(seed));

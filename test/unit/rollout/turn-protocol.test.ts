@@ -1,4 +1,4 @@
-// The text protocol: parsing, the user's side, the system message, and numbers as Python prints them.
+// The text protocol: parsing, user messages, the system message, and numbers as Python prints them.
 import { describe, expect, it } from 'vitest';
 import { pythonFloat } from '../../../extension/trainer/rollout/python-float';
 import { systemMessage } from '../../../extension/trainer/rollout/system-message';
@@ -50,7 +50,7 @@ describe('parse', () => {
     expect(parseResponse(raw, think)).toMatchObject({ actions, llm_response });
   });
 
-  it('takes a whole answer as one action, separators and all', () => {
+  it('takes a whole answer as one action, including separators', () => {
     const code = 'if (a || b) {\n  go() || stop();\n}';
     const raw = `<think>x</think><answer>\n${code}\n</answer>`;
     const { actions, answer } = parseResponse(raw, { ...think, max_actions_per_turn: 1 }, true);
@@ -58,7 +58,7 @@ describe('parse', () => {
     expect(parseResponse('<think>x</think><answer> </answer>', think, true).actions).toEqual([]);
   });
 
-  it('tells thought and answer, and null where the format is not kept', () => {
+  it('returns thought and answer, or null when the format is violated', () => {
     expect(parseResponse('<think> why </think><answer> Up </answer>', think)).toMatchObject({
       thought: 'why',
       answer: 'Up',
@@ -66,7 +66,7 @@ describe('parse', () => {
     expect(parseResponse('<think>why', think)).toMatchObject({ thought: null, answer: null, actions: [] });
   });
 
-  it('takes the first answer alone when thinking is off', () => {
+  it('takes only the first answer when thinking is off', () => {
     expect(parseResponse('<answer>Up</answer><answer>Down</answer>', plain)).toEqual({
       thought: null,
       answer: 'Up',
@@ -86,23 +86,23 @@ describe('parse', () => {
   });
 });
 
-describe('the user’s side', () => {
+describe('user messages', () => {
   const prompt = { turn: 2, state: '_P_G', actions_left: 8, warn: false, max_tokens: 120 };
 
-  it('shows turn, state, what is left, format and length', () => {
+  it('show turn, state, remaining actions, format and length', () => {
     expect(turnText(prompt, think)).toBe(
       '\nTurn 2:\nState:\n_P_G\nYou have 8 actions left. Always output: <think> [Your thoughts] </think> <answer> [your answer] </answer> with no extra text. Strictly follow this format. Max response length: 120 words (tokens).\n',
     );
     expect(turnText(prompt, plain)).toContain('Always output: <answer> [your answer] </answer> with');
   });
 
-  it('warns after an answer without a valid action', () => {
+  it('warn after an answer without a valid action', () => {
     expect(turnText({ ...prompt, warn: true }, think)).toContain(
       '_P_G\nThe last answer held no valid action, so the state has not changed. Please try again.\nYou have 8',
     );
   });
 
-  it('gives rewards as Python prints them', () => {
+  it('print rewards as Python does', () => {
     expect(rewardText(-0.1 + 10.9, 2)).toBe('Reward:\n10.8\n');
     expect(rewardText(1, 1)).toBe('Reward:\n1.0\n');
     expect(rewardText(0, 0)).toBe('Reward:\n0\n');
@@ -135,7 +135,7 @@ describe('system message', () => {
   const options = { max_actions_per_traj: 10, max_actions_per_turn: 2, action_sep: '||' };
   const bare = { instruction: '', legend: {}, config: {} };
 
-  it('holds instruction, legend and actions', () => {
+  it('contains instruction, legend and actions', () => {
     expect(systemMessage(corridor, options)).toBe(
       [
         "You're a helpful assistant. Walk to the goal at the right end.",
@@ -148,17 +148,17 @@ describe('system message', () => {
     );
   });
 
-  it('is the opener alone for an environment that says nothing', () => {
+  it('is only its first sentence for an environment without an instruction', () => {
     expect(systemMessage(bare, options)).toBe("You're a helpful assistant. ");
   });
 
-  it('takes the tag’s instruction, also an empty one', () => {
+  it('uses the tag’s instruction, even if empty', () => {
     expect(systemMessage({ ...bare, instruction: 'own' }, { ...options, env_instruction: 'tag' })).toContain('tag');
     expect(systemMessage({ ...bare, instruction: 'own' }, { ...options, env_instruction: '' })).not.toContain('own');
     expect(systemMessage({ ...bare, instruction: 'own' }, { ...options, env_instruction: null })).toContain('own');
   });
 
-  it('explains coordinates where the environment is configured to give them', () => {
+  it('explains coordinates if the environment is configured to give them', () => {
     expect(systemMessage({ ...bare, config: { observation_format: 'coord' } }, options)).toContain('counted from zero');
   });
 });

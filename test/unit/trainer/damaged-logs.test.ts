@@ -1,4 +1,5 @@
-// A damaged log stops a resume until the user accepts it; then the run goes on, to the bit, and nothing that was on disk is lost.
+// A damaged log stops a resume until the user accepts it; then the run continues bit by bit, and nothing on disk is
+// lost.
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -22,7 +23,7 @@ afterAll(async () => {
   workspace.remove();
 });
 
-test('a damaged line of metrics is refused, then accepted: the rest stays, the original is kept, an event says so', async () => {
+test('a damaged line of metrics is refused, then accepted: the rest stays, the original is kept, an event records it', async () => {
   const made = await ragen('train', '--config-name', 'words', 'workbench.keep_checkpoints=9');
   expect(made.code, made.stderr).toBe(0);
   const run = made.answer.folder;
@@ -56,7 +57,7 @@ test('a damaged line of metrics is refused, then accepted: the rest stays, the o
   expect(after.episodes).toEqual(expected.episodes);
   expect(after.metrics).toEqual(expected.metrics.slice(1));
 
-  // What was accepted once is asked no more: the logs that are left have checksums of their own.
+  // Accepted damage is not reported again: the remaining logs have new checksums.
   rmSync(join(run, 'checkpoints/step-000004'), { recursive: true });
   const again = await ragen('resume', basename(run));
   expect(again.code, again.stderr).toBe(0);
