@@ -139,7 +139,7 @@ const rules: [string, Rule][] = [
   ['env new', words => finishes(words)],
   ['env observations', words => finishes(words.map(word => word.replace(/^(\d+)\.\.\d+$/, '$1..$1')))],
   ['env check', words => finishes(words)],
-  ['env play', words => given('{"env":"sokoban","config":{"dim_room":[6,6],"num_boxes":1},"seed":10000,"actions":[1,"Right"]}', words)], // prettier-ignore
+  ['env play', words => words.includes('--input') ? given('{"env":"sokoban","config":{"dim_room":[6,6],"num_boxes":1},"seed":10000,"actions":[1,"Right"]}', words) : finishes(words)], // prettier-ignore
   ['env serve', words => serves(words)],
   ['env versions', words => finishes(words)],
   ['algo', words => given('{"estimator":"grpo","scores":[1,0],"mask":[[1],[1]],"group":[0,0]}', words)],

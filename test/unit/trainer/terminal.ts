@@ -28,6 +28,7 @@ export async function ragen(workspace: string, args: readonly string[], shell = 
   const child = shell
     ? spawn('/bin/bash', ['-c', `${shell}; exec "$0" "$@"`, process.execPath, cli, ...args], { cwd: workspace })
     : spawn(process.execPath, [cli, ...args], { cwd: workspace });
+  child.stdin.end(); // an interactive command ends at once
   let stdout = '';
   let stderr = '';
   child.stdout.setEncoding('utf8').on('data', text => (stdout += text));
