@@ -57,6 +57,25 @@ function estimatedMask({ mask }: RolloutSample, sampled: Uint8Array, config: Sam
   return new Uint8Array(mask.length).fill(1, sampled.indexOf(1), sampled.lastIndexOf(1) + 1);
 }
 
+/**
+ * Samples of the episodes to train on with the seeded order that optimizer steps go over. Where the trajectory filter left episodes of a
+ * kept group out, `own` holds their samples too, for the group's advantages, and `order` does not.
+ */
+export function trainedSamples(
+  { kept, trainable }: { kept: readonly RolloutEpisode[]; trainable: readonly RolloutEpisode[] },
+  config: RunConfig,
+  step: number,
+): { own: BatchSample[]; order: number[] } {
+  const groups = new Set(kept.map(({ group_id }) => group_id));
+  const own = batchSamples(
+    trainable.filter(({ group_id }) => groups.has(group_id)),
+    config,
+  );
+  const chosen = new Set(kept);
+  const trained = Array.from(own.keys()).filter(index => chosen.has(own[index].episode));
+  return { own, order: adjustedOrder(trained.length, config, step).map(place => trained[place]) };
+}
+
 /** Seeded order of the samples that optimizer steps go over, by `agent_proxy.batch_adjust_mode`: indices, some twice or left out. */
 export function adjustedOrder(count: number, config: RunConfig, step: number): number[] {
   const multiple = batchMultiple(

@@ -12,7 +12,7 @@ export interface TrainedTokens {
 
 /** What the update did with an episode. Left out for validation. */
 export interface EpisodeTraining {
-  /** Kept by the rollout filter. */
+  /** Kept by the rollout filter and the trajectory filter. */
   kept: boolean;
   /** Of each sample, as trained on; left out when the episode was not. */
   samples?: readonly TrainedTokens[];
