@@ -37,7 +37,7 @@ function leftOver(executed: number, actionsLeft: number, endsEpisode: boolean): 
 
 /** Actions in the raw answer behind the parsed ones, split as RAGEN's default separator does; none where that does not fit. */
 function cutOff({ raw, parsed }: EpisodeTurn): string[] {
-  const answer = between(raw, '<answer>', '</answer>')?.inner;
+  const answer = (between(raw, '<answer>', '</answer>') ?? between(raw, '<ans>', '</ans>'))?.inner;
   if (answer === undefined || parsed.length === 0) return [];
   const written = answer
     .split('||')

@@ -217,6 +217,13 @@ const workbench = z
       })
       .describe('Watch over reward deviation, gradients, entropy, repetition, lengths and invalid answers.'),
     // Runs made before there was the key go on.
+    answer_tag: z
+      .enum(['answer', 'ans'])
+      .describe(
+        "Tag of answers in prompts and in what is parsed: <answer>, or <ans> as in RAGEN's first version; instructions and states that show <answer> are shown with it.",
+      )
+      .default('answer'),
+    // Runs made before there was the key go on.
     trajectory_filter: z
       .strictObject({
         strategy: z

@@ -2,6 +2,7 @@
 // which actions there are. Everything is taken from the environment as configured, so a grid with another alphabet is explained
 // with that alphabet, and coordinates are announced where the state is given in coordinates.
 import type { LoadedEnvironment } from '../../protocol/environment-link';
+import { withAnswerTag, type AnswerTag } from '../../protocol/tagged-text';
 
 const opener = "You're a helpful assistant. ";
 
@@ -12,6 +13,8 @@ export interface SystemMessageOptions {
   max_actions_per_traj: number;
   max_actions_per_turn: number;
   action_sep: string;
+  /** What the answers that the instruction shows stand in; `answer` when left out. */
+  answer_tag?: AnswerTag | undefined;
 }
 
 /** Text of the system message for episodes of `environment`. */
@@ -19,7 +22,8 @@ export function systemMessage(
   environment: Pick<LoadedEnvironment, 'instruction' | 'legend' | 'actions' | 'config'>,
   options: SystemMessageOptions,
 ): string {
-  const parts = [opener + (options.env_instruction ?? environment.instruction)];
+  const instruction = options.env_instruction ?? environment.instruction;
+  const parts = [opener + withAnswerTag(instruction, options.answer_tag)];
   const legend = Object.entries(environment.legend).map(([symbol, meaning]) => `${symbol}: ${meaning}`);
   if (legend.length > 0) parts.push('Symbols in the state:', legend.join(', '));
   if (environment.config.observation_format === 'coord')

@@ -37,6 +37,18 @@ test('nothing given leaves the turn to the policy; where nothing was recorded th
   expect(tokenizer.decode(plain.ids)).toBe('Up</answer>');
 });
 
+test('an answer in <ans>', () => {
+  const short = { ...protocol, answer_tag: 'ans' as const };
+  const said = text.replaceAll('answer>', 'ans>');
+  const from = { raw: `<think>${said}`, ids: tokenizer.encode(said) };
+  const { ids, kept } = givenTokens(tokenizer, '<think>', { answer: 'Left' }, from, 'ans');
+  expect(kept).toBeGreaterThan(2);
+  expect(parseResponse(`<think>${tokenizer.decode(ids)}`, short)).toMatchObject({ thought: 'The goal is above.', actions: ['Left'] }); // prettier-ignore
+  const both = givenTokens(tokenizer, '<think>', { thought: 'Go.', answer: 'Up' }, null, 'ans');
+  expect(tokenizer.decode(both.ids)).toBe('Go.</think><ans>Up</ans>');
+  expect(tokenizer.decode(givenTokens(tokenizer, '<ans>', { answer: 'Up' }, null, 'ans').ids)).toBe('Up</ans>');
+});
+
 test('a token that reaches over the border into the answer does not stay', () => {
   const glued = ['Go.', '</think>', '<answer> U', 'p', '</answer>'];
   const encode = (given: string): number[] => Array.from(given, c => 100 + c.charCodeAt(0));
