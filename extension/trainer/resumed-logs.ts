@@ -3,9 +3,7 @@
 // tells of it. The settings in effect do come from events.jsonl: they must be those of the checkpoint, accepted or not.
 import { copyFileSync, existsSync, mkdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { eventSchema, runFiles } from '../protocol/run-folder';
-import type { RunEvent } from '../protocol/run-folder';
-import { jsonOrNothing } from '../protocol/json';
+import { runFiles } from '../protocol/run-folder';
 import { configInEffect } from '../protocol/settings';
 import { UserError } from '../protocol/user-error';
 import type { StoredCheckpoint } from './store/checkpoint';
@@ -15,7 +13,7 @@ import { readDamagedLines, readLines } from './store/line-log';
 import { checkLogs, cutUncovered, isGone } from './store/log-ledger';
 import type { LogDamage } from './store/log-ledger';
 import type { RunFolder } from './store/run-folder';
-import { settingsOf } from './stored-config';
+import { readableEvents, settingsOf } from './stored-config';
 
 interface Acceptance {
   accept: boolean;
@@ -176,19 +174,10 @@ function refuseOtherSettings(folder: RunFolder, { manifest, folder: path }: Stor
   const { settings } = manifest.state as { settings?: Record<string, number> };
   if (settings === undefined) return; // of an earlier version
   const file = folder.file(runFiles.events);
-  const found = settingsOf(configInEffect(folder.manifest.config, eventsIn(file, end)));
+  const found = settingsOf(configInEffect(folder.manifest.config, readableEvents(file, end)));
   const key = Object.keys(settings).find(each => settings[each] !== found[each]);
   if (key === undefined) return;
   throw new UserError(
     `store: ${file} makes ${key} ${found[key]}, but ${path} was trained with ${settings[key]}: restore events.jsonl, or start a new run with trainer.resume_mode=resume_path`,
   );
-}
-
-/** The events of a log that can be read, up to byte `end`. */
-function* eventsIn(file: string, end: number): Generator<RunEvent> {
-  for (const { text, next } of readDamagedLines(file)) {
-    if (next > end) return;
-    const { data } = eventSchema.safeParse(jsonOrNothing(text));
-    if (data) yield data;
-  }
 }
