@@ -32,12 +32,27 @@ const looksRandom = (value: string): boolean =>
   (/\d/.test(value) ||
     (value.length >= shortestLetters && /^[\w-]+$/.test(value) && /[a-z][A-Z]|[A-Z]{2}[a-z]/.test(value)));
 
-/** The password of a value that is an address with one (of a proxy, of a database), or the token in the user's place. */
-function passwordIn(value: string): string[] {
-  if (!/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*@/i.test(value) || !URL.canParse(value)) return [];
-  const { username, password } = new URL(value);
+/** An address without a scheme, such as `user:password@host:5432/base`. */
+const bareAddress = /^(?<user>[^\s/?#@:]*):[^\s/?#@]+@[\w.-]+(:\d+)?(\/\S*)?$/;
+/** What stands before the colon of other texts of that form: `mailto:name@host`, `npm:package@1.2.3`. */
+const noUser = /^(mailto|sips?|xmpp|acct|npm|jsr|workspace)$/i;
+
+/**
+ * What is to be cleared of a value that is an address with a password (of a proxy, of a database), or with a token in the user's place: the
+ * password, or, where it is so short or plain that other texts may hold it, the password with the user before it. A beginning that a text was
+ * cut behind is cleared from `least` characters on: the user alone is no secret.
+ */
+function passwordIn(value: string): { text: string; least?: number }[] {
+  const user = bareAddress.exec(value)?.groups?.user;
+  const address = user !== undefined && !noUser.test(user) ? `bare://${value}` : value;
+  if (!/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*@/i.test(address) || !URL.canParse(address)) return [];
+  const { username, password, host } = new URL(address);
   const written = password || username;
-  return [written, ...decodedOf(written)].filter(looksRandom);
+  const alone = [written, ...decodedOf(written)].filter(looksRandom);
+  if (alone.length > 0 || password === '') return alone.map(text => ({ text }));
+  const pair = `${username}:${password}`;
+  const least = username.length + 2;
+  return [pair, ...decodedOf(pair)].map(text => ({ text: text.length < shortest ? `${text}@${host}` : text, least }));
 }
 
 function decodedOf(written: string): string[] {
@@ -61,7 +76,7 @@ export class Secrets {
     for (const [name, given = ''] of Object.entries(env)) {
       const value = given.trim(); // a line's end, from a file, is not sent along
       if (telling.test(name) && looksRandom(value)) this.add(name, value);
-      else for (const password of passwordIn(value)) this.addForms(name, password);
+      else for (const { text, least } of passwordIn(value)) this.addForms(name, text, least);
     }
     this.name(...(env[namesVariable] ?? '').split(','));
   }
@@ -155,12 +170,16 @@ export class Secrets {
     this.addForms(name, value);
   }
 
-  private addForms(name: string, value: string): void {
+  private addForms(name: string, value: string, least = 0): void {
     const mark = `[redacted ${name}]`;
     for (const form of formsOf(value)) {
       if (this.marks.has(form)) continue;
       this.marks.set(form, mark);
-      for (let length = shortestBeginning; length < Math.min(form.length, longestBeginning); length++) {
+      for (
+        let length = Math.max(least, shortestBeginning);
+        length < Math.min(form.length, longestBeginning);
+        length++
+      ) {
         const end = form.slice(length - shortestBeginning, length);
         const same = this.beginnings.get(end) ?? [];
         const longer = same.findIndex(other => other.beginning.length < length);
