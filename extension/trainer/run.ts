@@ -165,7 +165,8 @@ export class Run {
     const plan = await planInput(config, modelFolder, workspace);
     tellPlan(plan, config, journal);
     const weights = weightsLoaded(config, modelFolder, workspace, checkpoint?.folder);
-    if (readsModel(config, weights, modelFolder)) await requireSameModel(folder, modelFolder);
+    if (readsModel(config, weights, modelFolder))
+      await abortable(control.stopped, requireSameModel(folder, modelFolder));
     const engine = startEngine(installation.engineWorker);
     let environments: LiveEnvironments | undefined;
     try {
