@@ -1,4 +1,5 @@
 // trainer.resume_mode: a run that begins with another run's checkpoint goes on as that run did; one that is not to be resumed is not.
+import { readdirSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { document, killAll, readRun, results } from './terminal';
@@ -45,13 +46,15 @@ test('resume_path: a new run begins after the checkpoint’s step, with its weig
   expect(own.episodes['step-000003.jsonl']).toBe(other.episodes['step-000003.jsonl']);
 });
 
-test('a checkpoint that is not there is named', async () => {
+test('a checkpoint that is not there is named, before a run is made', async () => {
+  const runs = readdirSync(join(workspace.folder, '.ragen/runs'));
   const { code, answer } = await ragen(
     ...['train', '--config-name', 'words', 'trainer.resume_mode=resume_path'],
     'trainer.resume_from_path=nowhere/step-000001',
   );
   expect(code).toBe(1);
   expect(answer.error?.message).toMatch(/nowhere\/step-000001/);
+  expect(readdirSync(join(workspace.folder, '.ragen/runs'))).toEqual(runs);
 });
 
 test('disable: such a run goes on from a checkpoint that is named, and from no other', async () => {
