@@ -128,7 +128,7 @@ const withinOptions = (network: Network, { maxPositions, precision }: LoadOption
 });
 
 /** Up to so many bytes of weights are laid out anew for the rollouts of each iteration, which takes memory three times over for a while. */
-const laidOutBytes = 2 ** 28;
+export const laidOutBytes = 2 ** 28;
 
 const laysOut = ({ flat }: Weights, { provider = 'cpu' }: SessionOptions): boolean =>
   provider === 'cpu' && flat.byteLength <= laidOutBytes;

@@ -1,7 +1,8 @@
 // How much memory a run will take on the CPU, before it runs: weights, gradients and optimizer from the number of parameters, keys and
 // values from the rollouts' shape, activations from the very graphs that will run (engine/graph-memory.ts), so that checkpointing, chunked
 // logits, adapters and 8-bit bases are counted as they are. Nothing is read from the model but its configuration.
-// What is not derived but measured stands in `measured`; test/unit/models/memory-plan.test.ts holds the plan against real processes.
+// What is not derived but measured stands in `measured`; test/unit/models/memory-plan.test.ts holds the plan against real processes, and
+// planned-runs.test.ts against whole runs.
 import { appendAll } from '../../protocol/lists';
 import { chunkSize } from '../engine/adamw';
 import { blockSize } from '../engine/byte-moments';
@@ -16,6 +17,9 @@ import { elements, parameterSpecs } from './decoder-config';
 import type { DecoderConfig, ParameterSpec } from './decoder-config';
 import type { FileTensor, TensorSource } from './decoder-parameters';
 import { decodedRows, prefillTokens } from './generator';
+import { pieceTokens } from './host-cache';
+import { block } from './key-value-cache';
+import { laidOutBytes } from './load-models';
 import { undoParameters } from './engine-undo';
 import { loraSpecs } from './lora';
 import type { LoraOptions } from './lora';
@@ -24,28 +28,29 @@ import { arenasKept, passBytes } from './packed-sessions';
 import { generateGraph, headGradientBytes, scoreGraph, updateGraph } from './policy-graphs';
 import type { LossTerms, Network, PackedShape } from './policy-graphs';
 
-/** What was measured on Linux with Node 20 to 24 and onnxruntime 1.30. */
+/** What was measured on Linux with Node 20 to 24 and onnxruntime 1.30; the engine alone by test/unit/models/measure-peak.mjs. */
 const measured = {
-  /** Bytes of a process that has loaded onnxruntime and made its sessions. */
+  /** Bytes of a process that has loaded onnxruntime and made its sessions: the engine alone, 85 MiB with ragen-tiny's weights and 123 after a rollout of 64 tokens. */
   process: 110 * 2 ** 20,
-  /** Bytes of reading frozen weights once, a part at a time, with what waits to be collected. */
+  /** Bytes of reading frozen weights once, a part at a time, with what waits to be collected: the engine alone. */
   reading: 64 * 2 ** 20,
-  /** onnxruntime's arena over the bytes alive in it: it grows by doubling and gives nothing back. */
+  /** onnxruntime's arena over the bytes alive in it, since it gives nothing back and leaves gaps: the engine alone, passes of 512 to 8192 tokens. */
   arena: 1.3,
-  /** What the arena of passes with shared beginnings takes beside that of passes without, where both are kept. */
-  sharedToo: 0.85,
-  /** Bytes of an environment process with the compiler that it starts. */
+  /** Bytes of an environment process (72 to 75 MiB) with the compiler that it starts (15 to 23): whole runs of the bundled environments. */
   environments: 90 * 2 ** 20,
-  /** Bytes of a run's episodes and packed arrays, with what waits to be collected. */
+  /**
+   * Bytes of the trainer around the engine: its code and logs (100 MiB more than the engine alone before the first step, ragen-tiny), episodes,
+   * packed arrays and what waits to be collected (60 MiB by the end of the second step of 4 episodes of 512 tokens).
+   */
   episodes: 160 * 2 ** 20,
-  /** Bytes of an optimizer step for each parameter of the chunk in hand. */
+  /** Bytes of an optimizer step for each parameter of the chunk in hand: the engine alone. */
   step: 160,
 };
 
 const momentBytes: Record<MomentFormat, number> = { float32: 8, int8: 2 + 8 / blockSize };
 
 /** The parts of a run, in the order of a step; each holds what those before it hold too, since arenas give nothing back. */
-export const phases = ['loading', 'rollout', 'diagnosis', 'log-probs', 'critic update', 'policy update'] as const;
+export const phases = ['loading', 'rollout', 'diagnosis', 'log-probs', 'critic update', 'policy update', 'checkpoint'] as const; // prettier-ignore
 export type Phase = (typeof phases)[number];
 
 export interface PlanInput {
@@ -82,6 +87,10 @@ export interface PlanInput {
   environments: number;
   /** Samples begin alike (with the same system message, say). */
   sharesBeginnings: boolean;
+  /** Most tokens of an answer: prompts leave room for so many. */
+  answer: number;
+  /** Episodes of a group where an episode is one prompt with its answer, which a group's passes share; 0 where episodes have more turns. */
+  promptSharedBy: number;
 }
 
 export interface PlanRow {
@@ -210,9 +219,18 @@ class Planner {
         'rollout',
         'generation',
         Math.max(this.decoding(together), this.prefilling()),
-        `the larger of ${together} rows × 1 token and at most ${prefillTokens} tokens of prompts, × ${measured.arena}`,
+        `the larger of ${together} rows × 1 token and prompts of at most ${prefillTokens} tokens in pieces of ${pieceTokens}, × ${measured.arena}`,
       ),
+      this.layOutRow(),
     ];
+  }
+
+  /** All weights as constants of the rollouts' session (load-models.ts); while it is made, its file and what it reads of that are there too. */
+  private layOutRow(): PlanRow {
+    const { decoder, lora, trains } = this.input;
+    const bytes = 4 * count(parameterSpecs(decoder));
+    const copies = trains ? 1 : 3; // training holds more later than the making of a session does
+    return row('rollout', 'weights laid out for rollouts', lora || bytes > laidOutBytes ? 0 : copies * bytes, `${copies} × ${millions(bytes / 4)} parameters × 4 bytes`); // prettier-ignore
   }
 
   private trainingRows({ updateTokens, criticTokens }: Pick<PlanInput, 'updateTokens' | 'criticTokens'>): PlanRow[] {
@@ -234,7 +252,23 @@ class Planner {
       pass('policy update', 'activations and logits', 'update', updateTokens, "the policy's graph with gradient"),
       ...optimizerRows('policy update', '', this.trained(), moments.actor),
       this.undoRow(),
+      ...this.checkpointRows(),
     ];
+  }
+
+  /** Copies of what a checkpoint holds, which the trainer's main thread writes (run.ts); an engine alone writes none. */
+  private checkpointRows(): PlanRow[] {
+    const { critic, moments, environments } = this.input;
+    if (environments === 0) return [];
+    const own = this.trained();
+    const rows = [
+      row('checkpoint', "checkpoint's copies", own * (4 + 4 + momentBytes[moments.actor]), `${millions(own)} trained × weight, the same in the file's bytes, and moments`), // prettier-ignore
+    ];
+    if (critic) {
+      const critics = this.criticTrained();
+      rows.push(row('checkpoint', "checkpoint's copies of the critic", critics * (4 + momentBytes[moments.critic]), `${millions(critics)} trained × weight and moments`)); // prettier-ignore
+    }
+    return rows;
   }
 
   /** What a stop takes back (engine-undo.ts). */
@@ -278,17 +312,48 @@ class Planner {
   }
 
   /**
-   * Bytes of the arenas of passes with and without shared beginnings. Both are kept where together they are small (packed-sessions.ts), and
-   * one at a time where passes are large.
+   * Bytes of the arenas of a network's passes with shared beginnings and without. Samples of a run begin with the same system message, so
+   * that passes of several sequences share (packing.ts) and a sequence that is left over goes alone. Both arenas are kept where together
+   * they are small, and one at a time where passes are large (packed-sessions.ts). Passes of one sequence share nothing.
    */
   private arenas(kind: PassKind, tokens: number): number {
     const { decoder, longest, checkpointed, sharesBeginnings } = this.input;
-    if (!sharesBeginnings) return this.peak(kind, tokens);
+    if (!sharesBeginnings || tokens < 2 * longest) return this.peak(kind, tokens);
     const kept = !checkpointed && (kind === 'update' || kind === 'critic');
-    const t = Math.min(longest, tokens);
-    const perToken = passBytes(decoder, { tokens: 1, scores: t }, kept);
-    const small = Math.min(tokens, Math.floor(arenasKept / (perToken * (1 + measured.sharedToo))));
-    return Math.max(this.peak(kind, tokens), small > 1 ? (1 + measured.sharedToo) * this.peak(kind, small) : 0);
+    const sequence = passBytes(decoder, { tokens: longest, scores: longest ** 2 }, kept);
+    const small = Math.min(Math.floor(tokens / longest), Math.floor(arenasKept / sequence) - 1);
+    const together = small > 0 ? this.sharing(kind, small * longest) + this.peak(kind, longest) : 0;
+    return Math.max(this.sharing(kind, tokens), together);
+  }
+
+  /**
+   * Bytes of the arena of passes of sequences that begin alike. Chats of several turns may have little more than the system message in
+   * common, so that they are counted as if they shared nothing; of one turn, all but the answer is computed once for a group.
+   */
+  private sharing(kind: PassKind, tokens: number): number {
+    const { decoder: c, longest, answer, promptSharedBy } = this.input;
+    if (promptSharedBy < 2 || answer + 1 >= longest) return this.peak(kind, tokens);
+    const rows = Math.floor(tokens / longest);
+    const m = Math.min(rows, promptSharedBy);
+    const p = Math.ceil(rows / m);
+    const n = p * m * answer;
+    const u = longest - answer;
+    const bytes = (chunks: number, n: number): number =>
+      this.passBytes(kind, n, chunks, { tokens: p * u + n, n, b: p, r: p * m, p, m, u, t: answer }, true);
+    const atATime = this.logitsAtATime(kind);
+    const chunks = this.chunksOf(kind, n);
+    const most = chunks > 1 ? bytes(chunks / 2, headTokens(chunks / 2, c.vocabSize, atATime)) : 0;
+    return Math.max(bytes(chunks, n), most);
+  }
+
+  private logitsAtATime(kind: PassKind): number {
+    return logitsAtATime(kind === 'update' ? headGradientBytes(this.actor) : 0);
+  }
+
+  /** Parts in which the predicted tokens of a pass go through the head. */
+  private chunksOf(kind: PassKind, n: number): number {
+    const { vocabSize } = this.input.decoder;
+    return kind === 'critic' || kind === 'values' ? 1 : headChunks(n, vocabSize, this.logitsAtATime(kind));
   }
 
   /**
@@ -299,25 +364,27 @@ class Planner {
     const { longest, decoder: c } = this.input;
     const t = Math.max(2, Math.min(longest, tokens));
     const n = Math.max(1, Math.floor(tokens / t)) * (t - 1);
-    const atATime = logitsAtATime(kind === 'update' ? headGradientBytes(this.actor) : 0);
-    const chunks = kind === 'critic' || kind === 'values' ? 1 : headChunks(n, c.vocabSize, atATime);
-    const most = chunks > 1 ? this.passBytes(kind, headTokens(chunks / 2, c.vocabSize, atATime), t, chunks / 2) : 0;
-    return Math.max(this.passBytes(kind, n, t, chunks), most);
+    const chunks = this.chunksOf(kind, n);
+    const bytes = (chunks: number, n: number): number => {
+      const b = n / (t - 1);
+      return this.passBytes(kind, n, chunks, { tokens: b * t, n, b, r: b, t });
+    };
+    const most = chunks > 1 ? bytes(chunks / 2, headTokens(chunks / 2, c.vocabSize, this.logitsAtATime(kind))) : 0;
+    return Math.max(bytes(chunks, n), most);
   }
 
-  /** Bytes of the arena after one pass of `n` predicted tokens in sequences of `t`; the graph's outputs are counted with the gradients. */
-  private passBytes(kind: PassKind, n: number, t: number, chunks: number): number {
+  /** Bytes of the arena after one pass of `n` predicted tokens; the graph's outputs are counted with the gradients. */
+  private passBytes(kind: PassKind, n: number, chunks: number, given: Record<string, number>, shared = false): number {
     const { decoder: c } = this.input;
-    const b = n / (t - 1);
-    const memory = this.graph(`${kind} ${chunks}`, () => this.build(kind, chunks));
+    const memory = this.graph(`${kind} ${chunks} ${shared}`, () => this.build(kind, chunks, shared));
     const part = n / chunks; // `n0`, `weight1`, …: what a chunk has of the predicted tokens
-    const { peak, outputs } = memory(sizesOf(c, { tokens: b * t, n, b, r: b, t, part, features: c.intermediateSize }));
+    const { peak, outputs } = memory(sizesOf(c, { ...given, part, features: c.intermediateSize }));
     return measured.arena * peak - (kind === 'update' || kind === 'critic' ? outputs : 0);
   }
 
-  private build(kind: PassKind, chunks: number): Graph {
+  private build(kind: PassKind, chunks: number, shared: boolean): Graph {
     const { checkpointed, klLoss, lossMode, lora, decoder } = this.input;
-    const shape: PackedShape = { lowering: 'cpu', shared: false, chunks, checkpointed };
+    const shape: PackedShape = { lowering: 'cpu', shared, chunks, checkpointed };
     if (kind === 'score') return scoreGraph(this.actor, shape);
     if (kind === 'reference') return scoreGraph(lora ? this.base : { ...this.frozen('none'), maxPositions: this.base.maxPositions }, shape); // prettier-ignore
     if (kind === 'update') return updateGraph(this.actor, shape, { mode: lossMode, kl: klLoss ? 'k3' : null, entropy: true }); // prettier-ignore
@@ -332,8 +399,12 @@ class Planner {
   }
 
   private prefilling(): number {
-    const { longest, rollouts } = this.input;
-    return this.generating(Math.max(1, Math.min(rollouts, Math.floor(prefillTokens / longest))), longest, 32);
+    const { longest, rollouts, answer, promptSharedBy } = this.input;
+    const prompt = Math.max(1, longest - answer);
+    const t = Math.min(prompt, pieceTokens);
+    const past = Math.ceil((prompt - t + 1) / block) * block;
+    const distinct = Math.ceil(rollouts / Math.max(1, promptSharedBy));
+    return this.generating(Math.max(1, Math.min(distinct, Math.floor(prefillTokens / prompt))), t, past);
   }
 
   /** `rows` rows of `t` new tokens each, over `s` cached ones. */
@@ -374,9 +445,11 @@ class Planner {
 /** Sizes of a graph's dimensions: those given, what heads make of the tokens, and `part` for what a chunk of the head's rows has. */
 function sizesOf(c: DecoderConfig, given: Record<string, number>): (symbol: string) => number | undefined {
   const groups = c.heads / c.kvHeads;
-  const { tokens, t, part } = given;
+  const { tokens, t, part, p = 0, m = 0, u = 0 } = given;
   const sizes: Record<string, number> = {
     ...given,
+    // Rows (token, head) of shared beginnings and of what follows them; keys have fewer heads, but are counted with as many.
+    ...{ places: c.heads * p * (u + m * t), 'places of block 0': c.heads * p * u, 'places of block 1': c.heads * p * m * t }, // prettier-ignore
     'n*h': tokens * c.heads,
     'n*k': tokens * c.kvHeads,
     'n*g': tokens * groups,
@@ -403,7 +476,8 @@ function optimizerRows(phase: Phase, whose: string, trained: number, moments: Mo
   const chunk = Math.min(trained, chunkSize);
   const each = momentBytes[moments];
   return [
-    row(phase, `${whose}gradients`, trained * 8, `${m} trained × (4 bytes of the sum + 4 of a pass's own)`),
+    // Node frees a pass's gradient when it next collects garbage: by then the next pass has made its own.
+    row(phase, `${whose}gradients`, trained * 12, `${m} trained × (4 bytes of the sum + 4 of a pass's own + 4 of the pass before)`), // prettier-ignore
     row(phase, `${whose}optimizer`, trained * each, `${m} trained × ${each} bytes of two moments`),
     row(
       phase,

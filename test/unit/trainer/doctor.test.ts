@@ -76,8 +76,8 @@ describe('a run that fits', () => {
     expect(code).toBe(0);
     const run = answer.run!;
     expect(run).toMatchObject({ config_name: 'words', model: { path: 'models/random', trained: 'all' }, fits: true, remedy: null, notes: [] }); // prettier-ignore
-    expect(run.peak).toEqual({ phase: 'policy update', bytes: run.rows.reduce((sum, { bytes }) => sum + bytes, 0) });
-    expect(run.phases.at(-1)).toEqual({ phase: 'policy update', held: run.peak.bytes });
+    expect(run.peak).toEqual({ phase: 'checkpoint', bytes: run.rows.reduce((sum, { bytes }) => sum + bytes, 0) });
+    expect(run.phases.at(-1)).toEqual({ phase: 'checkpoint', held: run.peak.bytes });
     expect(run.phases.map(({ phase }) => phase)).not.toContain('critic update');
     expect(run.available).toBeGreaterThan(run.peak.bytes);
     expect(run.largest_micro_batch.tokens % 400).toBe(0);
@@ -175,9 +175,9 @@ describe('a run', () => {
     const { answer: planned } = await doctor('--config-name', 'words', 'trainer.total_training_steps=1');
     expect(first).toMatchObject({
       kind: 'memory_plan',
-      data: { planned: planned.run!.peak.bytes, phase: 'policy update' },
+      data: { planned: planned.run!.peak.bytes, phase: 'checkpoint' },
     });
-    expect(first.message).toMatch(/^on the CPU the trainer will hold at most \d+ MiB \(policy update\) of [\d.]+ GiB$/);
+    expect(first.message).toMatch(/^on the CPU the trainer will hold at most \d+ MiB \(checkpoint\) of [\d.]+ GiB$/);
     expect(others.map(({ kind }) => kind)).not.toContain('warning');
   });
 });
