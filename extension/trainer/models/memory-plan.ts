@@ -30,7 +30,7 @@ import type { LossTerms, Network, PackedShape } from './policy-graphs';
 
 /** What was measured on Linux with Node 20 to 24 and onnxruntime 1.30; the engine alone by test/unit/models/measure-peak.mjs. */
 const measured = {
-  /** Bytes of a process that has loaded onnxruntime and made its sessions: the engine alone, 85 MiB with ragen-tiny's weights and 123 after a rollout of 64 tokens. */
+  /** Bytes of a process that has loaded onnxruntime and made its sessions: the engine alone, ragen-tiny, 85 MiB loaded and 123 after a rollout. */
   process: 110 * 2 ** 20,
   /** Bytes of reading frozen weights once, a part at a time, with what waits to be collected: the engine alone. */
   reading: 64 * 2 ** 20,
